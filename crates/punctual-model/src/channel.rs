@@ -1,0 +1,93 @@
+//! The contract of a channel: how one message to one target leaves, and what came of it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use crate::{ChannelKey, NotificationId, ReasonCode};
+
+/// One message to one target, rendered and ready to leave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outgoing {
+    pub notification: NotificationId,
+    pub channel: ChannelKey,
+    pub address: String,
+    /// Which try this is, from 1.
+    pub attempt: i64,
+    /// The same in every attempt, for receivers that drop repeats (Message-ID, webhook-id).
+    pub message_id: String,
+    pub kind: String,
+    pub subject: String,
+    pub body: String,
+    pub html: Option<String>,
+    pub type_data: Option<serde_json::Value>,
+    pub attachments: Vec<Attachment>,
+    /// When this attempt is made.
+    pub at: Timestamp,
+}
+
+/// A file that goes along.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attachment {
+    pub file_name: String,
+    pub media_type: String,
+    pub content: Vec<u8>,
+}
+
+/// What came of one try.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SendOutcome {
+    /// The other side took it.
+    Delivered { provider_id: String },
+    /// It may work later.
+    Transient { error: String, retry_after: Option<Duration> },
+    /// It will not work later either.
+    Permanent { reason: ReasonCode, error: String },
+    /// It was handed over and no answer came: it may or may not have arrived.
+    Uncertain { error: String },
+}
+
+/// A configured way out. One per channel key; it holds its own connections and knows no database.
+pub trait Channel: Send + Sync {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome>;
+
+    /// How long a send may take; the lease of what is being sent must outlive it.
+    fn timeout(&self) -> Duration;
+
+    /// How many sends may be under way at once from one node.
+    fn permits(&self) -> usize {
+        16
+    }
+}
+
+/// A kind of channel: checks settings when they are saved, and opens a channel from them.
+pub trait Adapter: Send + Sync {
+    /// The name in a channel's `adapter` field.
+    fn name(&self) -> &'static str;
+
+    /// Every fault of these settings, so that a person can mend them at once.
+    fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault>;
+
+    /// Opens the channel; `settings` have secrets filled in.
+    fn open(&self, settings: &serde_json::Value) -> Result<Arc<dyn Channel>, SettingsFault>;
+
+    /// The settings that are secret: write-only in the API.
+    fn secret_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether this text can be an address of this channel; the message says what would be right.
+    fn check_address(&self, address: &str) -> Result<(), String>;
+}
+
+/// One fault in a channel's settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct SettingsFault {
+    /// A JSON pointer inside the settings, such as `/port`.
+    pub pointer: String,
+    /// A stable code such as `missing_field`.
+    pub code: &'static str,
+    pub detail: String,
+}

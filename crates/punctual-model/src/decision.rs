@@ -1,0 +1,114 @@
+//! What a path may decide about a due row, and what it may ask the engine to write with it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{InputHash, NewNotification, ReasonCode, WorkKey};
+
+/// Why a row becomes due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trigger {
+    DateBased,
+    Threshold,
+    Recurring,
+    ScheduledRun,
+    ManualRun,
+    At,
+}
+
+impl Trigger {
+    pub const ALL: [Self; 6] =
+        [Self::DateBased, Self::Threshold, Self::Recurring, Self::ScheduledRun, Self::ManualRun, Self::At];
+
+    /// As it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DateBased => "date_based",
+            Self::Threshold => "threshold",
+            Self::Recurring => "recurring",
+            Self::ScheduledRun => "scheduled_run",
+            Self::ManualRun => "manual_run",
+            Self::At => "at",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|trigger| trigger.as_str() == text)
+    }
+}
+
+/// Who asks for a row: only a person revives what a person cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Person,
+    Machine,
+}
+
+/// A row that is wanted. `ensure` inserts it or reconciles it with the one that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewWork {
+    pub key: WorkKey,
+    pub kind: &'static str,
+    pub trigger: Trigger,
+    pub business_unit: Option<String>,
+    pub source: Option<(String, String)>,
+    pub setting_id: Option<String>,
+    pub due_at: Timestamp,
+    /// The local plan beside the instant: ISO date and IANA zone.
+    pub local: Option<(String, String)>,
+    pub input_hash: InputHash,
+    /// Small JSON of ids, never content.
+    pub input: String,
+}
+
+/// What a path decides about one claimed row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// Queue these; the row is completed with them in one transaction.
+    Deliver(Vec<NewNotification>),
+    /// Tell the listeners of a topic; the row is completed when they have taken it.
+    Publish(Arrival),
+    /// Nothing is to be sent, and that is an outcome: the row is deactivated with the reason.
+    Skip(ReasonCode),
+    /// It cannot work, now or later: the row has failed.
+    Fail(ReasonCode),
+    /// It did not work and may work later: the path's retry policy applies.
+    Retry(ReasonCode),
+    /// A person must look.
+    Hold(ReasonCode),
+    /// Not now; try again at this instant, without counting a failure.
+    Defer(Timestamp, ReasonCode),
+}
+
+/// A schedule that has arrived, as its listeners see it. `id` is the same however often it is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    pub id: String,
+    pub topic: String,
+    pub due_at: Timestamp,
+    /// The payload as JSON text.
+    pub payload: String,
+}
+
+/// A decision with what must be written in the same transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    pub decision: Decision,
+    pub effects: Vec<Effect>,
+}
+
+impl From<Decision> for Decided {
+    fn from(decision: Decision) -> Self {
+        Self { decision, effects: Vec::new() }
+    }
+}
+
+/// Something a path wants written; the engine writes it, in the transaction of the decision.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Ensure(NewWork),
+    Deactivate { keys: Vec<WorkKey>, reason: ReasonCode },
+    /// Withdraw what this work row has queued and not yet sent.
+    Withdraw { origin: WorkKey, reason: ReasonCode },
+}

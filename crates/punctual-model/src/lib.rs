@@ -1,0 +1,38 @@
+//! The words of Punctual: ids, keys, statuses, decisions, time and the channel contract. No I/O.
+//!
+//! Everything here is plain values and pure functions, so that rules can be tested, simulated and
+//! forecast without a database. Storage is `punctual-store`, the pipeline is `punctual-engine`.
+
+pub mod channel;
+pub mod clock;
+pub mod decision;
+pub mod durations;
+pub mod fault;
+pub mod filter;
+pub mod ids;
+pub mod input_hash;
+pub mod keys;
+pub mod local_time;
+pub mod nearest;
+pub mod notification;
+pub mod reason;
+pub mod registry;
+pub mod retry;
+pub mod secret;
+pub mod status;
+
+pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+pub use clock::{Clock, ManualClock, Random};
+pub use decision::{Arrival, Cause, Decided, Decision, Effect, NewWork, Trigger};
+pub use durations::DurationError;
+pub use fault::Fault;
+pub use filter::Filter;
+pub use ids::{ChannelKey, NotificationId, WorkId};
+pub use input_hash::InputHash;
+pub use keys::{KeyError, KeyParts, WorkKey};
+pub use notification::{Audience, NewNotification, NotificationSource};
+pub use reason::ReasonCode;
+pub use registry::{DuplicateKey, Registry};
+pub use retry::{NextTry, RetryPolicy};
+pub use secret::Secret;
+pub use status::{NotificationStatus, WorkStatus};

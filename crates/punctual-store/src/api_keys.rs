@@ -1,0 +1,73 @@
+//! API keys: who may do what. Only the hash of a secret is stored.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct ApiKeyRow {
+    pub id: String,
+    pub name: String,
+    pub secret_hash: String,
+    /// Scopes separated by spaces.
+    pub scopes: String,
+    /// A JSON array of business units, where the key is limited to some.
+    pub business_units: Option<String>,
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+    pub last_used_at: Option<i64>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, name, secret_hash, scopes, business_units, created_at, expires_at, revoked_at, last_used_at"
+    };
+}
+
+const INSERT: Sql = Sql::same(
+    "api_keys.insert",
+    "INSERT INTO api_keys (id, name, secret_hash, scopes, business_units, created_at, expires_at)
+     VALUES ($2, $3, $4, $5, $6, $1, $7)
+     ON CONFLICT DO NOTHING",
+);
+
+/// Keeps a new key; false if its id or secret is already there.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Result<bool> {
+    let k = key;
+    let bound =
+        args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, k.business_units.clone(), k.expires_at];
+    Ok(conn.execute(&INSERT, bound).await? > 0)
+}
+
+const BY_HASH: Sql =
+    Sql::same("api_keys.by_hash", concat!("SELECT ", columns!(), " FROM api_keys WHERE secret_hash = $1"));
+
+pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<ApiKeyRow>> {
+    conn.fetch_optional(&BY_HASH, args![secret_hash]).await
+}
+
+const ALL: Sql = Sql::same("api_keys.all", concat!("SELECT ", columns!(), " FROM api_keys ORDER BY created_at, id"));
+
+pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ApiKeyRow>> {
+    conn.fetch_all(&ALL, args![]).await
+}
+
+const REVOKE: Sql = Sql::same(
+    "api_keys.revoke",
+    "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
+);
+
+/// Ends a key; false if there is none of that id that is still good.
+pub async fn revoke(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
+    Ok(conn.execute(&REVOKE, args![now, id]).await? > 0)
+}
+
+const TOUCH: Sql = Sql::same("api_keys.touch", "UPDATE api_keys SET last_used_at = $1 WHERE id = $2");
+
+/// Remembers, coarsely, when a key was last used.
+pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
+    conn.execute(&TOUCH, args![now, id]).await?;
+    Ok(())
+}

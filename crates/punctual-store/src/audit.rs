@@ -1,0 +1,89 @@
+//! The audit: what people did, and every hold, release, park, withdrawal, deactivation and conflict.
+//!
+//! Routine steps are proved by work, notification and attempt rows and are not repeated here.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// One entry to write.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    pub actor: String,
+    pub action: &'static str,
+    pub subject_kind: &'static str,
+    pub subject_id: String,
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub version: Option<i64>,
+    pub reason: Option<String>,
+    /// Small JSON with what else matters.
+    pub data: Option<String>,
+}
+
+/// One entry as it stands.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct AuditRow {
+    pub id: i64,
+    pub at: i64,
+    pub actor: String,
+    pub action: String,
+    pub subject_kind: String,
+    pub subject_id: String,
+    pub from_status: Option<String>,
+    pub to_status: Option<String>,
+    pub version: Option<i64>,
+    pub reason: Option<String>,
+    pub data: Option<String>,
+}
+
+macro_rules! append { ($rows:literal) => { concat!("
+    INSERT INTO audit (at, actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)
+    SELECT $1, r.actor, r.action, r.subject_kind, r.subject_id, r.from_status, r.to_status, r.version, r.reason, r.data
+    FROM ", $rows) } }
+const APPEND: Sql = Sql::each(
+    "audit.append",
+    append!("(SELECT value->>0 AS actor, value->>1 AS action, value->>2 AS subject_kind, value->>3 AS subject_id,
+        value->>4 AS from_status, value->>5 AS to_status, value->>6 AS version, value->>7 AS reason, value->>8 AS data
+        FROM json_each($2)) AS r"),
+    append!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[])
+        AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"),
+);
+
+/// Writes entries in the transaction of what they tell.
+pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    macro_rules! column { (|$row:ident| $value:expr) => { entries.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    conn.execute(
+        &APPEND,
+        args![
+            now,
+            column!(|e| e.actor.clone()),
+            column!(|e| e.action.to_owned()),
+            column!(|e| e.subject_kind.to_owned()),
+            column!(|e| e.subject_id.clone()),
+            column!(|e| e.from.clone()),
+            column!(|e| e.to.clone()),
+            column!(|e| e.version),
+            column!(|e| e.reason.clone()),
+            column!(|e| e.data.clone()),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+const OF: Sql = Sql::same(
+    "audit.of",
+    "SELECT id, at, actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data
+     FROM audit WHERE subject_kind = $1 AND subject_id = $2
+     ORDER BY id",
+);
+
+/// What is written about one subject, oldest first.
+pub async fn of(conn: &mut Conn<'_>, subject_kind: &str, subject_id: &str) -> Result<Vec<AuditRow>> {
+    conn.fetch_all(&OF, args![subject_kind, subject_id]).await
+}

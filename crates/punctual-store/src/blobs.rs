@@ -1,0 +1,39 @@
+//! Blobs: what is too large for a row (deep traces, attachments, artefacts), in an object store.
+
+use std::{path::Path, sync::Arc};
+
+use bytes::Bytes;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path as BlobPath};
+
+use crate::{StoreError, db::Result};
+
+/// A folder by default; any object store by configuration.
+#[derive(Clone)]
+pub struct Blobs(Arc<dyn ObjectStore>);
+
+impl Blobs {
+    /// A local folder, made if it is missing.
+    pub fn folder(path: &Path) -> Result<Self> {
+        std::fs::create_dir_all(path).map_err(|e| StoreError::File(path.to_owned(), e))?;
+        Ok(Self(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))))
+    }
+
+    /// Kept in memory only: for benchmarks and tests that look at no blob.
+    pub fn in_memory() -> Self {
+        Self(Arc::new(InMemory::new()))
+    }
+
+    pub async fn put(&self, name: &str, content: Vec<u8>) -> Result<()> {
+        self.0.put(&BlobPath::from(name), PutPayload::from(content)).await?;
+        Ok(())
+    }
+
+    /// The content of a blob, or `None` where there is none of that name.
+    pub async fn get(&self, name: &str) -> Result<Option<Bytes>> {
+        match self.0.get(&BlobPath::from(name)).await {
+            Ok(found) => Ok(Some(found.bytes().await?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Channels: a stable key bound to an adapter and its settings.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct ChannelRow {
+    pub key: String,
+    pub adapter: String,
+    /// A JSON object; secrets are in it and never leave through the API.
+    pub settings: String,
+    /// The retry policy as JSON.
+    pub retry: String,
+    pub at_most_once: bool,
+    pub version: i64,
+    pub updated_at: i64,
+}
+
+const PUT: Sql = Sql::same(
+    "channels.put",
+    "INSERT INTO channels (key, adapter, settings, retry, at_most_once, updated_at) VALUES ($2, $3, $4, $5, $6, $1)
+     ON CONFLICT (key) DO UPDATE SET adapter = EXCLUDED.adapter, settings = EXCLUDED.settings, retry = EXCLUDED.retry,
+         at_most_once = EXCLUDED.at_most_once, version = channels.version + 1, updated_at = EXCLUDED.updated_at",
+);
+
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, channel: &ChannelRow) -> Result<()> {
+    let c = channel;
+    conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once]).await?;
+    Ok(())
+}
+
+const GET: Sql = Sql::same(
+    "channels.get",
+    "SELECT key, adapter, settings, retry, at_most_once, version, updated_at FROM channels WHERE key = $1",
+);
+
+pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChannelRow>> {
+    conn.fetch_optional(&GET, args![key]).await
+}
+
+const ALL: Sql = Sql::same(
+    "channels.all",
+    "SELECT key, adapter, settings, retry, at_most_once, version, updated_at FROM channels ORDER BY key",
+);
+
+/// Every channel; there are few.
+pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ChannelRow>> {
+    conn.fetch_all(&ALL, args![]).await
+}
+
+const DELETE: Sql = Sql::same("channels.delete", "DELETE FROM channels WHERE key = $1");
+
+pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
+    Ok(conn.execute(&DELETE, args![key]).await? > 0)
+}

@@ -1,0 +1,112 @@
+//! Crash points and injected faults: where the kill trials stop the process, and tests break the store.
+//!
+//! Every statement has a point before and one after it, named after the statement, and `commit` has both
+//! too. Nothing is armed unless the process was started with one; then the check is a few nanoseconds.
+
+use std::{
+    str::FromStr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use crate::StoreError;
+
+/// A named place where the process ends at once, as if it were killed: `before:work.claim` or `after:commit`,
+/// with an optional count of how often it is passed first (`after:commit:3`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrashPoint {
+    before: bool,
+    name: String,
+    passes: u64,
+}
+
+impl FromStr for CrashPoint {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("`{text}` is no crash point; one looks like before:work.claim or after:commit:3");
+        let mut parts = text.split(':');
+        let before = match parts.next() {
+            Some("before") => true,
+            Some("after") => false,
+            _ => return Err(wrong()),
+        };
+        let name = parts.next().filter(|name| !name.is_empty()).ok_or_else(wrong)?.to_owned();
+        let passes = parts.next().map_or(Ok(0), |count| count.parse().map_err(|_| wrong()))?;
+        if parts.next().is_some() {
+            return Err(wrong());
+        }
+        Ok(Self { before, name, passes })
+    }
+}
+
+/// What goes wrong, if anything. Cloned handles share their state.
+#[derive(Clone, Default)]
+pub struct Faults {
+    crash: Option<Arc<(CrashPoint, AtomicU64)>>,
+    armed: Arc<AtomicBool>,
+    failures: Arc<Mutex<Vec<Failure>>>,
+}
+
+struct Failure {
+    name: String,
+    /// Whether the statement runs before it reports failure ("execute and then report failure").
+    executes: bool,
+    times: u64,
+}
+
+impl Faults {
+    pub fn crash_at(point: CrashPoint) -> Self {
+        let passed = AtomicU64::new(0);
+        Self { crash: Some(Arc::new((point, passed))), ..Self::default() }
+    }
+
+    /// The next `times` runs of this statement fail; with `executes`, after they have run.
+    pub fn fail(&self, name: &str, executes: bool, times: u64) {
+        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failures.push(Failure { name: name.to_owned(), executes, times });
+        self.armed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn before(&self, name: &'static str) -> Result<(), StoreError> {
+        self.pass(name, true)
+    }
+
+    pub(super) fn after(&self, name: &'static str) -> Result<(), StoreError> {
+        self.pass(name, false)
+    }
+
+    fn pass(&self, name: &'static str, before: bool) -> Result<(), StoreError> {
+        if let Some(crash) = &self.crash {
+            let (point, passed) = &**crash;
+            if point.before == before && point.name == name && passed.fetch_add(1, Ordering::AcqRel) >= point.passes {
+                // abort, not exit: no destructor may tidy up, as none does when the power goes.
+                std::process::abort();
+            }
+        }
+        if self.armed.load(Ordering::Acquire) {
+            let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let hit = failures.iter_mut().find(|f| f.name == name && f.executes != before && f.times > 0);
+            if let Some(failure) = hit {
+                failure.times -= 1;
+                return Err(StoreError::Injected(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crash_points_are_read_and_nonsense_is_refused() {
+        let point: CrashPoint = "after:commit:3".parse().unwrap();
+        assert_eq!(point, CrashPoint { before: false, name: "commit".into(), passes: 3 });
+        for bad in ["", "commit", "during:commit", "before:", "after:commit:x", "after:a:1:2"] {
+            assert!(bad.parse::<CrashPoint>().is_err(), "{bad} was accepted");
+        }
+    }
+}

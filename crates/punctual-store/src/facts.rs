@@ -1,0 +1,29 @@
+//! Facts about the installation, by name: when the last purge ran and what it removed, and the like.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(FromRow)]
+struct Fact {
+    value: String,
+}
+
+const GET: Sql = Sql::same("facts.get", "SELECT value FROM facts WHERE name = $1");
+
+pub async fn get(conn: &mut Conn<'_>, name: &str) -> Result<Option<String>> {
+    let fact: Option<Fact> = conn.fetch_optional(&GET, args![name]).await?;
+    Ok(fact.map(|fact| fact.value))
+}
+
+const PUT: Sql = Sql::same(
+    "facts.put",
+    "INSERT INTO facts (name, value, updated_at) VALUES ($2, $3, $1)
+     ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at",
+);
+
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -> Result<()> {
+    conn.execute(&PUT, args![now, name, value]).await?;
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Answers already given to requests that carried an idempotency key.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// The answer that a key got before.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct Answered {
+    pub digest: String,
+    pub status: i64,
+    pub body: String,
+}
+
+const FIND: Sql =
+    Sql::same("idempotency.find", "SELECT digest, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2");
+
+pub async fn find(conn: &mut Conn<'_>, owner: &str, key: &str) -> Result<Option<Answered>> {
+    conn.fetch_optional(&FIND, args![owner, key]).await
+}
+
+const REMEMBER: Sql = Sql::same(
+    "idempotency.remember",
+    "INSERT INTO idempotency_keys (owner, key, digest, status, body, created_at) VALUES ($2, $3, $4, $5, $6, $1)
+     ON CONFLICT (owner, key) DO NOTHING",
+);
+
+/// Keeps an answer; the first one stays.
+pub async fn remember(conn: &mut Conn<'_>, now: Timestamp, owner: &str, key: &str, answer: &Answered) -> Result<()> {
+    let Answered { digest, status, body } = answer;
+    conn.execute(&REMEMBER, args![now, owner, key, digest, *status, body]).await?;
+    Ok(())
+}
+
+const FORGET: Sql = Sql::same("idempotency.forget", "DELETE FROM idempotency_keys WHERE created_at < $1");
+
+/// Removes answers older than their window.
+pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
+    conn.execute(&FORGET, args![before]).await
+}

@@ -1,0 +1,28 @@
+//! The only SQL of Punctual: one file per table, each statement beside the function that binds it.
+//!
+//! Statement functions take `&mut Conn` and never open a transaction; callers do, with `Store::begin`.
+//! Hot statements take sets. SQL never asks for the time: it is an argument.
+
+pub mod api_keys;
+pub mod attempts;
+pub mod audit;
+pub mod blobs;
+pub mod business_units;
+pub mod channels;
+mod db;
+pub mod error;
+pub mod facts;
+pub mod idempotency;
+pub mod lists;
+pub mod messages;
+mod migrate;
+pub mod notifications;
+pub mod sources;
+pub mod templates;
+pub mod wake;
+pub mod work;
+
+pub use db::{Conn, CrashPoint, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx};
+pub use error::StoreError;
+pub use migrate::schema_digest;
+pub use wake::{Stage, Wake};

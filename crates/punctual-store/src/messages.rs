@@ -1,0 +1,82 @@
+//! Messages: one message to given people at a given time. The due row holds its id, the content is here.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct MessageRow {
+    pub id: String,
+    pub channel: Option<String>,
+    pub list_name: Option<String>,
+    /// A JSON array of texts.
+    pub targets: Option<String>,
+    pub subject: String,
+    pub body: String,
+    pub html: Option<String>,
+    pub template: Option<String>,
+    pub locale: Option<String>,
+    pub context: Option<String>,
+    pub business_unit: Option<String>,
+    pub send_at: i64,
+    pub created_at: i64,
+}
+
+macro_rules! insert { ($rows:literal) => { concat!("
+    INSERT INTO messages (id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit,
+        send_at, created_at)
+    SELECT r.id, r.channel, r.list_name, r.targets, r.subject, r.body, r.html, r.template, r.locale, r.context,
+        r.business_unit, r.send_at, $1
+    FROM ", $rows, "
+    ON CONFLICT (id) DO NOTHING") } }
+const INSERT: Sql = Sql::each(
+    "messages.insert",
+    insert!("(SELECT value->>0 AS id, value->>1 AS channel, value->>2 AS list_name, value->>3 AS targets,
+        value->>4 AS subject, value->>5 AS body, value->>6 AS html, value->>7 AS template, value->>8 AS locale,
+        value->>9 AS context, value->>10 AS business_unit, value->>11 AS send_at FROM json_each($2)) AS r WHERE TRUE"),
+    insert!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+        $10::text[], $11::text[], $12::text[], $13::bigint[])
+        AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at)"),
+);
+
+/// Keeps new messages, in id order; those already there stay as they are.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow]) -> Result<u64> {
+    macro_rules! column { (|$row:ident| $value:expr) => { messages.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    conn.execute(
+        &INSERT,
+        args![
+            now,
+            column!(|m| m.id.clone()),
+            column!(|m| m.channel.clone()),
+            column!(|m| m.list_name.clone()),
+            column!(|m| m.targets.clone()),
+            column!(|m| m.subject.clone()),
+            column!(|m| m.body.clone()),
+            column!(|m| m.html.clone()),
+            column!(|m| m.template.clone()),
+            column!(|m| m.locale.clone()),
+            column!(|m| m.context.clone()),
+            column!(|m| m.business_unit.clone()),
+            column!(|m| m.send_at),
+        ],
+    )
+    .await
+}
+
+macro_rules! by_ids { ($ids:literal) => { concat!("
+    SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
+        created_at
+    FROM messages WHERE id IN (", $ids, ")") } }
+const BY_IDS: Sql = Sql::each(
+    "messages.by_ids",
+    by_ids!("SELECT value FROM json_each($1)"),
+    by_ids!("SELECT UNNEST($1::text[])"),
+);
+
+pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<MessageRow>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&BY_IDS, args![ids]).await
+}

@@ -1,0 +1,78 @@
+//! Notifications: what to send. Inserted once by id, claimed per channel, settled, parked, purged.
+
+mod claim;
+mod insert;
+mod kpis;
+mod operate;
+mod purge;
+mod query;
+
+use punctual_model::NotificationStatus;
+use sqlx::FromRow;
+
+pub use claim::{
+    ClaimedNotification, Delivery, ExpiredLease, claim, earliest, expired, hand_back, release_leases, renew, settle,
+};
+pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
+pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
+pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
+pub use purge::{Purged, purge};
+pub use query::{NotificationFilter, by_id, by_ids, list};
+
+use crate::StoreError;
+
+/// A notification as people see it.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct NotificationRow {
+    pub seq: i64,
+    pub id: String,
+    pub kind: String,
+    pub channel: String,
+    pub list_name: Option<String>,
+    pub targets: Option<String>,
+    pub subject: String,
+    pub body: String,
+    pub html: Option<String>,
+    pub template: Option<String>,
+    pub locale: Option<String>,
+    pub context: Option<String>,
+    pub type_data: Option<String>,
+    pub status: String,
+    pub priority: i64,
+    pub ready_at: i64,
+    pub lease_expires_at: Option<i64>,
+    pub retry_count: i64,
+    pub tries: i64,
+    pub last_error: Option<String>,
+    pub reason_code: Option<String>,
+    pub business_unit: Option<String>,
+    pub source_site: Option<String>,
+    pub source_instance: Option<String>,
+    pub source_script: Option<String>,
+    pub work_id: Option<i64>,
+    pub reports_back: bool,
+    pub uncertain: i64,
+    pub site_enqueued_at: Option<i64>,
+    pub created_at: i64,
+    pub last_attempt_at: Option<i64>,
+    pub delivered_at: Option<i64>,
+    pub finished_at: Option<i64>,
+    pub version: i64,
+}
+
+/// The columns of `NotificationRow`, for every statement that reads whole rows.
+macro_rules! notification_columns {
+    () => {
+        "seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data, \
+         status, priority, ready_at, lease_expires_at, retry_count, tries, last_error, reason_code, business_unit, \
+         source_site, source_instance, source_script, work_id, reports_back, uncertain, site_enqueued_at, created_at, \
+         last_attempt_at, delivered_at, finished_at, version"
+    };
+}
+pub(crate) use notification_columns;
+
+impl NotificationRow {
+    pub fn status(&self) -> Result<NotificationStatus, StoreError> {
+        NotificationStatus::parse(&self.status).ok_or(StoreError::Stored("notifications.status"))
+    }
+}

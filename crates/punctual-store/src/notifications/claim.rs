@@ -1,0 +1,241 @@
+//! Claim per channel, settle with the token, and what happens to claims whose node is gone.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::{
+    Tx,
+    db::{Conn, Result, Sql, args},
+};
+
+/// A claimed notification: all that a delivery needs, and the token for every later write.
+#[derive(Clone, Debug, FromRow)]
+pub struct ClaimedNotification {
+    pub seq: i64,
+    pub id: String,
+    pub kind: String,
+    pub channel: String,
+    pub list_name: Option<String>,
+    pub targets: Option<String>,
+    pub subject: String,
+    pub body: String,
+    pub html: Option<String>,
+    pub template: Option<String>,
+    pub locale: Option<String>,
+    pub context: Option<String>,
+    pub type_data: Option<String>,
+    pub retry_count: i64,
+    /// Which try this is, counted over operator retries too.
+    pub tries: i64,
+    pub ready_at: i64,
+    pub work_id: Option<i64>,
+    pub reports_back: bool,
+    /// The version after the claim.
+    pub version: i64,
+}
+
+macro_rules! claim { ($lock:literal) => { concat!("
+    WITH due AS MATERIALIZED (
+        SELECT seq, version FROM notifications
+        WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1 AND ready_at <= $2
+        ORDER BY priority, ready_at, seq
+        LIMIT $4", $lock, ")
+    UPDATE notifications
+    SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = notifications.version + 1
+    FROM due
+    WHERE notifications.seq = due.seq AND notifications.version = due.version
+    RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
+        locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
+// Relies on notifications_ready.
+const CLAIM: Sql = Sql::each("notifications.claim", claim!(""), claim!(" FOR UPDATE SKIP LOCKED"));
+const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
+
+/// Claims up to `limit` ready notifications of one channel, most urgent first.
+pub async fn claim(
+    tx: &mut Tx,
+    channel: &str,
+    now: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedNotification>> {
+    let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
+    let mut rows: Vec<ClaimedNotification> =
+        tx.conn().fetch_all(sql, args![channel, now, lease_until, limit]).await?;
+    rows.sort_by_key(|row| row.seq);
+    Ok(rows)
+}
+
+/// What became of one claimed notification, ready to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    pub seq: i64,
+    pub token: i64,
+    pub status: &'static str,
+    pub retry_count: i64,
+    pub last_error: Option<String>,
+    pub reason: Option<String>,
+    /// When it is tried again, where it is.
+    pub retry_at: Option<Timestamp>,
+    /// Set where it must leave over another channel than it was queued for.
+    pub channel: Option<String>,
+}
+
+macro_rules! settle { ($rows:literal) => { concat!("
+    UPDATE notifications
+    SET status = r.status, lease_expires_at = NULL, retry_count = r.retry_count,
+        last_error = COALESCE(r.last_error, notifications.last_error), reason_code = r.reason,
+        ready_at = COALESCE(r.retry_at, notifications.ready_at), channel = COALESCE(r.channel, notifications.channel),
+        delivered_at = CASE WHEN r.status = 'delivered' THEN $1 ELSE NULL END,
+        finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
+        version = notifications.version + 1
+    FROM ", $rows, "
+    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL
+    RETURNING notifications.seq") } }
+const SETTLE: Sql = Sql::each(
+    "notifications.settle",
+    settle!("(SELECT value->>0 AS seq, value->>1 AS token, value->>2 AS status, value->>3 AS retry_count,
+        value->>4 AS last_error, value->>5 AS reason, value->>6 AS retry_at, value->>7 AS channel
+        FROM json_each($2)) AS r"),
+    settle!("UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[])
+        AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)"),
+);
+
+#[derive(FromRow)]
+struct Seq {
+    seq: i64,
+}
+
+/// Writes outcomes; answers which tokens were still good. The others have moved on and stay as they are.
+pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
+    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    let settled: Vec<Seq> = conn
+        .fetch_all(
+            &SETTLE,
+            args![
+                now,
+                column!(|d| d.seq),
+                column!(|d| d.token),
+                column!(|d| d.status.to_owned()),
+                column!(|d| d.retry_count),
+                column!(|d| d.last_error.clone()),
+                column!(|d| d.reason.clone()),
+                column!(|d| d.retry_at),
+                column!(|d| d.channel.clone()),
+            ],
+        )
+        .await?;
+    Ok(settled.into_iter().map(|row| row.seq).collect())
+}
+
+macro_rules! hand_back { ($rows:literal) => { concat!("
+    UPDATE notifications
+    SET lease_expires_at = NULL, tries = tries - 1, version = notifications.version + 1
+    FROM ", $rows, "
+    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL") } }
+const HAND_BACK: Sql = Sql::each(
+    "notifications.hand_back",
+    hand_back!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($1)) AS r"),
+    hand_back!("UNNEST($1::bigint[], $2::bigint[]) AS r(seq, token)"),
+);
+
+/// Gives claimed notifications back before anything was sent, as a node does that is about to stop.
+pub async fn hand_back(conn: &mut Conn<'_>, held: &[(i64, i64)]) -> Result<u64> {
+    let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
+    conn.execute(&HAND_BACK, args![seqs, tokens]).await
+}
+
+#[derive(FromRow)]
+struct Ready {
+    channel: String,
+    ready_at: i64,
+}
+
+// A loose walk over notifications_ready: one probe per channel that has live rows, not one per row.
+macro_rules! earliest { ($least:literal) => { concat!("
+    WITH RECURSIVE used(channel) AS (
+        SELECT (SELECT channel FROM notifications
+                WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL
+                ORDER BY channel LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.channel FROM notifications n
+                WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL AND n.channel > used.channel
+                ORDER BY n.channel LIMIT 1)
+        FROM used WHERE used.channel IS NOT NULL
+    ), levels(channel, priority) AS (
+        SELECT used.channel, p.priority FROM used, ", $least, "
+        WHERE used.channel IS NOT NULL
+    )
+    SELECT channel, MIN(ready_at) AS ready_at FROM (
+        SELECT l.channel AS channel,
+            (SELECT ready_at FROM notifications n
+             WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
+               AND n.channel = l.channel AND n.priority = l.priority
+             ORDER BY ready_at LIMIT 1) AS ready_at
+        FROM levels l) AS firsts
+    WHERE ready_at IS NOT NULL
+    GROUP BY channel") } }
+const EARLIEST: Sql = Sql::each(
+    "notifications.earliest",
+    earliest!("(SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p"),
+    earliest!("generate_series(0::bigint, 9) AS p(priority)"),
+);
+
+/// When the next notification of each channel is ready; channels with none are left out.
+pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<(String, i64)>> {
+    let rows: Vec<Ready> = conn.fetch_all(&EARLIEST, args![]).await?;
+    Ok(rows.into_iter().map(|row| (row.channel, row.ready_at)).collect())
+}
+
+/// A claimed notification whose node did not settle it in time.
+#[derive(Clone, Debug, FromRow)]
+pub struct ExpiredLease {
+    pub seq: i64,
+    pub id: String,
+    pub channel: String,
+    pub retry_count: i64,
+    pub tries: i64,
+    pub work_id: Option<i64>,
+    pub reports_back: bool,
+    pub version: i64,
+}
+
+macro_rules! expired { ($lock:literal) => { concat!("
+    SELECT seq, id, channel, retry_count, tries, work_id, reports_back, version FROM notifications
+    WHERE lease_expires_at IS NOT NULL AND lease_expires_at <= $1
+    ORDER BY lease_expires_at
+    LIMIT $2", $lock) } }
+// Relies on notifications_leased.
+const EXPIRED: Sql = Sql::each("notifications.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
+
+/// The oldest expired claims, locked.
+pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<ExpiredLease>> {
+    conn.fetch_all(&EXPIRED, args![now, limit]).await
+}
+
+const RELEASE_LEASES: Sql = Sql::same(
+    "notifications.release_leases",
+    "UPDATE notifications SET lease_expires_at = $1 WHERE lease_expires_at > $1",
+);
+
+/// Ends every lease now, so that the sweep takes the rows: only where no other process can hold one.
+pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
+    conn.execute(&RELEASE_LEASES, args![now]).await
+}
+
+macro_rules! renew { ($rows:literal) => { concat!("
+    UPDATE notifications SET lease_expires_at = $1
+    FROM ", $rows, "
+    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL
+    RETURNING notifications.seq") } }
+const RENEW: Sql = Sql::each(
+    "notifications.renew",
+    renew!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($2)) AS r"),
+    renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(seq, token)"),
+);
+
+/// Extends leases that are still held; answers which are.
+pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
+    let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
+    let rows: Vec<Seq> = conn.fetch_all(&RENEW, args![lease_until, seqs, tokens]).await?;
+    Ok(rows.into_iter().map(|row| row.seq).collect())
+}

@@ -1,0 +1,78 @@
+//! The figures of the outbox, computed from the table when somebody asks: exact, and cheap because live and
+//! parked rows have indexes of their own and terminal rows are reached by when they ended.
+
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct Kpis {
+    pub queue_depth: i64,
+    pub stuck: i64,
+    pub parked: i64,
+    pub delivered: i64,
+    pub uncertain: i64,
+    pub oldest_created_at: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct SiteKpis {
+    pub site: String,
+    pub queue_depth: i64,
+    pub stuck: i64,
+    pub parked: i64,
+    pub delivered: i64,
+    pub oldest_created_at: Option<i64>,
+}
+
+// Deliveries to subscribers are notifications too, of kind `event`; they are not part of the outbox.
+const KPIS: Sql = Sql::same(
+    "notifications.kpis",
+    "SELECT
+        (SELECT COUNT(*) FROM notifications
+         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS queue_depth,
+        (SELECT COUNT(*) FROM notifications
+         WHERE status IN ('pending', 'retrying') AND created_at < $1 AND (status = 'retrying' OR ready_at < $1)
+           AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS stuck,
+        (SELECT COUNT(*) FROM notifications
+         WHERE status = 'parked' AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS parked,
+        (SELECT COUNT(*) FROM notifications
+         WHERE finished_at >= $2 AND status = 'delivered' AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS delivered,
+        (SELECT COUNT(*) FROM notifications
+         WHERE uncertain > 0 AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS uncertain,
+        (SELECT MIN(created_at) FROM notifications
+         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at",
+);
+
+/// The figures of everything, or of one site. Stuck is older than `stuck_before`; delivered counts from `since`.
+pub async fn kpis(conn: &mut Conn<'_>, stuck_before: i64, since: i64, site: Option<&str>) -> Result<Kpis> {
+    conn.fetch_one(&KPIS, args![stuck_before, since, site]).await
+}
+
+const SITE_KPIS: Sql = Sql::same(
+    "notifications.site_kpis",
+    "SELECT source_site AS site,
+        CAST(SUM(CASE WHEN status IN ('pending', 'retrying') THEN 1 ELSE 0 END) AS BIGINT) AS queue_depth,
+        CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND created_at < $1
+                       AND (status = 'retrying' OR ready_at < $1) THEN 1 ELSE 0 END) AS BIGINT) AS stuck,
+        CAST(SUM(CASE WHEN status = 'parked' THEN 1 ELSE 0 END) AS BIGINT) AS parked,
+        CAST(SUM(CASE WHEN status = 'delivered' THEN 1 ELSE 0 END) AS BIGINT) AS delivered,
+        MIN(CASE WHEN status IN ('pending', 'retrying') THEN created_at END) AS oldest_created_at
+     FROM (
+        SELECT source_site, status, created_at, ready_at FROM notifications
+        WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND source_site IS NOT NULL
+        UNION ALL
+        SELECT source_site, status, created_at, ready_at FROM notifications
+        WHERE status = 'parked' AND kind <> 'event' AND source_site IS NOT NULL
+        UNION ALL
+        SELECT source_site, status, created_at, ready_at FROM notifications
+        WHERE finished_at >= $2 AND status = 'delivered' AND kind <> 'event' AND source_site IS NOT NULL
+     ) AS rows_of_sites
+     GROUP BY source_site
+     ORDER BY source_site",
+);
+
+/// The same figures for each site that has live, parked or recently delivered notifications.
+pub async fn site_kpis(conn: &mut Conn<'_>, stuck_before: i64, since: i64) -> Result<Vec<SiteKpis>> {
+    conn.fetch_all(&SITE_KPIS, args![stuck_before, since]).await
+}

@@ -1,0 +1,80 @@
+//! What people and paths do to notifications: retry, discard, withdraw.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(FromRow)]
+struct Version {
+    version: i64,
+}
+
+const RETRY: Sql = Sql::same(
+    "notifications.retry",
+    "UPDATE notifications
+     SET status = 'pending', retry_count = 0, ready_at = $1, reason_code = NULL, finished_at = NULL,
+         version = version + 1
+     WHERE seq = $2 AND status = 'parked'
+     RETURNING version",
+);
+
+/// A parked notification goes back in line, its count and next attempt reset; `None` if it is not parked.
+pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
+    let row: Option<Version> = conn.fetch_optional(&RETRY, args![now, seq]).await?;
+    Ok(row.map(|row| row.version))
+}
+
+const DISCARD: Sql = Sql::same(
+    "notifications.discard",
+    "UPDATE notifications
+     SET status = 'discarded', finished_at = $1, version = version + 1
+     WHERE seq = $2 AND status = 'parked'
+     RETURNING version",
+);
+
+/// A person gives a parked notification up; the row stays. `None` if it is not parked.
+pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
+    let row: Option<Version> = conn.fetch_optional(&DISCARD, args![now, seq]).await?;
+    Ok(row.map(|row| row.version))
+}
+
+/// A notification that was asked to be withdrawn.
+#[derive(Clone, Debug, FromRow)]
+pub struct Withdrawn {
+    pub id: String,
+    pub version: i64,
+    /// False where a node had already claimed it: too late, and recorded as such.
+    pub in_time: bool,
+}
+
+macro_rules! withdraw { ($works:literal) => { concat!("
+    UPDATE notifications
+    SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
+    WHERE work_id IN (", $works, ") AND status IN ('pending', 'retrying', 'parked') AND lease_expires_at IS NULL
+    RETURNING id, version, TRUE AS in_time") } }
+const WITHDRAW: Sql = Sql::each(
+    "notifications.withdraw_by_work",
+    withdraw!("SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"),
+    withdraw!("SELECT id FROM work WHERE key = ANY($3)"),
+);
+macro_rules! too_late { ($works:literal) => { concat!("
+    SELECT id, version, FALSE AS in_time FROM notifications
+    WHERE work_id IN (", $works, ") AND status IN ('pending', 'retrying') AND lease_expires_at IS NOT NULL") } }
+const TOO_LATE: Sql = Sql::each(
+    "notifications.withdrawn_too_late",
+    too_late!("SELECT id FROM work WHERE key IN (SELECT value FROM json_each($1))"),
+    too_late!("SELECT id FROM work WHERE key = ANY($1)"),
+);
+
+/// Withdraws what these work rows have queued; what is already being sent is answered as too late.
+pub async fn withdraw_by_work(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reason: &str,
+    work_keys: Vec<String>,
+) -> Result<Vec<Withdrawn>> {
+    let mut rows: Vec<Withdrawn> = conn.fetch_all(&WITHDRAW, args![now, reason, work_keys.clone()]).await?;
+    rows.extend(conn.fetch_all::<Withdrawn>(&TOO_LATE, args![work_keys]).await?);
+    Ok(rows)
+}

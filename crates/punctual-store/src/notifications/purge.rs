@@ -1,0 +1,70 @@
+//! Retention: terminal rows older than their window go, in small batches, and leave a tombstone.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(FromRow)]
+struct Doomed {
+    seq: i64,
+    id: String,
+    digest: String,
+    status: String,
+}
+
+/// How many rows one batch removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    pub notifications: usize,
+}
+
+macro_rules! doomed { ($lock:literal) => { concat!("
+    SELECT seq, id, digest, status FROM notifications
+    WHERE finished_at IS NOT NULL AND finished_at < $1
+      AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL
+    ORDER BY finished_at
+    LIMIT $2", $lock) } }
+// Relies on notifications_finished. The lock makes an operator's retry and a purge of one row take turns.
+const DOOMED: Sql = Sql::each("notifications.doomed", doomed!(""), doomed!(" FOR UPDATE SKIP LOCKED"));
+
+macro_rules! bury { ($rows:literal) => { concat!("
+    INSERT INTO tombstones (id, digest, status, purged_at)
+    SELECT r.id, r.digest, r.status, $1 FROM ", $rows, "
+    ON CONFLICT (id) DO NOTHING") } }
+const BURY: Sql = Sql::each(
+    "tombstones.bury",
+    bury!("(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM json_each($2)) AS r WHERE TRUE"),
+    bury!("UNNEST($2::text[], $3::text[], $4::text[]) AS r(id, digest, status)"),
+);
+const DELETE_ATTEMPTS: Sql = Sql::each(
+    "attempts.delete",
+    "DELETE FROM attempts WHERE notification_seq IN (SELECT value FROM json_each($1))",
+    "DELETE FROM attempts WHERE notification_seq = ANY($1)",
+);
+const DELETE: Sql = Sql::each(
+    "notifications.delete",
+    "DELETE FROM notifications WHERE seq IN (SELECT value FROM json_each($1))",
+    "DELETE FROM notifications WHERE seq = ANY($1)",
+);
+
+/// Removes up to `limit` terminal rows that ended before `finished_before`.
+pub async fn purge(conn: &mut Conn<'_>, now: Timestamp, finished_before: Timestamp, limit: i64) -> Result<Purged> {
+    let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
+    if doomed.is_empty() {
+        return Ok(Purged::default());
+    }
+    let seqs: Vec<i64> = doomed.iter().map(|row| row.seq).collect();
+    let mut ids = Vec::new();
+    let mut digests = Vec::new();
+    let mut statuses = Vec::new();
+    for row in doomed {
+        ids.push(row.id);
+        digests.push(row.digest);
+        statuses.push(row.status);
+    }
+    conn.execute(&BURY, args![now, ids, digests, statuses]).await?;
+    conn.execute(&DELETE_ATTEMPTS, args![seqs.clone()]).await?;
+    conn.execute(&DELETE, args![seqs.clone()]).await?;
+    Ok(Purged { notifications: seqs.len() })
+}

@@ -1,0 +1,106 @@
+//! Reading notifications for people: one, those of a work row, and a page.
+
+use super::{NotificationRow, notification_columns};
+use crate::db::{Conn, Result, Sql, args};
+
+const BY_ID: Sql = Sql::same(
+    "notifications.by_id",
+    concat!("SELECT ", notification_columns!(), " FROM notifications WHERE id = $1"),
+);
+
+pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<NotificationRow>> {
+    conn.fetch_optional(&BY_ID, args![id]).await
+}
+
+macro_rules! by_ids { ($ids:literal) => { concat!("
+    SELECT ", notification_columns!(), " FROM notifications WHERE id IN (", $ids, ") ORDER BY seq") } }
+const BY_IDS: Sql = Sql::each(
+    "notifications.by_ids",
+    by_ids!("SELECT value FROM json_each($1)"),
+    by_ids!("SELECT UNNEST($1::text[])"),
+);
+
+/// The notifications with these ids, in order of arrival.
+pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<NotificationRow>> {
+    conn.fetch_all(&BY_IDS, args![ids]).await
+}
+
+/// What a page of notifications is limited to; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct NotificationFilter {
+    pub status: Option<String>,
+    pub kind: Option<String>,
+    pub site: Option<String>,
+    pub list: Option<String>,
+    pub created_from: Option<i64>,
+    pub created_to: Option<i64>,
+    /// Only live rows created and ready before this instant.
+    pub stuck_before: Option<i64>,
+    /// A keyword in the subject.
+    pub q: Option<String>,
+    pub business_units: Option<Vec<String>>,
+    /// Rows older than this sequence number.
+    pub before: Option<i64>,
+    pub limit: i64,
+}
+
+macro_rules! list { ($like:literal, $units:literal) => { concat!("
+    SELECT ", notification_columns!(), "
+    FROM notifications
+    WHERE ($1 IS NULL OR status = $1)
+      AND ($2 IS NULL OR kind = $2)
+      AND ($3 IS NULL OR source_site = $3)
+      AND ($4 IS NULL OR list_name = $4)
+      AND ($5 IS NULL OR created_at >= $5)
+      AND ($6 IS NULL OR created_at < $6)
+      AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND created_at < $7 AND (status = 'retrying' OR ready_at < $7)))
+      AND ($8 IS NULL OR subject ", $like, " $8 ESCAPE '\\')
+      AND ($9 IS NULL OR seq < $9)
+      AND (NOT $10 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    ORDER BY seq DESC
+    LIMIT $11") } }
+const LIST: Sql = Sql::each(
+    "notifications.list",
+    list!("LIKE", "SELECT value FROM json_each($12)"),
+    list!("ILIKE", "SELECT UNNEST($12::text[])"),
+);
+
+/// A page of notifications, newest first.
+pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Vec<NotificationRow>> {
+    let f = filter.clone();
+    let limited = f.business_units.is_some();
+    let units = f.business_units.unwrap_or_default();
+    let pattern = f.q.map(|word| contains_pattern(&word));
+    conn.fetch_all(
+        &LIST,
+        args![
+            f.status, f.kind, f.site, f.list, f.created_from, f.created_to, f.stuck_before, pattern, f.before, limited,
+            f.limit, units
+        ],
+    )
+    .await
+}
+
+/// A LIKE pattern that finds the text itself: what a person typed is never a wildcard.
+fn contains_pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for c in text.chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_typed_is_never_a_wildcard() {
+        assert_eq!(contains_pattern("50%_\\"), "%50\\%\\_\\\\%");
+    }
+}

@@ -1,0 +1,107 @@
+//! Sources: the last known state of the user's own entities. An older event never overwrites a newer one.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct SourceRow {
+    pub source_type: String,
+    pub source_id: String,
+    pub business_unit: Option<String>,
+    pub active: bool,
+    pub deleted: bool,
+    /// A JSON object.
+    pub state: String,
+    /// The producer's own order, where it has one.
+    pub sequence: Option<i64>,
+    pub occurred_at: i64,
+    pub version: i64,
+    pub updated_at: i64,
+}
+
+/// A state as it was told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceChange {
+    pub source_type: String,
+    pub source_id: String,
+    pub business_unit: Option<String>,
+    pub active: bool,
+    pub deleted: bool,
+    pub state: String,
+    pub sequence: Option<i64>,
+    pub occurred_at: Timestamp,
+}
+
+macro_rules! put { ($rows:literal) => { concat!("
+    INSERT INTO sources (source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, updated_at)
+    SELECT r.source_type, r.source_id, r.business_unit, r.active, r.deleted, r.state, r.sequence, r.occurred_at, $1
+    FROM ", $rows, "
+    ON CONFLICT (source_type, source_id) DO UPDATE
+    SET business_unit = EXCLUDED.business_unit, active = EXCLUDED.active, deleted = EXCLUDED.deleted,
+        state = EXCLUDED.state, sequence = COALESCE(EXCLUDED.sequence, sources.sequence),
+        occurred_at = EXCLUDED.occurred_at, version = sources.version + 1, updated_at = EXCLUDED.updated_at
+    WHERE CASE WHEN EXCLUDED.sequence IS NOT NULL AND sources.sequence IS NOT NULL
+               THEN EXCLUDED.sequence > sources.sequence
+               ELSE EXCLUDED.occurred_at >= sources.occurred_at END
+    RETURNING source_type, source_id, version") } }
+const PUT: Sql = Sql::each(
+    "sources.put",
+    put!("(SELECT value->>0 AS source_type, value->>1 AS source_id, value->>2 AS business_unit, value->>3 AS active,
+        value->>4 AS deleted, value->>5 AS state, value->>6 AS sequence, value->>7 AS occurred_at
+        FROM json_each($2)) AS r WHERE TRUE"),
+    put!("UNNEST($2::text[], $3::text[], $4::text[], $5::boolean[], $6::boolean[], $7::text[], $8::bigint[], $9::bigint[])
+        AS r(source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at)"),
+);
+
+/// A source that took the state it was told.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct Taken {
+    pub source_type: String,
+    pub source_id: String,
+    pub version: i64,
+}
+
+/// Writes states, one per source and in order of (type, id); answers which were newer than what was there.
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
+    macro_rules! column { (|$row:ident| $value:expr) => { changes.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    conn.fetch_all(
+        &PUT,
+        args![
+            now,
+            column!(|c| c.source_type.clone()),
+            column!(|c| c.source_id.clone()),
+            column!(|c| c.business_unit.clone()),
+            column!(|c| c.active),
+            column!(|c| c.deleted),
+            column!(|c| c.state.clone()),
+            column!(|c| c.sequence),
+            column!(|c| c.occurred_at),
+        ],
+    )
+    .await
+}
+
+const GET: Sql = Sql::same(
+    "sources.get",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources WHERE source_type = $1 AND source_id = $2",
+);
+
+pub async fn get(conn: &mut Conn<'_>, source_type: &str, source_id: &str) -> Result<Option<SourceRow>> {
+    conn.fetch_optional(&GET, args![source_type, source_id]).await
+}
+
+const PAGE: Sql = Sql::same(
+    "sources.page",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources
+     WHERE source_type = $1 AND source_id > $2 AND NOT deleted
+     ORDER BY source_id LIMIT $3",
+);
+
+/// The sources of one type, by id.
+pub async fn page(conn: &mut Conn<'_>, source_type: &str, after: &str, limit: i64) -> Result<Vec<SourceRow>> {
+    conn.fetch_all(&PAGE, args![source_type, after, limit]).await
+}

@@ -1,0 +1,79 @@
+//! Work rows: what is due. Ensured, claimed, settled, swept; never deleted.
+
+mod claim;
+mod ensure;
+mod operate;
+mod query;
+
+use jiff::Timestamp;
+use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
+use sqlx::FromRow;
+
+pub use claim::{Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle};
+pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
+pub use operate::{OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry, set_trace, Changed};
+pub use query::{WorkFilter, by_id, by_key, counts, list, retries_of};
+
+use crate::StoreError;
+
+/// A work row as people see it.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct WorkRow {
+    pub id: i64,
+    pub key: String,
+    pub kind: String,
+    pub trigger_type: String,
+    pub business_unit: Option<String>,
+    pub source_type: Option<String>,
+    pub source_id: Option<String>,
+    pub setting_id: Option<String>,
+    pub due_at: i64,
+    pub local_date: Option<String>,
+    pub time_zone: Option<String>,
+    pub status: String,
+    pub on_hold: bool,
+    pub ready_at: i64,
+    pub lease_expires_at: Option<i64>,
+    pub retry_count: i64,
+    pub next_retry_at: Option<i64>,
+    pub reason_code: Option<String>,
+    pub input_hash: String,
+    pub input: String,
+    pub result: Option<String>,
+    pub trace_blob: Option<String>,
+    pub open_notifications: i64,
+    pub retry_of: Option<i64>,
+    pub version: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+/// The columns of `WorkRow`, for every statement that reads whole rows.
+macro_rules! work_columns {
+    () => {
+        "id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, local_date, \
+         time_zone, status, on_hold, ready_at, lease_expires_at, retry_count, next_retry_at, reason_code, \
+         input_hash, input, result, trace_blob, open_notifications, retry_of, version, created_at, updated_at"
+    };
+}
+pub(crate) use work_columns;
+
+impl WorkRow {
+    pub fn status(&self) -> Result<WorkStatus, StoreError> {
+        WorkStatus::parse(&self.status).ok_or(StoreError::Stored("work.status"))
+    }
+    pub fn trigger(&self) -> Result<Trigger, StoreError> {
+        Trigger::parse(&self.trigger_type).ok_or(StoreError::Stored("work.trigger_type"))
+    }
+    pub fn key(&self) -> Result<WorkKey, StoreError> {
+        WorkKey::parse(&self.key).map_err(|_| StoreError::Stored("work.key"))
+    }
+    pub fn input_hash(&self) -> Result<InputHash, StoreError> {
+        InputHash::parse_hex(&self.input_hash).map_err(|_| StoreError::Stored("work.input_hash"))
+    }
+}
+
+/// An instant from its stored form. What is stored was written by us, so a value out of range is damage.
+pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
+    Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
+}

@@ -1,0 +1,220 @@
+//! Claim, renew, settle, and what happens to claims whose worker is gone.
+//!
+//! The version makes it safe, the lock makes it fast: every write after a claim carries the version that the
+//! claim produced, and changes nothing when the row has moved on.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use crate::{
+    db::{Conn, Result, Sql, args},
+    Tx,
+};
+
+/// A claimed row: everything a path needs to decide, and the token for every later write.
+#[derive(Clone, Debug, FromRow)]
+pub struct Claimed {
+    pub id: i64,
+    pub key: String,
+    pub kind: String,
+    pub trigger_type: String,
+    pub business_unit: Option<String>,
+    pub source_type: Option<String>,
+    pub source_id: Option<String>,
+    pub setting_id: Option<String>,
+    pub due_at: i64,
+    pub ready_at: i64,
+    pub retry_count: i64,
+    pub input_hash: String,
+    pub input: String,
+    /// The version after the claim.
+    pub version: i64,
+}
+
+macro_rules! claim { ($lock:literal) => { concat!("
+    WITH due AS MATERIALIZED (
+        SELECT id, version FROM work
+        WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
+        ORDER BY ready_at, id
+        LIMIT $4", $lock, ")
+    UPDATE work
+    SET status = 'processing', lease_expires_at = $3, version = work.version + 1
+    FROM due
+    WHERE work.id = due.id AND work.version = due.version
+    RETURNING work.id, work.key, work.kind, work.trigger_type, work.business_unit, work.source_type,
+        work.source_id, work.setting_id, work.due_at, work.ready_at, work.retry_count, work.input_hash,
+        work.input, work.version") } }
+// Relies on work_ready, which holds live rows only.
+const CLAIM: Sql = Sql::each("work.claim", claim!(""), claim!(" FOR UPDATE SKIP LOCKED"));
+const CLAIM_WITHOUT_SKIP: Sql = Sql::same("work.claim", claim!(""));
+
+/// Claims up to `limit` rows of one kind that are ready at `ready_by`, until the lease runs out.
+pub async fn claim(
+    tx: &mut Tx,
+    kind: &str,
+    ready_by: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<Claimed>> {
+    let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
+    let mut rows: Vec<Claimed> =
+        tx.conn().fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
+    rows.sort_by_key(|row| (row.ready_at, row.id));
+    Ok(rows)
+}
+
+macro_rules! renew { ($rows:literal) => { concat!("
+    UPDATE work SET lease_expires_at = $1
+    FROM ", $rows, "
+    WHERE work.id = r.id AND work.version = r.token AND work.status = 'processing'
+    RETURNING work.id") } }
+const RENEW: Sql = Sql::each(
+    "work.renew",
+    renew!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
+    renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
+);
+
+#[derive(FromRow)]
+struct Id {
+    id: i64,
+}
+
+/// Extends leases that are still held; answers which are. The token stays the same.
+pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
+    let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
+    let rows: Vec<Id> = conn.fetch_all(&RENEW, args![lease_until, ids, tokens]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+macro_rules! release { ($rows:literal) => { concat!("
+    UPDATE work
+    SET status = 'pending', lease_expires_at = NULL, version = work.version + 1, updated_at = $1
+    FROM ", $rows, "
+    WHERE work.id = r.id AND work.version = r.token AND work.status = 'processing'") } }
+const RELEASE: Sql = Sql::each(
+    "work.release",
+    release!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
+    release!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
+);
+
+/// Gives claimed rows back untouched, as a node does that is about to stop.
+pub async fn release(conn: &mut Conn<'_>, now: Timestamp, held: &[(i64, i64)]) -> Result<u64> {
+    let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
+    conn.execute(&RELEASE, args![now, ids, tokens]).await
+}
+
+/// What became of one claimed row, ready to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settlement {
+    pub id: i64,
+    pub token: i64,
+    pub status: &'static str,
+    pub reason: Option<String>,
+    pub on_hold: bool,
+    pub retry_count: i64,
+    /// When it is ready again, where it goes back in line.
+    pub retry_at: Option<Timestamp>,
+    /// Small JSON with the downstream coordinates.
+    pub result: Option<String>,
+    pub open_notifications: i64,
+}
+
+macro_rules! settle { ($rows:literal) => { concat!("
+    UPDATE work
+    SET status = r.status, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
+        reason_code = r.reason, on_hold = r.on_hold, retry_count = r.retry_count,
+        ready_at = COALESCE(r.retry_at, work.ready_at), next_retry_at = r.retry_at,
+        result = COALESCE(r.result, work.result), open_notifications = r.open_notifications
+    FROM ", $rows, "
+    WHERE work.id = r.id AND work.version = r.token AND work.status = 'processing'
+    RETURNING work.id") } }
+const SETTLE: Sql = Sql::each(
+    "work.settle",
+    settle!("(SELECT value->>0 AS id, value->>1 AS token, value->>2 AS status, value->>3 AS reason, value->>4 AS on_hold,
+        value->>5 AS retry_count, value->>6 AS retry_at, value->>7 AS result, value->>8 AS open_notifications
+        FROM json_each($2)) AS r"),
+    settle!("UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
+        $9::text[], $10::bigint[])
+        AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)"),
+);
+
+/// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
+pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
+    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    let settled: Vec<Id> = conn
+        .fetch_all(
+            &SETTLE,
+            args![
+                now,
+                column!(|s| s.id),
+                column!(|s| s.token),
+                column!(|s| s.status.to_owned()),
+                column!(|s| s.reason.clone()),
+                column!(|s| s.on_hold),
+                column!(|s| s.retry_count),
+                column!(|s| s.retry_at),
+                column!(|s| s.result.clone()),
+                column!(|s| s.open_notifications),
+            ],
+        )
+        .await?;
+    Ok(settled.into_iter().map(|row| row.id).collect())
+}
+
+/// The earliest instant at which a row of a kind is ready.
+#[derive(FromRow)]
+struct Ready {
+    kind: String,
+    ready_at: i64,
+}
+
+macro_rules! earliest { ($kinds:literal) => { concat!("
+    SELECT k.kind AS kind,
+        (SELECT ready_at FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind ORDER BY ready_at LIMIT 1) AS ready_at
+    FROM ", $kinds, "
+    WHERE EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind)") } }
+const EARLIEST: Sql = Sql::each(
+    "work.earliest",
+    earliest!("(SELECT value AS kind FROM json_each($1)) AS k"),
+    earliest!("UNNEST($1::text[]) AS k(kind)"),
+);
+
+/// When the next row of each of these kinds is ready; kinds with none are left out. One index probe a kind.
+pub async fn earliest(conn: &mut Conn<'_>, kinds: &[&str]) -> Result<Vec<(String, i64)>> {
+    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    let rows: Vec<Ready> = conn.fetch_all(&EARLIEST, args![kinds]).await?;
+    Ok(rows.into_iter().map(|row| (row.kind, row.ready_at)).collect())
+}
+
+/// A claim whose lease has run out.
+#[derive(Clone, Debug, FromRow)]
+pub struct Expired {
+    pub id: i64,
+    pub key: String,
+    pub kind: String,
+    pub retry_count: i64,
+    pub version: i64,
+}
+
+macro_rules! expired { ($lock:literal) => { concat!("
+    SELECT id, key, kind, retry_count, version FROM work
+    WHERE status = 'processing' AND lease_expires_at <= $1
+    ORDER BY lease_expires_at
+    LIMIT $2", $lock) } }
+// Relies on work_leased.
+const EXPIRED: Sql = Sql::each("work.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
+
+/// The oldest expired claims, locked.
+pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expired>> {
+    conn.fetch_all(&EXPIRED, args![now, limit]).await
+}
+
+const RELEASE_LEASES: Sql = Sql::same(
+    "work.release_leases",
+    "UPDATE work SET lease_expires_at = $1 WHERE status = 'processing' AND lease_expires_at > $1",
+);
+
+/// Ends every lease now, so that the sweep takes the rows: only where no other process can hold one.
+pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
+    conn.execute(&RELEASE_LEASES, args![now]).await
+}

@@ -1,0 +1,141 @@
+//! The statements behind `ensure`: insert what is absent, lock and read what is there, change what differs.
+//!
+//! Which of these a row needs is decided by the engine, on plain values.
+
+use jiff::Timestamp;
+use punctual_model::NewWork;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// A row that did not exist before.
+#[derive(Debug, FromRow)]
+pub struct Inserted {
+    pub id: i64,
+    pub key: String,
+}
+
+macro_rules! insert_absent { ($rows:literal) => { concat!("
+    INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
+                      ready_at, local_date, time_zone, input_hash, input, status, created_at, updated_at)
+    SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id, r.due_at,
+           r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'pending', $1, $1
+    FROM ", $rows, "
+    ON CONFLICT (key) DO NOTHING
+    RETURNING id, key") } }
+const INSERT_ABSENT: Sql = Sql::each(
+    "work.insert_absent",
+    insert_absent!("(SELECT value->>0 AS key, value->>1 AS kind, value->>2 AS trigger_type, value->>3 AS business_unit,
+            value->>4 AS source_type, value->>5 AS source_id, value->>6 AS setting_id, value->>7 AS due_at,
+            value->>8 AS local_date, value->>9 AS time_zone, value->>10 AS input_hash, value->>11 AS input
+        FROM json_each($2)) AS r WHERE TRUE"),
+    insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
+            $10::text[], $11::text[], $12::text[], $13::text[])
+        AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
+             local_date, time_zone, input_hash, input)"),
+);
+
+/// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
+pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork]) -> Result<Vec<Inserted>> {
+    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    conn.fetch_all(
+        &INSERT_ABSENT,
+        args![
+            now,
+            column!(|w| w.key.as_str().to_owned()),
+            column!(|w| w.kind.to_owned()),
+            column!(|w| w.trigger.as_str().to_owned()),
+            column!(|w| w.business_unit.clone()),
+            column!(|w| w.source.as_ref().map(|(kind, _)| kind.clone())),
+            column!(|w| w.source.as_ref().map(|(_, id)| id.clone())),
+            column!(|w| w.setting_id.clone()),
+            column!(|w| w.due_at),
+            column!(|w| w.local.as_ref().map(|(date, _)| date.clone())),
+            column!(|w| w.local.as_ref().map(|(_, zone)| zone.clone())),
+            column!(|w| w.input_hash.to_string()),
+            column!(|w| w.input.clone()),
+        ],
+    )
+    .await
+}
+
+/// What `ensure` needs to know about a row that is already there.
+#[derive(Debug, Clone, FromRow)]
+pub struct Existing {
+    pub id: i64,
+    pub key: String,
+    pub status: String,
+    pub on_hold: bool,
+    pub cancelled_by_person: bool,
+    pub due_at: i64,
+    pub local_date: Option<String>,
+    pub time_zone: Option<String>,
+    pub input_hash: String,
+    pub result: Option<String>,
+    pub version: i64,
+}
+
+const LOCK_EXISTING: Sql = Sql::each(
+    "work.lock_existing",
+    "SELECT id, key, status, on_hold, cancelled_by_person, due_at, local_date, time_zone, input_hash, result, version
+     FROM work
+     WHERE key IN (SELECT value FROM json_each($1))
+     ORDER BY key",
+    "SELECT id, key, status, on_hold, cancelled_by_person, due_at, local_date, time_zone, input_hash, result, version
+     FROM work
+     WHERE key = ANY($1)
+     ORDER BY key
+     FOR UPDATE",
+);
+
+/// Reads and locks the rows of these keys, in key order, so that two callers cannot deadlock.
+pub async fn lock_existing(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<Existing>> {
+    conn.fetch_all(&LOCK_EXISTING, args![keys]).await
+}
+
+macro_rules! reschedule { ($rows:literal) => { concat!("
+    UPDATE work
+    SET due_at = r.due_at, ready_at = r.due_at, local_date = r.local_date, time_zone = r.time_zone,
+        status = 'pending', retry_count = 0, next_retry_at = NULL, cancelled_by_person = FALSE,
+        on_hold = FALSE, version = work.version + 1, updated_at = $1
+    FROM ", $rows, "
+    WHERE work.id = r.id AND work.version = r.version") } }
+const RESCHEDULE: Sql = Sql::each(
+    "work.reschedule",
+    reschedule!("(SELECT value->>0 AS id, value->>1 AS version, value->>2 AS due_at, value->>3 AS local_date,
+        value->>4 AS time_zone FROM json_each($2)) AS r"),
+    reschedule!("UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+        AS r(id, version, due_at, local_date, time_zone)"),
+);
+
+/// Moves pending rows to their new due time, and brings ended ones back; diagnostics and coordinates stay.
+pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing, &NewWork)]) -> Result<u64> {
+    macro_rules! column { (|$old:pat_param, $new:pat_param| $value:expr) => { rows.iter().map(|($old, $new)| $value).collect::<Vec<_>>() } }
+    conn.execute(
+        &RESCHEDULE,
+        args![
+            now,
+            column!(|old, _| old.id),
+            column!(|old, _| old.version),
+            column!(|_, new| new.due_at),
+            column!(|_, new| new.local.as_ref().map(|(date, _)| date.clone())),
+            column!(|_, new| new.local.as_ref().map(|(_, zone)| zone.clone())),
+        ],
+    )
+    .await
+}
+
+macro_rules! conflict { ($rows:literal) => { concat!("
+    UPDATE work
+    SET on_hold = TRUE, reason_code = 'input-conflict', version = version + 1, updated_at = $1
+    WHERE status <> 'completed' AND status <> 'processing' AND id IN (", $rows, ")") } }
+const CONFLICT: Sql = Sql::each(
+    "work.put_on_hold_as_conflict",
+    conflict!("SELECT value FROM json_each($2)"),
+    conflict!("SELECT UNNEST($2::bigint[])"),
+);
+
+/// Someone asked for the same key with another input: nothing is overwritten, a person must look.
+pub async fn put_on_hold_as_conflict(conn: &mut Conn<'_>, now: Timestamp, ids: Vec<i64>) -> Result<u64> {
+    conn.execute(&CONFLICT, args![now, ids]).await
+}

@@ -1,0 +1,136 @@
+//! What people and paths do to rows that nobody is working on: cancel, release, retry, deactivate, count.
+
+use jiff::Timestamp;
+use sqlx::FromRow;
+
+use super::WorkRow;
+use crate::db::{Conn, Result, Sql, args};
+
+/// A row that an action changed.
+#[derive(Clone, Debug, FromRow)]
+pub struct Changed {
+    pub id: i64,
+    pub key: String,
+    pub version: i64,
+}
+
+macro_rules! deactivate { ($keys:literal, $lock:literal) => { concat!("
+    WITH old AS MATERIALIZED (
+        SELECT id, key, status, version FROM work
+        WHERE key IN (", $keys, ") AND status IN ('pending', 'failed')
+        ORDER BY key", $lock, ")
+    UPDATE work
+    SET status = 'deactivated', reason_code = $2, on_hold = FALSE, version = work.version + 1, updated_at = $1
+    FROM old
+    WHERE work.id = old.id AND work.version = old.version
+    RETURNING work.id, work.key, work.version") } }
+const DEACTIVATE: Sql = Sql::each(
+    "work.deactivate",
+    deactivate!("SELECT value FROM json_each($3)", ""),
+    deactivate!("SELECT UNNEST($3::text[])", " FOR UPDATE"),
+);
+
+/// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
+pub async fn deactivate(conn: &mut Conn<'_>, now: Timestamp, reason: &str, keys: Vec<String>) -> Result<Vec<Changed>> {
+    conn.fetch_all(&DEACTIVATE, args![now, reason, keys]).await
+}
+
+const CANCEL: Sql = Sql::same(
+    "work.cancel",
+    "UPDATE work
+     SET status = 'cancelled', cancelled_by_person = $3, on_hold = FALSE, reason_code = 'cancelled',
+         version = version + 1, updated_at = $1
+     WHERE id = $2 AND status IN ('pending', 'failed')
+     RETURNING id, key, version",
+);
+
+/// Stops one row. Nothing is changed when it is already being worked on or ended.
+pub async fn cancel(conn: &mut Conn<'_>, now: Timestamp, id: i64, by_person: bool) -> Result<Option<Changed>> {
+    conn.fetch_optional(&CANCEL, args![now, id, by_person]).await
+}
+
+const RELEASE_HOLD: Sql = Sql::same(
+    "work.release_hold",
+    "UPDATE work
+     SET on_hold = FALSE, reason_code = NULL, retry_count = 0, next_retry_at = NULL,
+         ready_at = CASE WHEN due_at > $1 THEN due_at ELSE $1 END, version = version + 1, updated_at = $1
+     WHERE id = $2 AND on_hold
+     RETURNING id, key, version",
+);
+
+/// Lets a held row go on; one that was pending is ready at once.
+pub async fn release_hold(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
+    conn.fetch_optional(&RELEASE_HOLD, args![now, id]).await
+}
+
+const RETRY: Sql = Sql::same(
+    "work.retry",
+    "UPDATE work
+     SET status = 'pending', on_hold = FALSE, retry_count = 0, next_retry_at = NULL, ready_at = $1,
+         cancelled_by_person = FALSE, version = version + 1, updated_at = $1
+     WHERE id = $2 AND status IN ('failed', 'deactivated', 'cancelled')
+     RETURNING id, key, version",
+);
+
+/// Brings back a row that ended without completing, ready at once.
+pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
+    conn.fetch_optional(&RETRY, args![now, id]).await
+}
+
+const INSERT_RETRY: Sql = Sql::same(
+    "work.insert_retry",
+    "INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
+                       ready_at, local_date, time_zone, input_hash, input, status, retry_of, created_at, updated_at)
+     SELECT $3, kind, trigger_type, business_unit, source_type, source_id, setting_id, $1,
+            $1, local_date, time_zone, input_hash, input, 'pending', id, $1, $1
+     FROM work WHERE id = $2
+     ON CONFLICT (key) DO NOTHING
+     RETURNING id, key, version",
+);
+
+/// A second send of a completed row: a new row under a support-retry key, linked to the old one.
+pub async fn insert_retry(conn: &mut Conn<'_>, now: Timestamp, of: &WorkRow, key: &str) -> Result<Option<Changed>> {
+    conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
+}
+
+const SET_TRACE: Sql = Sql::same("work.set_trace", "UPDATE work SET trace_blob = $2 WHERE id = $1");
+
+/// Remembers where the deep trace of a row lies.
+pub async fn set_trace(conn: &mut Conn<'_>, id: i64, blob: &str) -> Result<u64> {
+    conn.execute(&SET_TRACE, args![id, blob]).await
+}
+
+/// A row one of whose notifications has settled.
+#[derive(Clone, Debug, FromRow)]
+pub struct OpenCount {
+    pub id: i64,
+    pub key: String,
+    pub kind: String,
+    pub open_notifications: i64,
+}
+
+macro_rules! count_down { ($rows:literal) => { concat!("
+    UPDATE work SET open_notifications = work.open_notifications - r.settled
+    FROM (SELECT id, COUNT(*) AS settled FROM ", $rows, " GROUP BY id) AS r
+    WHERE work.id = r.id
+    RETURNING work.id, work.key, work.kind, work.open_notifications") } }
+const COUNT_DOWN: Sql = Sql::each(
+    "work.count_down",
+    count_down!("(SELECT value AS id FROM json_each($1)) AS w"),
+    count_down!("UNNEST($1::bigint[]) AS w(id)"),
+);
+
+/// Counts settled notifications off their rows (an id stands once for each); zero means all have settled.
+pub async fn count_down(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<OpenCount>> {
+    conn.fetch_all(&COUNT_DOWN, args![ids]).await
+}
+
+const COUNT_UP: Sql = Sql::same(
+    "work.count_up",
+    "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1",
+);
+
+/// A parked notification is tried again: its row waits for it once more.
+pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
+    conn.execute(&COUNT_UP, args![id]).await
+}

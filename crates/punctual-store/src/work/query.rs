@@ -1,0 +1,101 @@
+//! Reading work rows for people: one, a page, and how many there are of each state.
+
+use sqlx::FromRow;
+
+use super::{WorkRow, work_columns};
+use crate::db::{Conn, Result, Sql, args};
+
+const BY_ID: Sql = Sql::same("work.by_id", concat!("SELECT ", work_columns!(), " FROM work WHERE id = $1"));
+
+pub async fn by_id(conn: &mut Conn<'_>, id: i64) -> Result<Option<WorkRow>> {
+    conn.fetch_optional(&BY_ID, args![id]).await
+}
+
+const BY_KEY: Sql = Sql::same("work.by_key", concat!("SELECT ", work_columns!(), " FROM work WHERE key = $1"));
+
+pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
+    conn.fetch_optional(&BY_KEY, args![key]).await
+}
+
+const RETRIES_OF: Sql =
+    Sql::same("work.retries_of", concat!("SELECT ", work_columns!(), " FROM work WHERE retry_of = $1 ORDER BY id"));
+
+/// The support retries of a row, oldest first.
+pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&RETRIES_OF, args![id]).await
+}
+
+/// What a page of work is limited to; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct WorkFilter {
+    pub status: Option<String>,
+    pub kind: Option<String>,
+    pub on_hold: Option<bool>,
+    pub source_type: Option<String>,
+    pub source_id: Option<String>,
+    pub due_from: Option<i64>,
+    pub due_to: Option<i64>,
+    /// Only these business units; rows without one count as everybody's.
+    pub business_units: Option<Vec<String>>,
+    /// Rows older than this id.
+    pub before: Option<i64>,
+    pub limit: i64,
+}
+
+macro_rules! list { ($units:literal) => { concat!("
+    SELECT ", work_columns!(), "
+    FROM work
+    WHERE ($1 IS NULL OR status = $1)
+      AND ($2 IS NULL OR kind = $2)
+      AND ($3 IS NULL OR on_hold = $3)
+      AND ($4 IS NULL OR source_type = $4)
+      AND ($5 IS NULL OR source_id = $5)
+      AND ($6 IS NULL OR due_at >= $6)
+      AND ($7 IS NULL OR due_at < $7)
+      AND ($8 IS NULL OR id < $8)
+      AND (NOT $9 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    ORDER BY id DESC
+    LIMIT $10") } }
+const LIST: Sql = Sql::each(
+    "work.list",
+    list!("SELECT value FROM json_each($11)"),
+    list!("SELECT UNNEST($11::text[])"),
+);
+
+/// A page of work, newest first.
+pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
+    let f = filter.clone();
+    let limited = f.business_units.is_some();
+    let units = f.business_units.unwrap_or_default();
+    conn.fetch_all(
+        &LIST,
+        args![
+            f.status, f.kind, f.on_hold, f.source_type, f.source_id, f.due_from, f.due_to, f.before, limited, f.limit,
+            units
+        ],
+    )
+    .await
+}
+
+#[derive(FromRow)]
+struct Counts {
+    pending: i64,
+    ready: i64,
+    held: i64,
+    processing: i64,
+}
+
+const COUNTS: Sql = Sql::same(
+    "work.counts",
+    "SELECT
+        (SELECT COUNT(*) FROM work WHERE status = 'pending' AND NOT on_hold) AS pending,
+        (SELECT COUNT(*) FROM work WHERE status = 'pending' AND NOT on_hold AND ready_at <= $1) AS ready,
+        (SELECT COUNT(*) FROM work WHERE on_hold) AS held,
+        (SELECT COUNT(*) FROM work WHERE status = 'processing') AS processing",
+);
+
+/// How many rows wait, are ready, are held and are being worked on: `(pending, ready, held, processing)`.
+pub async fn counts(conn: &mut Conn<'_>, now: i64) -> Result<(i64, i64, i64, i64)> {
+    let counts: Counts = conn.fetch_one(&COUNTS, args![now]).await?;
+    Ok((counts.pending, counts.ready, counts.held, counts.processing))
+}

@@ -1,0 +1,10 @@
+pub mod limits;
+pub mod problem;
+pub mod strict;
+pub mod instant;
+pub mod address;
+pub mod fields;
+pub mod page;
+mod nearest; pub mod names;
+pub use problem::*;
+pub use fields::Fields;

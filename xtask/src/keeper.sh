@@ -1,0 +1,31 @@
+# Stops a throw-away PostgreSQL and removes its folder ($1) once xtask has gone, however it went.
+#
+# xtask holds the other end of our input: it writes the process id of the command it waits for, and an empty
+# line when that command has ended. The end of input means that xtask has ended, been interrupted or been killed.
+trap '' INT TERM HUP
+
+command=
+while read -r line; do
+    command=$line
+done
+
+# Waits at most ten seconds while "$@" holds.
+wait_while() {
+    tries=100
+    while [ "$tries" -gt 0 ] && "$@"; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+}
+
+# The command first, so that tests in the middle do not fail for want of a server.
+if [ -n "$command" ] && kill -TERM "$command" 2>/dev/null; then
+    wait_while kill -0 "$command" 2>/dev/null
+fi
+
+# SIGQUIT is PostgreSQL's immediate shutdown: nothing here is worth a checkpoint.
+pid_file=$1/data/postmaster.pid
+if [ -f "$pid_file" ]; then
+    kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null && wait_while [ -f "$pid_file" ]
+fi
+rm -rf "$1"

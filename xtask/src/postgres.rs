@@ -1,0 +1,187 @@
+//! A PostgreSQL server to throw away: its own folder, its own port, gone with the process that started it.
+//!
+//! Two servers never meet, so a run that was killed cannot disturb the next one. The stopping is left to
+//! `keeper.sh`, a child that notices the end of this process even when it gets no chance to clean up.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{run, tools};
+
+/// Another process may take a free port before PostgreSQL does; then another port is tried.
+const START_TRIES: usize = 5;
+
+/// What initdb and pg_ctl say, and what the server says.
+const SETUP_LOG: &str = "setup.log";
+const SERVER_LOG: &str = "server.log";
+
+/// What the server is for.
+#[derive(Clone, Copy)]
+pub enum Purpose {
+    Tests,
+    Bench,
+}
+
+/// A running server. Dropping it stops the server and removes all it stored.
+pub struct Server {
+    url: String,
+    keeper: Keeper,
+}
+
+impl Server {
+    pub fn start(bin: &Path, purpose: Purpose) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("punctual-postgres-").tempdir()?.keep();
+        let mut keeper = Keeper::watch(&folder)?;
+        let owner = Owner::of(&folder)?;
+        let data = folder.join("data");
+
+        let mut initdb = owner.command(&bin.join("initdb"), &folder)?;
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        if !keeper.status(initdb.arg("-D").arg(&data))?.success() {
+            bail!("could not make a PostgreSQL data folder\n{}", logs(&folder));
+        }
+        for _ in 0..START_TRIES {
+            let port = free_port()?;
+            // Of two lines with the same name PostgreSQL takes the later.
+            append(&data.join("postgresql.conf"), &settings(purpose, port, &folder))?;
+            let mut start = owner.command(&bin.join("pg_ctl"), &folder)?;
+            start.args(["start", "--wait", "-D"]).arg(&data).arg("-l").arg(folder.join(SERVER_LOG));
+            if keeper.status(&mut start)?.success() {
+                return Ok(Self { url: format!("postgres://postgres@127.0.0.1:{port}/postgres"), keeper });
+            }
+        }
+        bail!("PostgreSQL did not start\n{}", logs(&folder));
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Runs a command that needs the server; should we be killed meanwhile, it is ended before the server.
+    pub fn status(&mut self, command: &mut Command) -> Result<ExitStatus> {
+        self.keeper.status(command)
+    }
+}
+
+/// Starts a server, says where it is and waits to be interrupted.
+pub fn serve(durable_bench: bool) -> Result<u8> {
+    let bin = tools::postgres()?;
+    let server = Server::start(&bin, if durable_bench { Purpose::Bench } else { Purpose::Tests })?;
+    println!("{}", server.url());
+    eprintln!("for tests: export PUNCTUAL_TEST_POSTGRES={}", server.url());
+    eprintln!("ctrl-c stops it and removes what it stored");
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Durability stays on in both: tests prove what survives a crash, benchmarks what it costs.
+fn settings(purpose: Purpose, port: u16, folder: &Path) -> String {
+    let (shared_buffers, max_wal_size) = match purpose {
+        Purpose::Tests => ("256MB", "1GB"),
+        Purpose::Bench => ("1GB", "4GB"),
+    };
+    let sockets = folder.to_string_lossy().replace('\'', "''");
+    format!(
+        "\nlisten_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{sockets}'\n\
+         max_connections = 300\nshared_buffers = {shared_buffers}\nmax_wal_size = {max_wal_size}\n\
+         fsync = on\nsynchronous_commit = on\n"
+    )
+}
+
+fn append(file: &Path, text: &str) -> Result<()> {
+    let open = File::options().append(true).open(file);
+    open.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("could not write {}", file.display()))
+}
+
+fn logs(folder: &Path) -> String {
+    [SETUP_LOG, SERVER_LOG].map(|name| fs::read_to_string(folder.join(name)).unwrap_or_default()).concat()
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr())?.port())
+}
+
+/// Who runs the server: PostgreSQL refuses root, so root hands the folder to the user `postgres`.
+struct Owner {
+    through_runuser: bool,
+}
+
+impl Owner {
+    fn of(folder: &Path) -> Result<Self> {
+        let through_runuser = tools::is_root();
+        if through_runuser {
+            run::quiet(Command::new("chown").arg("postgres").arg(folder))
+                .context("PostgreSQL refuses to run as root and needs a user named postgres")?;
+        }
+        Ok(Self { through_runuser })
+    }
+
+    fn command(&self, program: &Path, folder: &Path) -> Result<Command> {
+        let mut command = if self.through_runuser {
+            let mut runuser = Command::new("runuser");
+            runuser.args(["-u", "postgres", "--"]).arg(program);
+            runuser
+        } else {
+            Command::new(program)
+        };
+        let log = File::options().create(true).append(true).open(folder.join(SETUP_LOG))?;
+        command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(command)
+    }
+}
+
+/// The child that cleans up after us; see `keeper.sh`.
+struct Keeper {
+    child: Child,
+    /// Closing it is the signal to clean up.
+    tell: Option<ChildStdin>,
+}
+
+impl Keeper {
+    fn watch(folder: &Path) -> Result<Self> {
+        let mut child = Command::new("sh")
+            .args(["-c", include_str!("keeper.sh"), "keeper"])
+            .arg(folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // A group of its own, so that ctrl-c in the terminal does not reach it.
+            .process_group(0)
+            .spawn()
+            .context("could not start `sh`")?;
+        let tell = child.stdin.take();
+        Ok(Self { child, tell })
+    }
+
+    fn status(&mut self, command: &mut Command) -> Result<ExitStatus> {
+        let mut child =
+            command.spawn().with_context(|| format!("could not start `{}`", run::shown(command)))?;
+        self.note(&child.id().to_string());
+        let status = child.wait();
+        self.note("");
+        Ok(status?)
+    }
+
+    /// A keeper that no longer reads has gone, and then there is nothing left to tell it.
+    fn note(&mut self, line: &str) {
+        if let Some(tell) = &mut self.tell {
+            writeln!(tell, "{line}").ok();
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.tell = None;
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,230 @@
+//! Checks of the sources that no compiler lint makes.
+//!
+//! A line that must break one says why, on itself or just above: `// tidy-allow: the reason`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::run;
+use crate::source::{Literal, Source};
+
+const ALLOW: &str = "tidy-allow:";
+/// Beyond this a file probably has two subjects.
+const LONG_FILE: usize = 500;
+/// The only places with SQL of our own: the store, and the making of databases for tests.
+const SQL_PLACES: [&str; 2] = ["crates/punctual-store/", "crates/punctual-testkit/src/postgres.rs"];
+
+#[derive(Debug, PartialEq)]
+struct Finding {
+    path: String,
+    line: usize,
+    message: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// Checks every Rust file of the workspace; returns 1 when something was found.
+pub fn run() -> Result<u8> {
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask"] {
+        collect(&run::root().join(folder), &mut files)?;
+    }
+    files.sort();
+    let mut found = 0;
+    for file in &files {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+        let path = file.strip_prefix(run::root())?.to_string_lossy();
+        for finding in check(&path, &text) {
+            eprintln!("{finding}");
+            found += 1;
+        }
+        let lines = text.lines().count();
+        if path.contains("/src/") && lines > LONG_FILE {
+            eprintln!("{path}: warning: {lines} lines; are there two subjects in it?");
+        }
+    }
+    eprintln!("tidy: {} files, {found} findings", files.len());
+    Ok(u8::from(found > 0))
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if !path.ends_with("target") {
+                collect(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn check(path: &str, text: &str) -> Vec<Finding> {
+    let source = Source::parse(text);
+    let mut found = sql(path, &source);
+    found.extend(unfinished(&source));
+    found.extend(sleeps_in_tests(path, &source));
+    let allowed = |line: usize| {
+        source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
+    };
+    found.retain(|(line, _)| !allowed(*line));
+    found.sort_unstable();
+    found.into_iter().map(|(line, message)| Finding { path: path.to_owned(), line, message }).collect()
+}
+
+type Found = Vec<(usize, &'static str)>;
+
+fn sql(path: &str, source: &Source) -> Found {
+    let elsewhere = !SQL_PLACES.iter().any(|place| path.starts_with(place));
+    let judge = |literal: &Literal| {
+        if is_formatted(&source.code[..literal.at]) && has_statement(&literal.text) {
+            Some((literal.line, "SQL built by formatting; bind the values, join dialects with concat!"))
+        } else if elsewhere && starts_statement(&literal.text) {
+            Some((literal.line, "SQL outside punctual-store"))
+        } else {
+            None
+        }
+    };
+    source.literals.iter().filter_map(judge).collect()
+}
+
+/// Whether a literal that follows this code is the pattern of a formatting macro.
+fn is_formatted(before: &str) -> bool {
+    let before = before.trim_end();
+    let before = before.strip_suffix("concat!(").unwrap_or(before).trim_end();
+    if before.ends_with("format!(") || before.ends_with("format_args!(") {
+        return true;
+    }
+    // write!(target, "…")
+    let call =
+        before.strip_suffix(',').and_then(|args| args.rfind(['(', ';', '{']).map(|open| &args[..open]));
+    call.is_some_and(|call| call.ends_with("write!") || call.ends_with("writeln!"))
+}
+
+/// Whether the text has a statement anywhere. Keywords are in capitals in all our SQL, and seldom in prose.
+fn has_statement(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut next = words.next();
+    while let Some(word) = next {
+        next = words.next();
+        // `DELETE /api/v1/lists` is not one, and `UPDATE` alone is a button.
+        let is_start = match word {
+            "SELECT" => next.is_some() || text.ends_with(' '),
+            "INSERT" => matches!(next, Some("INTO" | "OR")),
+            "UPDATE" => text.contains("SET"),
+            "DELETE" => next == Some("FROM"),
+            _ => false,
+        };
+        if is_start {
+            return true;
+        }
+    }
+    false
+}
+
+fn starts_statement(text: &str) -> bool {
+    let start = text.trim_start_matches(['\\', 'n', ' ', '\n', '(']);
+    match start.split_whitespace().next() {
+        Some("SELECT" | "INSERT" | "UPDATE" | "DELETE" | "WITH") => has_statement(start),
+        Some("CREATE" | "ALTER" | "DROP") => ["TABLE", "INDEX", "UNIQUE", "DATABASE", "VIEW", "TRIGGER"]
+            .contains(&start.split_whitespace().nth(1).unwrap_or("")),
+        _ => false,
+    }
+}
+
+fn unfinished(source: &Source) -> Found {
+    let marks = [
+        ("todo!(", "unfinished"),
+        ("unimplemented!(", "unfinished"),
+        ("dbg!(", "left over from debugging"),
+        ("#[ignore", "a test that never runs proves nothing; long trials are rigs"),
+    ];
+    let places =
+        |(mark, message)| source.code.match_indices(mark).map(move |(at, _)| (source.line_of(at), message));
+    marks.into_iter().flat_map(places).collect()
+}
+
+fn sleeps_in_tests(path: &str, source: &Source) -> Found {
+    let tests = if path.contains("/tests/") { Some(0) } else { source.code.find("#[cfg(test)]") };
+    let Some(start) = tests else { return Vec::new() };
+    let calls = source.code[start..].match_indices("sleep(").map(|(at, _)| start + at);
+    let whole_word = |at: &usize| !source.code[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    calls
+        .filter(whole_word)
+        .map(|at| (source.line_of(at), "a test that sleeps; set the clock and tick, or wait for a signal"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_lines(path: &str, text: &str, lines: &[usize]) {
+        let found: Vec<_> = check(path, text).iter().map(|finding| finding.line).collect();
+        assert_eq!(found, lines, "{text}");
+    }
+
+    #[test]
+    fn sql_built_by_formatting_is_found_even_in_the_store() {
+        let store = "crates/punctual-store/src/work.rs";
+        check_lines(store, "fn f() {\n    format!(\"SELECT id FROM work WHERE key = '{key}'\")\n}", &[2]);
+        check_lines(store, "format!(\n    \"DELETE FROM {table}\"\n)", &[2]);
+        check_lines(store, "write!(sql, \"UPDATE work SET {column} = $1\")", &[1]);
+        check_lines(store, "format!(concat!(\"WITH due AS (\", \"SELECT id\"))", &[]);
+        check_lines(store, "format!(concat!(\"WITH due AS (SELECT id\"))", &[1]);
+        check_lines(store, "format!(r#\"EXPLAIN INSERT INTO {table}\"#)", &[1]);
+    }
+
+    #[test]
+    fn sql_outside_the_store_is_found() {
+        let engine = "crates/punctual-engine/src/due.rs";
+        check_lines(engine, "let sql = \"SELECT id FROM work\";", &[1]);
+        check_lines(engine, "let sql = \"\n    WITH due AS (SELECT 1)\";", &[1]);
+        check_lines(engine, "let sql = \"CREATE TABLE work (id INTEGER)\";", &[1]);
+        check_lines("crates/punctual-store/src/work.rs", "const A: &str = \"SELECT id FROM work\";", &[]);
+    }
+
+    #[test]
+    fn words_that_only_look_like_sql_pass() {
+        let api = "crates/punctual-api/src/lists.rs";
+        check_lines(api, "format!(\"DELETE /api/v1/lists/{name}\")", &[]);
+        check_lines(api, "\"UPDATE\"; \"SELECT\"; \"WITH\"; \"DELETE\"; \"CREATE a list\"", &[]);
+        check_lines(api, "// format!(\"SELECT id FROM {table}\")", &[]);
+    }
+
+    #[test]
+    fn unfinished_marks_are_found_in_code_alone() {
+        check_lines("xtask/src/a.rs", "todo!()\ndbg!(1)\n#[ignore]\n#[ignore = \"slow\"]", &[1, 2, 3, 4]);
+        check_lines("xtask/src/a.rs", "// todo!()\n\"dbg!(1)\"", &[]);
+    }
+
+    #[test]
+    fn sleep_is_found_in_tests_alone() {
+        let text = "fn wait() { sleep(1) }\n#[cfg(test)]\nmod tests { fn a() { tokio::time::sleep(1) } }";
+        check_lines("crates/a/src/lib.rs", text, &[3]);
+        check_lines("crates/a/tests/it/main.rs", "thread::sleep(second)\nclock.sleep_until(then)", &[1]);
+    }
+
+    #[test]
+    fn a_reason_on_or_above_the_line_allows_it() {
+        check_lines("crates/a/src/lib.rs", "\"SELECT 1\" // tidy-allow: a user's query", &[]);
+        check_lines("crates/a/src/lib.rs", "// tidy-allow: a user's query\n\"SELECT 1\"", &[]);
+        check_lines("crates/a/src/lib.rs", "// tidy-allow: a user's query\n\n\"SELECT 1\"", &[3]);
+    }
+
+    #[test]
+    fn a_finding_names_file_and_line() {
+        let found = check("crates/a/src/lib.rs", "\n\ntodo!()");
+        assert_eq!(found[0].to_string(), "crates/a/src/lib.rs:3: unfinished");
+    }
+}
