@@ -9,23 +9,26 @@ while read -r line; do
     command=$line
 done
 
-# Waits at most ten seconds while "$@" holds.
+# Waits while the rest of the words hold, at most $1 tenths of a second.
 wait_while() {
-    tries=100
-    while [ "$tries" -gt 0 ] && "$@"; do
+    tries=$1
+    shift
+    while [ "$tries" -gt 0 ] && "$@" 2>/dev/null; do
         sleep 0.1
         tries=$((tries - 1))
     done
 }
 
-# The command first, so that tests in the middle do not fail for want of a server.
-if [ -n "$command" ] && kill -TERM "$command" 2>/dev/null; then
-    wait_while kill -0 "$command" 2>/dev/null
+# The command first, so that tests in the middle do not fail for want of a server. After a ctrl-c it is ending
+# already, and would take another signal for impatience.
+if [ -n "$command" ]; then
+    wait_while 20 kill -0 "$command"
+    kill -TERM "$command" 2>/dev/null && wait_while 100 kill -0 "$command"
 fi
 
 # SIGQUIT is PostgreSQL's immediate shutdown: nothing here is worth a checkpoint.
 pid_file=$1/data/postmaster.pid
 if [ -f "$pid_file" ]; then
-    kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null && wait_while [ -f "$pid_file" ]
+    kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null && wait_while 100 [ -f "$pid_file" ]
 fi
 rm -rf "$1"

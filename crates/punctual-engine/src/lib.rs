@@ -1,1 +1,108 @@
-//! punctual-engine
+//! The pipeline: intake → due → delivery → settled, and what keeps it moving.
+//!
+//! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
+//! tick and record. A path decides (see [`Path`]); this crate writes.
+
+pub mod channels;
+pub mod config;
+mod delivery;
+mod due;
+pub mod effects;
+mod ensure;
+mod error;
+pub mod intake;
+pub mod kpis;
+pub mod listeners;
+pub mod metrics;
+pub mod operate;
+pub mod path;
+mod purge;
+mod run;
+mod sandbox;
+mod sweep;
+pub mod timeline;
+
+use std::sync::Arc;
+
+use punctual_model::{Adapter, Clock, DuplicateKey, Random, Registry};
+use punctual_store::{Store, blobs::Blobs};
+
+pub use channels::{Channels, Opened};
+pub use config::EngineConfig;
+pub use delivery::DeliveryReport;
+pub use due::DueReport;
+pub use ensure::{EnsureOutcome, Ensured, ensure_in};
+pub use error::EngineError;
+pub use intake::Accepted;
+pub use listeners::{Listener, Listeners};
+pub use metrics::Metrics;
+pub use path::{Claimed, Decide, Path, Settled, SettledWork};
+pub use purge::PurgeReport;
+pub use run::Running;
+pub use sandbox::{AdvanceReport, PassReport};
+pub use sweep::SweepReport;
+
+/// The pipeline with all it needs. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Parts>);
+
+/// What an engine is made of.
+pub struct Parts {
+    pub store: Store,
+    pub blobs: Blobs,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub config: EngineConfig,
+    pub paths: Registry<Arc<dyn Path>>,
+    pub listeners: Listeners,
+    pub channels: Channels,
+    pub metrics: Metrics,
+    pub(crate) intake: intake::Queue,
+    pub(crate) held: Arc<run::Held>,
+}
+
+/// What is handed in to make an engine.
+pub struct Setup {
+    pub store: Store,
+    pub blobs: Blobs,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub config: EngineConfig,
+    pub paths: Vec<Arc<dyn Path>>,
+    pub adapters: Vec<Arc<dyn Adapter>>,
+    /// Opens every channel instead of its own adapter: the sandbox.
+    pub capture: Option<Arc<dyn Adapter>>,
+    pub listeners: Listeners,
+}
+
+impl Engine {
+    /// Puts the parts together; refuses two paths of one kind or two adapters of one name.
+    pub fn new(setup: Setup) -> Result<Self, DuplicateKey> {
+        let mut paths = Registry::new("paths");
+        for path in setup.paths {
+            paths.add(path.kind(), path)?;
+        }
+        let channels = Channels::new(setup.adapters, setup.capture)?;
+        let intake = intake::Queue::new(if setup.store.is_single_process() { 1 } else { 2 });
+        Ok(Self(Arc::new(Parts {
+            store: setup.store,
+            blobs: setup.blobs,
+            clock: setup.clock,
+            random: setup.random,
+            config: setup.config,
+            paths,
+            listeners: setup.listeners,
+            channels,
+            metrics: Metrics::new(),
+            intake,
+            held: Arc::default(),
+        })))
+    }
+}
+
+impl std::ops::Deref for Engine {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

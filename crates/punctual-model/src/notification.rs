@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use crate::{ChannelKey, NotificationId};
+use crate::{ChannelKey, InputHash, NotificationId};
 
 /// Whom a notification is for. A list is resolved when it is delivered, not before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,5 +90,36 @@ impl NewNotification {
             priority: ORDINARY_PRIORITY,
             not_before: None,
         }
+    }
+}
+
+impl NewNotification {
+    /// The digest of its content: equal for a repeat, different for a reused id. The site counts as content, so that
+    /// no site can use an id in another one's name; when it was enqueued does not, for a resend may say another time.
+    pub fn content_digest(&self) -> InputHash {
+        let mut digest = Sha256::new();
+        let mut field = |text: Option<&str>| match text {
+            Some(text) => {
+                digest.update((text.len() as u64).to_be_bytes());
+                digest.update(text.as_bytes());
+            }
+            None => digest.update(u64::MAX.to_be_bytes()),
+        };
+        let json = |value: &Option<serde_json::Value>| value.as_ref().map(|value| InputHash::of(value).to_string());
+        field(Some(&self.kind));
+        field(self.channel.as_ref().map(ChannelKey::as_str));
+        field(Some(&self.audience.identity()));
+        field(Some(&self.subject));
+        field(Some(&self.body));
+        field(self.html.as_deref());
+        field(self.template.as_deref());
+        field(self.locale.as_deref());
+        field(json(&self.context).as_deref());
+        field(json(&self.type_data).as_deref());
+        field(self.business_unit.as_deref());
+        field(self.source.site.as_deref());
+        field(self.source.instance.as_deref());
+        field(self.source.script.as_deref());
+        InputHash::from_bytes(digest.finalize().into())
     }
 }

@@ -13,7 +13,7 @@ use sqlx::{FromRow, PgConnection, SqliteConnection, postgres::PgRow, sqlite::Sql
 pub use args::Arg;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
-pub use open::{Durability, Reader, Store, StoreOptions, Tx};
+pub use open::{Durability, Ear, Reader, Store, StoreOptions, Tx};
 pub(crate) use args::args;
 
 use crate::StoreError;

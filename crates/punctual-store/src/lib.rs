@@ -22,7 +22,7 @@ pub mod templates;
 pub mod wake;
 pub mod work;
 
-pub use db::{Conn, CrashPoint, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx};
+pub use db::{Conn, CrashPoint, Durability, Ear, Faults, Lane, Reader, Store, StoreOptions, Tx};
 pub use error::StoreError;
 pub use migrate::schema_digest;
 pub use wake::{Stage, Wake};

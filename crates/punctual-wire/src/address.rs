@@ -36,7 +36,9 @@ fn mail_reason(address: &str) -> Option<&'static str> {
         && !local.starts_with('.')
         && !local.ends_with('.')
         && !local.contains("..")
-        && local.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c));
+        && local
+            .chars()
+            .all(|c| !c.is_ascii() || c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c));
     if address.len() > MAIL_ADDRESS_MAX {
         Some("it is longer than 320 bytes")
     } else if !local_ok {
@@ -53,7 +55,9 @@ fn domain_ok(domain: &str) -> bool {
         (1..=63).contains(&label.len())
             && !label.starts_with('-')
             && !label.ends_with('-')
-            && label.chars().all(|c| if c.is_ascii() { c.is_ascii_alphanumeric() || c == '-' } else { c.is_alphanumeric() })
+            && label.chars().all(|c| {
+                if c.is_ascii() { c.is_ascii_alphanumeric() || c == '-' } else { c.is_alphanumeric() }
+            })
     };
     let literal_ok = |literal: &str| {
         literal.parse::<std::net::Ipv4Addr>().is_ok()

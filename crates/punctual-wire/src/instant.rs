@@ -75,7 +75,9 @@ impl NotAnInstant {
     pub fn at(self, pointer: impl Into<String>, text: &str, example: &str) -> FieldError {
         let text = excerpt(text);
         let detail = match self {
-            Self::NoOffset => format!("`{text}` has no offset, so its instant is not known; write `{example}`."),
+            Self::NoOffset => {
+                format!("`{text}` has no offset, so its instant is not known; write `{example}`.")
+            }
             Self::Form => format!("`{text}` is not written as RFC 3339 asks; write `{example}`."),
             Self::NotOnTheCalendar => format!("`{text}` does not exist on the calendar; write `{example}`."),
         };
@@ -111,7 +113,9 @@ fn parse_fraction(bytes: &[u8]) -> Option<(i32, &[u8])> {
 
 fn two_digits(bytes: &[u8]) -> Option<(i8, &[u8])> {
     match bytes {
-        [a @ b'0'..=b'9', b @ b'0'..=b'9', rest @ ..] => Some(((a - b'0') as i8 * 10 + (b - b'0') as i8, rest)),
+        [a @ b'0'..=b'9', b @ b'0'..=b'9', rest @ ..] => {
+            Some(((a - b'0') as i8 * 10 + (b - b'0') as i8, rest))
+        }
         _ => None,
     }
 }

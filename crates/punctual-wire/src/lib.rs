@@ -1,10 +1,37 @@
-pub mod limits;
-pub mod problem;
-pub mod strict;
-pub mod instant;
+//! The JSON shapes of `/api/v1`, shared by the server, the agent at a site and the client.
+//!
+//! Bytes become a checked tree in [`strict`], a tree becomes a request through [`fields`], and what is
+//! wrong with either becomes a [`Problem`]. Each resource has a file with its requests and its answers.
+//! Nothing here knows the rules of the pipeline or the tables behind it: words such as a status are
+//! texts, and whether a channel or a list exists is for others to say.
+
 pub mod address;
+pub mod batch;
+pub mod business_units;
+pub mod channels;
+pub mod content;
+pub mod events;
 pub mod fields;
+pub mod instant;
+pub mod keys;
+pub mod limits;
+pub mod lists;
+pub mod messages;
+pub mod names;
+mod nearest;
+pub mod notifications;
 pub mod page;
-mod nearest; pub mod names;
-pub use problem::*;
+pub mod problem;
+pub mod sandbox;
+pub mod scheduler;
+pub mod schedules;
+pub mod sources;
+pub mod strict;
+pub mod templates;
+pub mod timeline;
+pub mod work;
+
+pub use batch::{Batch, BatchItem};
 pub use fields::Fields;
+pub use page::{Page, PageQuery};
+pub use problem::{Code, FieldError, Problem};

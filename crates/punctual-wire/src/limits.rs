@@ -54,8 +54,8 @@ pub const PAGE_DEFAULT: u32 = 50;
 /// Locales of one template; more than any installation has shown, few enough for one row.
 pub const VARIANTS_MAX: usize = 100;
 
-/// Tries of one notification after the first: with a minute between them about a day.
-pub const RETRIES_MAX: i64 = 1_440;
+/// Tries of one notification after the first; whoever has not answered by then needs a person.
+pub const RETRIES_MAX: i64 = 100;
 
 /// The longest wait between two tries: one week.
 pub const RETRY_INTERVAL_SECONDS_MAX: i64 = 7 * 24 * 3_600;

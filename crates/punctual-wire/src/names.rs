@@ -9,7 +9,10 @@ pub fn name_fault(text: &str, longest: usize, pointer: &dyn Fn() -> String) -> O
     if text.is_empty() {
         Some(FieldError::key_invalid(pointer(), "it is empty"))
     } else if text.len() > longest {
-        Some(FieldError::key_invalid(pointer(), format_args!("it has {} bytes of at most {longest}", text.len())))
+        Some(FieldError::key_invalid(
+            pointer(),
+            format_args!("it has {} bytes of at most {longest}", text.len()),
+        ))
     } else if text.chars().any(char::is_control) {
         Some(FieldError::key_invalid(pointer(), "it has a control character"))
     } else {
@@ -36,7 +39,8 @@ pub fn locale_fault(text: &str, pointer: &dyn Fn() -> String) -> Option<FieldErr
     let mut parts = text.split('-');
     let language = parts.next().unwrap_or_default();
     let language_ok = (2..=8).contains(&language.len()) && language.bytes().all(|b| b.is_ascii_alphabetic());
-    let rest_ok = parts.all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let rest_ok =
+        parts.all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric()));
     if language_ok && rest_ok && text.len() <= 35 {
         return None;
     }
@@ -73,7 +77,10 @@ pub fn zone_unknown(pointer: String, text: &str) -> FieldError {
     if near.is_empty() {
         let city = |name: &'_ str| name.rsplit('/').next().unwrap_or_default().to_owned();
         let asked = city(text);
-        near = names().filter(|name| !nearest(&asked, std::iter::once(city(name).as_str()), 1).is_empty()).take(3).collect();
+        near = names()
+            .filter(|name| !nearest(&asked, std::iter::once(city(name).as_str()), 1).is_empty())
+            .take(3)
+            .collect();
     }
     FieldError::zone_unknown(pointer, text, &near)
 }
@@ -87,7 +94,8 @@ mod tests {
         let usual = Some("0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071".to_owned());
         assert_eq!(guid("0197A3C4-5D6E-7F80-9A1B-2C3D4E5F6071"), usual);
         assert_eq!(guid("0197a3c45d6e7f809a1b2c3d4e5f6071"), usual);
-        for bad in ["", "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f607g", "0197a3c45-d6e-7f80-9a1b-2c3d4e5f6071", "ä"] {
+        for bad in ["", "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f607g", "0197a3c45-d6e-7f80-9a1b-2c3d4e5f6071", "ä"]
+        {
             assert_eq!(guid(bad), None, "{bad}");
         }
     }

@@ -59,7 +59,11 @@ impl PageQuery {
             Some(value) => {
                 let number = value.as_str().and_then(|text| text.parse().ok());
                 number.filter(|limit| (1..=PAGE_MAX).contains(limit)).unwrap_or_else(|| {
-                    fields.refuse("limit", Code::PageSize, format!("`limit` takes a whole number from 1 to {PAGE_MAX}."));
+                    fields.refuse(
+                        "limit",
+                        Code::PageSize,
+                        format!("`limit` takes a whole number from 1 to {PAGE_MAX}."),
+                    );
                     PAGE_DEFAULT
                 })
             }
@@ -112,7 +116,10 @@ pub fn decode_cursor(cursor: &str) -> Option<i64> {
 
 /// FNV-1a. It finds damage and guesses, it is no signature: a cursor gives no right to anything.
 fn checksum(position: i64) -> u32 {
-    position.to_be_bytes().iter().fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    position
+        .to_be_bytes()
+        .iter()
+        .fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -124,7 +131,8 @@ mod tests {
     use crate::{fields::query_object, problem::FieldError};
 
     fn read(parameters: &[(&str, &str)]) -> Result<PageQuery, Vec<FieldError>> {
-        let query = query_object(parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        let query =
+            query_object(parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())));
         let mut fields = Fields::query(&query);
         let page = PageQuery::read(&mut fields);
         fields.finish().map(|()| page)
@@ -134,7 +142,10 @@ mod tests {
     fn the_page_asked_for_is_read() {
         assert_eq!(read(&[]), Ok(PageQuery { cursor: None, limit: 50 }));
         let cursor = encode_cursor(-7);
-        assert_eq!(read(&[("limit", "200"), ("cursor", &cursor)]), Ok(PageQuery { cursor: Some(-7), limit: 200 }));
+        assert_eq!(
+            read(&[("limit", "200"), ("cursor", &cursor)]),
+            Ok(PageQuery { cursor: Some(-7), limit: 200 })
+        );
     }
 
     #[test]
@@ -142,7 +153,11 @@ mod tests {
         #[track_caller]
         fn check(name: &str, value: &str, code: &str) {
             let faults = read(&[(name, value)]).unwrap_err();
-            assert_eq!((faults[0].pointer.as_str(), faults[0].code.as_str()), (&*format!("/{name}"), code), "{value}");
+            assert_eq!(
+                (faults[0].pointer.as_str(), faults[0].code.as_str()),
+                (&*format!("/{name}"), code),
+                "{value}"
+            );
         }
         for limit in ["0", "201", "-1", "ten", "", "99999999999999999999"] {
             check("limit", limit, "page_size");

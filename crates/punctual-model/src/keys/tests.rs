@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::civil::date;
 use proptest::prelude::*;
 
-use super::*;
+use super::{escape::parse_compact, *};
 
 fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()

@@ -150,14 +150,14 @@ impl Store {
     }
 
     /// A connection that listens for other nodes' wake-ups; none on SQLite, where there are no other nodes.
-    pub async fn listener(&self) -> Result<Option<sqlx::postgres::PgListener>> {
+    pub async fn listener(&self) -> Result<Option<Ear>> {
         match &self.0.backend {
             Backend::Sqlite { .. } => Ok(None),
             Backend::Postgres { pool } => {
                 let mut listener =
                     sqlx::postgres::PgListener::connect_with(pool).await.map_err(StoreError::connection)?;
                 listener.listen(crate::wake::NOTIFY_CHANNEL).await.map_err(StoreError::connection)?;
-                Ok(Some(listener))
+                Ok(Some(Ear(listener)))
             }
         }
     }
@@ -358,6 +358,17 @@ impl Tx {
             }
         }
         Ok(())
+    }
+}
+
+/// Hears what other nodes have written.
+pub struct Ear(sqlx::postgres::PgListener);
+
+impl Ear {
+    /// The next thing heard; an error when the connection is lost.
+    pub async fn hear(&mut self) -> Result<String> {
+        let heard = self.0.recv().await.map_err(StoreError::connection)?;
+        Ok(heard.payload().to_owned())
     }
 }
 

@@ -120,7 +120,7 @@ fn a_syntax_fault_has_line_column_and_the_text_near_it() {
     for (text, line, column, words) in [
         ("Hello\n  {{ name", 2, 6, "near `name`"),
         ("a\nb {% if x %}", 2, 11, "unexpected end of input"),
-        ("{{ name | nosuch }}", 1, 4, "there is no filter `nosuch`, near `name | nosuch }}`"),
+        ("{{ name | nosuch }}", 1, 11, "there is no filter `nosuch`, near `nosuch }}`"),
         ("é {{ a * b }}", 1, 6, "`*` is for numbers"),
         ("{% frobnicate %}", 1, 4, "unknown statement"),
         ("{{ lookup('x') }}", 1, 4, "only `range(…)` can be called"),

@@ -1,0 +1,112 @@
+//! Looking up a name once, and handing out only addresses that were checked.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::{AllowList, CheckedUrl, Refused, UrlFault, check_ip, check_url};
+
+/// Where addresses of names come from.
+pub trait Lookup: Send + Sync {
+    fn lookup(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+}
+
+/// The machine's own resolver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn lookup(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+    }
+}
+
+/// Why a name gave no address to connect to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveFault {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("the name `{host}` cannot be looked up")]
+    NoAnswer { host: String },
+}
+
+/// The guard that every outgoing call passes.
+#[derive(Clone)]
+pub struct Guard {
+    allow: Arc<AllowList>,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl Guard {
+    pub fn new(allow: AllowList) -> Self {
+        Self::with_lookup(allow, Arc::new(SystemLookup))
+    }
+
+    /// A guard that asks elsewhere than the machine's resolver.
+    pub fn with_lookup(allow: AllowList, lookup: Arc<dyn Lookup>) -> Self {
+        Self { allow: Arc::new(allow), lookup }
+    }
+
+    pub fn check_url(&self, text: &str) -> Result<CheckedUrl, UrlFault> {
+        check_url(text, &self.allow)
+    }
+
+    /// The addresses of a host that may be connected to; never empty.
+    ///
+    /// With `listed_only` the public internet is refused too: only what the allow-list names is left.
+    pub async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+        listed_only: bool,
+    ) -> Result<Vec<SocketAddr>, ResolveFault> {
+        let answers = match host.parse::<IpAddr>() {
+            Ok(ip) => vec![SocketAddr::new(ip, port)],
+            Err(_) => self
+                .lookup
+                .lookup(host.to_owned(), port)
+                .await
+                .ok()
+                .filter(|answers| !answers.is_empty())
+                .ok_or_else(|| ResolveFault::NoAnswer { host: host.to_owned() })?,
+        };
+        let allowed: Vec<SocketAddr> = answers
+            .into_iter()
+            .map(|answer| SocketAddr::new(answer.ip(), port))
+            .filter(|address| {
+                check_ip(address.ip(), port, &self.allow).is_ok()
+                    && (!listed_only || self.allow.allows(address.ip(), port))
+            })
+            .collect();
+        if allowed.is_empty() { Err(Refused.into()) } else { Ok(allowed) }
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Guard").field(&self.allow).finish()
+    }
+}
+
+/// The guard as the HTTP client's resolver, for one port: the client tells a resolver the name alone.
+#[derive(Clone, Debug)]
+pub struct GuardedResolver {
+    pub guard: Guard,
+    pub port: u16,
+    pub listed_only: bool,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let this = self.clone();
+        Box::pin(async move {
+            let addresses = this.guard.resolve(name.as_str(), this.port, this.listed_only).await?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}

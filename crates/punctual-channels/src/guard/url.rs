@@ -1,0 +1,112 @@
+//! Checking a URL that a user chose, before anything is looked up.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+use super::{AllowList, Refused, check_ip};
+
+/// The ports that a public target may have; others need an entry in the allow-list.
+const PORTS: &[u16] = &[443, 8443];
+/// The longest URL.
+const LONGEST: usize = 2_048;
+
+/// Why a URL is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct UrlFault {
+    /// `url_invalid`, `url_scheme`, `url_userinfo`, `url_port` or `url_forbidden`.
+    pub code: &'static str,
+    pub detail: String,
+}
+
+impl UrlFault {
+    fn new(code: &'static str, detail: &str) -> Self {
+        Self { code, detail: detail.to_owned() }
+    }
+}
+
+impl From<Refused> for UrlFault {
+    fn from(refused: Refused) -> Self {
+        Self::new("url_forbidden", &refused.to_string())
+    }
+}
+
+/// A URL that may be called, under the conditions that are left for the look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedUrl {
+    pub url: Url,
+    /// The name or address, without brackets.
+    pub host: String,
+    pub port: u16,
+    /// Plain HTTP or an unusual port: every address of the name must be in the allow-list.
+    pub listed_only: bool,
+}
+
+/// Checks what can be seen in the text: scheme, user info, port, and an address in place of a name.
+pub fn check_url(text: &str, allow: &AllowList) -> Result<CheckedUrl, UrlFault> {
+    let invalid = || UrlFault::new("url_invalid", "this is no URL; write https://host/path");
+    // The parser takes away tabs and line breaks and turns `\` into `/`: what people read would differ from what
+    // is called.
+    if text.len() > LONGEST || text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err(invalid());
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err(if text.contains(':') { scheme_fault() } else { invalid() });
+    };
+    let secure = scheme.eq_ignore_ascii_case("https");
+    if !secure && !scheme.eq_ignore_ascii_case("http") {
+        return Err(scheme_fault());
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Err(UrlFault::new("url_userinfo", "a URL must not carry a user name or password"));
+    }
+    if authority.is_empty() || authority.contains('%') {
+        return Err(invalid());
+    }
+    let url = Url::parse(text).map_err(|_| invalid())?;
+    let port = url.port_or_known_default().filter(|port| *port > 0).ok_or_else(invalid)?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(invalid)?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let name = host.trim_end_matches('.');
+
+    let may_be_listed = if let Ok(ip) = host.parse::<IpAddr>() {
+        // `0x7f.1`, `2130706433` and full-width digits all parse to an address: only its plain spelling passes.
+        if ip.is_ipv4() && raw_host(authority) != host {
+            return Err(Refused.into());
+        }
+        check_ip(ip, port, allow)?;
+        allow.allows(ip, port)
+    } else if name == "localhost" || name.ends_with(".localhost") {
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        if !loopback.iter().any(|ip| allow.allows(*ip, port)) {
+            return Err(Refused.into());
+        }
+        true
+    } else {
+        // Whether a name is listed shows when it is looked up; without a list it cannot be.
+        !allow.is_empty()
+    };
+    if !secure && !may_be_listed {
+        return Err(scheme_fault());
+    }
+    let usual_port = PORTS.contains(&port);
+    if !usual_port && !may_be_listed {
+        return Err(UrlFault::new("url_port", "the port of a URL must be 443 or 8443"));
+    }
+    let listed_only = !secure || !usual_port;
+    Ok(CheckedUrl { url, host, port, listed_only })
+}
+
+fn scheme_fault() -> UrlFault {
+    UrlFault::new("url_scheme", "a URL must start with https://")
+}
+
+/// The host as it was written, without its port.
+fn raw_host(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}

@@ -1,0 +1,53 @@
+//! The memory channel: it keeps what it was given, for trying things out and for tests.
+
+use std::sync::Arc;
+
+use punctual_model::{Adapter, Channel, SettingsFault};
+
+use crate::{
+    captured::{Captured, CapturedChannel},
+    settings::{Reader, first},
+};
+
+/// The adapter `memory`; all its channels share one store.
+#[derive(Clone, Debug)]
+pub struct MemoryAdapter(Arc<Captured>);
+
+impl MemoryAdapter {
+    pub fn new(store: Arc<Captured>) -> Self {
+        Self(store)
+    }
+
+    /// What its channels were given.
+    pub fn captured(&self) -> &Arc<Captured> {
+        &self.0
+    }
+}
+
+impl Adapter for MemoryAdapter {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault> {
+        // A channel without settings is the usual case.
+        if settings.is_null() {
+            return Vec::new();
+        }
+        Reader::new(settings, &[]).finish(Some(())).err().unwrap_or_default()
+    }
+
+    fn open(&self, settings: &serde_json::Value) -> Result<Arc<dyn Channel>, SettingsFault> {
+        match self.check(settings) {
+            faults if faults.is_empty() => Ok(Arc::new(CapturedChannel::new(Arc::clone(&self.0)))),
+            faults => Err(first(faults)),
+        }
+    }
+
+    fn check_address(&self, address: &str) -> Result<(), String> {
+        if address.is_empty() || address.chars().any(char::is_control) {
+            return Err("an address is a text of one line".to_owned());
+        }
+        Ok(())
+    }
+}

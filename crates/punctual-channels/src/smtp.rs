@@ -1,0 +1,255 @@
+//! Mail over SMTP to a relay.
+//!
+//! The dialogue is driven step by step over lettre's connection instead of its pooled transport, for two reasons.
+//! The connection must go to an address that the guard has checked, and it must be known how far a failed attempt
+//! got: lost before the final dot nothing was accepted, lost after it nobody knows.
+//!
+//! TLS by policy: `required` (the default) is TLS from the first byte on port 465 and STARTTLS on any other;
+//! `starttls` and `implicit` ask for one of them on any port; none of them ever falls back to plain text. `none` has
+//! to be asked for. A certificate that is not accepted is a permanent failure: trying again would not mend it.
+
+mod classify;
+mod compose;
+mod dialogue;
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use dialogue::{Failure, Relay};
+use futures_util::future::{BoxFuture, FutureExt};
+use lettre::{
+    Address,
+    message::Mailbox,
+    transport::smtp::{
+        authentication::Credentials,
+        client::{Certificate, CertificateStore, TlsParameters},
+    },
+};
+use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome, SettingsFault};
+use serde_json::Value;
+
+pub use classify::classify;
+
+use crate::{
+    guard::Guard,
+    settings::{Reader, first},
+    text::is_header_text,
+    trust::Trust,
+};
+
+const FIELDS: &[&str] = &["host", "port", "tls", "username", "password", "from", "timeoutSeconds"];
+/// A relay that takes longer is in trouble; a slow one may have up to ten minutes, which the standard allows.
+const DEFAULT_TIMEOUT: u64 = 60;
+
+/// The adapter `smtp`.
+#[derive(Clone, Debug)]
+pub struct SmtpAdapter {
+    guard: Guard,
+    trust: Trust,
+}
+
+/// How a connection is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Security {
+    None,
+    StartTls,
+    Implicit,
+}
+
+struct Settings {
+    host: String,
+    port: u16,
+    security: Security,
+    credentials: Option<(String, Secret)>,
+    from: Mailbox,
+    timeout: Duration,
+}
+
+impl SmtpAdapter {
+    pub fn new(guard: Guard, trust: Trust) -> Self {
+        Self { guard, trust }
+    }
+
+    fn read(settings: &Value) -> Result<Settings, Vec<SettingsFault>> {
+        let mut reader = Reader::new(settings, FIELDS);
+        let host = reader.required_text("host", "the name of the relay, such as mail.example.com");
+        let host = host.filter(|host| {
+            let plain = !host.contains(|c: char| c.is_control() || c.is_whitespace() || "/@[]".contains(c));
+            if !plain {
+                reader.fault("host", "host_invalid", "`host` is a name or an address alone");
+            }
+            plain
+        });
+        let port = reader.integer("port", 1..=65535).and_then(|port| u16::try_from(port).ok());
+        let security = match reader.text("tls") {
+            None | Some("required") if port == Some(465) => Security::Implicit,
+            None | Some("required" | "starttls") => Security::StartTls,
+            Some("implicit") => Security::Implicit,
+            Some("none") => Security::None,
+            Some(_) => {
+                let detail = "`tls` must be `required`, `starttls`, `implicit` or `none`";
+                reader.fault("tls", "out_of_range", detail);
+                Security::StartTls
+            }
+        };
+        let port = port.unwrap_or(match security {
+            Security::None => 25,
+            Security::StartTls => 587,
+            Security::Implicit => 465,
+        });
+        let credentials = match (reader.text("username"), reader.text("password")) {
+            (Some(username), Some(password)) => Some((username.to_owned(), Secret::new(password))),
+            (None, None) => None,
+            (Some(_), None) => {
+                reader.fault("password", "missing_field", "a `username` needs a `password`");
+                None
+            }
+            (None, Some(_)) => {
+                reader.fault("username", "missing_field", "a `password` needs a `username`");
+                None
+            }
+        };
+        if credentials.is_some() && security == Security::None && !host.is_some_and(is_local) {
+            reader.fault("tls", "out_of_range", "a password is sent over TLS only: set `tls` to `required`");
+        }
+        let from =
+            reader.required_text("from", "the sender, such as reminders@example.com").and_then(|text| {
+                let mailbox = text.parse::<Mailbox>().ok().filter(|_| is_header_text(text));
+                if mailbox.is_none() {
+                    reader.fault("from", "address_invalid", "`from` is no mail address; write a@b.example");
+                }
+                mailbox
+            });
+        let seconds = reader.integer("timeoutSeconds", 1..=600).unwrap_or(DEFAULT_TIMEOUT);
+        let read = host.zip(from).map(|(host, from)| Settings {
+            host: host.to_owned(),
+            port,
+            security,
+            credentials,
+            from,
+            timeout: Duration::from_secs(seconds),
+        });
+        reader.finish(read)
+    }
+
+    fn tls(&self, host: &str) -> Result<TlsParameters, lettre::transport::smtp::Error> {
+        let mut builder = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::None);
+        for certificate in self.trust.certificates() {
+            builder = builder.add_root_certificate(Certificate::from_der(certificate.to_vec())?);
+        }
+        builder.build_rustls()
+    }
+}
+
+/// Whether a host is this machine, where a password crosses no network.
+fn is_local(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+impl Adapter for SmtpAdapter {
+    fn name(&self) -> &'static str {
+        "smtp"
+    }
+
+    fn check(&self, settings: &Value) -> Vec<SettingsFault> {
+        Self::read(settings).err().unwrap_or_default()
+    }
+
+    fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
+        let settings = Self::read(settings).map_err(first)?;
+        let tls = match settings.security {
+            Security::None => None,
+            Security::StartTls | Security::Implicit => {
+                Some(self.tls(&settings.host).map_err(|fault| SettingsFault {
+                    pointer: "/host".to_owned(),
+                    code: "host_invalid",
+                    detail: format!("TLS cannot be set up for this host: {fault}"),
+                })?)
+            }
+        };
+        let credentials = settings
+            .credentials
+            .map(|(username, password)| Credentials::new(username, password.expose().to_owned()));
+        Ok(Arc::new(SmtpChannel {
+            relay: Relay::new(
+                self.guard.clone(),
+                settings.host,
+                settings.port,
+                settings.security,
+                tls,
+                credentials,
+            ),
+            from: settings.from,
+            timeout: settings.timeout,
+        }))
+    }
+
+    fn secret_fields(&self) -> &'static [&'static str] {
+        &["password"]
+    }
+
+    fn check_address(&self, address: &str) -> Result<(), String> {
+        parse_address(address).map(drop)
+    }
+}
+
+/// An address as the envelope needs it; nothing is ever pasted into a header unparsed.
+fn parse_address(address: &str) -> Result<Address, String> {
+    let wrong = || "this is no mail address; write a@b.example".to_owned();
+    // 254 bytes is what a path of SMTP can carry.
+    if address.len() > 254 || address.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err(wrong());
+    }
+    address.parse().map_err(|_| wrong())
+}
+
+struct SmtpChannel {
+    relay: Relay,
+    from: Mailbox,
+    timeout: Duration,
+}
+
+impl Channel for SmtpChannel {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome> {
+        async move {
+            match self.deliver(message).await {
+                Ok(outcome) | Err(outcome) => outcome,
+            }
+        }
+        .boxed()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn permits(&self) -> usize {
+        // What relays accept at once from one client; lettre's own pool has ten.
+        10
+    }
+}
+
+impl SmtpChannel {
+    async fn deliver(&self, message: Outgoing) -> Result<SendOutcome, SendOutcome> {
+        let refused =
+            |reason: &'static str, error| SendOutcome::Permanent { reason: ReasonCode::new(reason), error };
+        let to = parse_address(&message.address).map_err(|error| refused("address_invalid", error))?;
+        let at = message.at;
+        let mail = compose::compose(&self.from, to, message)
+            .map_err(|fault| refused(fault.reason, fault.detail.to_owned()))?;
+        let dot_sent = AtomicBool::new(false);
+        let sent = tokio::time::timeout(self.timeout, self.relay.send(&mail, at, &dot_sent)).await;
+        let failure = match sent {
+            Ok(Ok(queued)) => return Ok(SendOutcome::Delivered { provider_id: queued }),
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Lost(format!("no answer within {} s", self.timeout.as_secs())),
+        };
+        Err(failure.into_outcome(dot_sent.load(Ordering::Relaxed)))
+    }
+}

@@ -1,0 +1,97 @@
+//! What a reply of the relay means for the message: plain values in, an outcome out.
+
+use punctual_model::{ReasonCode, SendOutcome};
+
+use crate::text::tidy;
+
+/// What came of an attempt that the relay answered with this code.
+///
+/// A 4xx may work later and a 5xx will not. Wrong credentials (535, 530) are permanent for the message too: they
+/// are mended by an admin, not by time, and the reason says so.
+pub fn classify(code: u16, text: &str) -> SendOutcome {
+    let error = tidy(&format!("{code} {text}"));
+    let reason = match code {
+        200..=299 => return SendOutcome::Delivered { provider_id: error },
+        500..=599 => match code {
+            530 => "smtp-auth-required",
+            534 | 535 | 538 => "smtp-auth-failed",
+            521 | 556 => "domain-takes-no-mail",
+            552 if is_size(text) => "message-too-large",
+            552 => "mailbox-full",
+            550 | 551 | 553 => "mailbox-unavailable",
+            _ => "rejected-by-relay",
+        },
+        // 4xx, and whatever a confused relay may say.
+        _ => return SendOutcome::Transient { error, retry_after: None },
+    };
+    SendOutcome::Permanent { reason: ReasonCode::new(reason), error }
+}
+
+/// 552 stands for a full mailbox and for a large message; the enhanced code tells which.
+fn is_size(text: &str) -> bool {
+    text.contains("5.3.4") || text.contains("5.2.3") || text.to_ascii_lowercase().contains("size")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_meaning() {
+        for (code, text, expected) in [
+            (250, "2.0.0 Ok: queued as 4F", "delivered"),
+            (354, "go on", "transient"),
+            (421, "4.3.2 shutting down", "transient"),
+            (432, "4.7.12 password transition needed", "transient"),
+            (450, "4.2.1 greylisted", "transient"),
+            (451, "4.3.0 local error", "transient"),
+            (452, "4.2.2 over quota", "transient"),
+            (454, "4.7.0 TLS not available", "transient"),
+            (455, "parameters", "transient"),
+            (500, "syntax", "rejected-by-relay"),
+            (501, "syntax in parameters", "rejected-by-relay"),
+            (502, "not implemented", "rejected-by-relay"),
+            (503, "bad sequence", "rejected-by-relay"),
+            (504, "parameter not implemented", "rejected-by-relay"),
+            (521, "does not accept mail", "domain-takes-no-mail"),
+            (530, "5.7.0 authentication required", "smtp-auth-required"),
+            (534, "mechanism too weak", "smtp-auth-failed"),
+            (535, "5.7.8 credentials invalid", "smtp-auth-failed"),
+            (538, "encryption required", "smtp-auth-failed"),
+            (550, "5.1.1 no such user", "mailbox-unavailable"),
+            (551, "not local", "mailbox-unavailable"),
+            (552, "5.2.2 mailbox full", "mailbox-full"),
+            (552, "5.3.4 message size exceeds limit", "message-too-large"),
+            (553, "name not allowed", "mailbox-unavailable"),
+            (554, "5.7.1 spam", "rejected-by-relay"),
+            (555, "parameters not recognised", "rejected-by-relay"),
+            (556, "5.1.10 null MX", "domain-takes-no-mail"),
+        ] {
+            let meaning = match classify(code, text) {
+                SendOutcome::Delivered { .. } => "delivered".to_owned(),
+                SendOutcome::Transient { error, .. } => {
+                    assert!(error.starts_with(&code.to_string()));
+                    "transient".to_owned()
+                }
+                SendOutcome::Permanent { reason, error } => {
+                    assert_eq!(error, format!("{code} {text}"));
+                    reason.to_string()
+                }
+                SendOutcome::Uncertain { .. } => "uncertain".to_owned(),
+            };
+            assert_eq!(meaning, expected, "{code} {text}");
+        }
+    }
+
+    #[test]
+    fn the_first_digit_decides_for_every_code() {
+        for code in 0..=999 {
+            let outcome = classify(code, "");
+            match code / 100 {
+                2 => assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{code}"),
+                5 => assert!(matches!(outcome, SendOutcome::Permanent { .. }), "{code}"),
+                _ => assert!(matches!(outcome, SendOutcome::Transient { .. }), "{code}"),
+            }
+        }
+    }
+}

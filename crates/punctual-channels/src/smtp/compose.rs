@@ -1,0 +1,137 @@
+//! Making a mail from a message: headers that cannot be split, texts and files.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use lettre::{
+    Address, Message,
+    message::{
+        Attachment as Part, Mailbox, MultiPart, SinglePart,
+        header::{ContentType, HeaderName, HeaderValue},
+    },
+};
+use punctual_model::{Outgoing, channel::Attachment};
+use sha2::{Digest, Sha256};
+
+use crate::text::is_header_text;
+
+/// The media types that may be attached, beside `image/…`: what reports and invitations need, nothing that runs.
+const MEDIA_TYPES: &[&str] = &[
+    "text/plain",
+    "text/csv",
+    "text/html",
+    "text/calendar",
+    "application/pdf",
+    "application/json",
+    "application/xml",
+    "application/zip",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+];
+
+/// Why a message can be no mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ComposeFault {
+    pub reason: &'static str,
+    pub detail: &'static str,
+}
+
+/// The mail of one attempt; only its date differs from that of another one.
+pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<Message, ComposeFault> {
+    if !is_header_text(&message.subject) {
+        return Err(ComposeFault { reason: "subject_invalid", detail: "the subject must be one line" });
+    }
+    let builder = Message::builder()
+        .from(from.clone())
+        .to(Mailbox::new(None, to))
+        .subject(message.subject)
+        .date(date(message.at))
+        .message_id(Some(message_id(&message.message_id)))
+        // Keeps holiday notices of the other side from answering.
+        .raw_header(HeaderValue::new(
+            HeaderName::new_from_ascii_str("Auto-Submitted"),
+            "auto-generated".to_owned(),
+        ));
+    let composed = match (message.html, message.attachments.is_empty()) {
+        (None, true) => builder.singlepart(SinglePart::plain(message.body)),
+        (Some(html), true) => builder.multipart(MultiPart::alternative_plain_html(message.body, html)),
+        (html, false) => {
+            let mut mixed = match html {
+                None => MultiPart::mixed().singlepart(SinglePart::plain(message.body)),
+                Some(html) => {
+                    MultiPart::mixed().multipart(MultiPart::alternative_plain_html(message.body, html))
+                }
+            };
+            for file in message.attachments {
+                mixed = mixed.singlepart(attach(file)?);
+            }
+            builder.multipart(mixed)
+        }
+    };
+    composed.map_err(|_| ComposeFault { reason: "address_invalid", detail: "the mail has no valid envelope" })
+}
+
+fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
+    let fault = |detail| ComposeFault { reason: "attachment_invalid", detail };
+    let name = &file.file_name;
+    if name.is_empty() || name.len() > 200 || name.contains(|c: char| c.is_control() || "/\\".contains(c)) {
+        return Err(fault("a file name is one line of at most 200 bytes without slashes"));
+    }
+    let essence = file.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if !essence.starts_with("image/") && !MEDIA_TYPES.contains(&essence.as_str()) {
+        return Err(fault("this media type is not sent by mail"));
+    }
+    let media_type =
+        ContentType::parse(&file.media_type).map_err(|_| fault("the media type cannot be read"))?;
+    Ok(Part::new(file.file_name).body(file.content, media_type))
+}
+
+/// The Message-ID, the same in every attempt. A text that cannot stand in one is hashed.
+fn message_id(id: &str) -> String {
+    let word = |text: &str| {
+        !text.is_empty()
+            && text.len() <= 200
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&b))
+    };
+    match id.split_once('@') {
+        Some((left, right)) if word(left) && word(right) => format!("<{id}>"),
+        None if word(id) => format!("<{id}@punctual.invalid>"),
+        _ => {
+            let hex: String =
+                Sha256::digest(id.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("<{hex}@punctual.invalid>")
+        }
+    }
+}
+
+/// The date for the header. Outside 1970 to 9999 the mail library would panic.
+fn date(at: Timestamp) -> SystemTime {
+    const LATEST: u64 = 253_402_300_799;
+    let seconds = u64::try_from(at.as_second()).unwrap_or(0).min(LATEST);
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_id_is_stable_and_always_well_formed() {
+        assert_eq!(message_id("0190-ab.1"), "<0190-ab.1@punctual.invalid>");
+        assert_eq!(message_id("a@b.example"), "<a@b.example>");
+        for odd in ["", "a b", "a>\r\nBcc: x", "é", "a@b@c", "@", &"x".repeat(300)] {
+            let made = message_id(odd);
+            assert_eq!(made, message_id(odd));
+            assert_eq!(made.len(), 64 + "<@punctual.invalid>".len(), "{odd:?}");
+        }
+        assert_ne!(message_id("a b"), message_id("a  b"));
+    }
+
+    #[test]
+    fn a_date_of_any_year_can_be_written() {
+        for at in [Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH] {
+            let mail = Message::builder().date(date(at));
+            drop(mail);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a webhook says.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use punctual_model::Outgoing;
+use serde_json::{Value, json};
+
+/// The JSON of a message; an event goes out just as it was given.
+pub(super) fn of(message: &Outgoing) -> Vec<u8> {
+    if let ("event", Some(event)) = (message.kind.as_str(), &message.type_data) {
+        return event.to_string().into_bytes();
+    }
+    let mut data = json!({
+        "notificationId": message.notification.to_string(),
+        "channel": message.channel.as_str(),
+        "target": message.address,
+        "subject": message.subject,
+        "body": message.body,
+    });
+    if let Some(html) = &message.html {
+        data["html"] = Value::from(html.as_str());
+    }
+    if let Some(type_data) = &message.type_data {
+        data["typeData"] = type_data.clone();
+    }
+    if !message.attachments.is_empty() {
+        let files = message.attachments.iter().map(|file| {
+            json!({
+                "fileName": file.file_name,
+                "mediaType": file.media_type,
+                "contentBase64": STANDARD.encode(&file.content),
+            })
+        });
+        data["attachments"] = files.collect();
+    }
+    json!({"type": message.kind, "timestamp": message.at.to_string(), "data": data}).to_string().into_bytes()
+}

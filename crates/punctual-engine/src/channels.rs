@@ -1,0 +1,156 @@
+//! The channels that are configured, opened and kept open, with their permits and retry policies.
+//!
+//! Definitions live in the database and are read again at most once a second, so that a change made on any node is
+//! used on every node; an open channel is replaced only when its definition changed.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use punctual_model::{Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy};
+use punctual_store::{Conn, StoreError, channels};
+use tokio::sync::Semaphore;
+
+use crate::config::later;
+
+/// How long a definition may be used without looking at the table again.
+const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// A channel that is ready to send.
+pub struct Opened {
+    pub key: ChannelKey,
+    pub channel: Arc<dyn Channel>,
+    pub retry: RetryPolicy,
+    /// An attempt with no certain end is parked for a person instead of being repeated.
+    pub at_most_once: bool,
+    pub(crate) permits: Arc<Semaphore>,
+    adapter: String,
+    version: i64,
+}
+
+pub struct Channels {
+    adapters: Registry<Arc<dyn Adapter>>,
+    /// In the sandbox every channel is opened by this one instead of its own.
+    capture: Option<Arc<dyn Adapter>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    read_at: Option<Timestamp>,
+    opened: HashMap<String, Arc<Opened>>,
+    /// Why a configured channel could not be opened.
+    broken: HashMap<String, String>,
+}
+
+impl Channels {
+    pub fn new(adapters: Vec<Arc<dyn Adapter>>, capture: Option<Arc<dyn Adapter>>) -> Result<Self, DuplicateKey> {
+        let mut registry = Registry::new("adapters");
+        for adapter in adapters {
+            registry.add(adapter.name(), adapter)?;
+        }
+        Ok(Self { adapters: registry, capture, state: Mutex::default() })
+    }
+
+    pub fn adapter(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
+        self.adapters.get(name)
+    }
+
+    pub fn adapter_names(&self) -> Vec<&str> {
+        self.adapters.keys().collect()
+    }
+
+    /// The open channel of this key, as of the last look at the table.
+    pub fn get(&self, key: &str) -> Option<Arc<Opened>> {
+        self.lock().opened.get(key).cloned()
+    }
+
+    /// Why a configured channel cannot send.
+    pub fn broken(&self, key: &str) -> Option<String> {
+        self.lock().broken.get(key).cloned()
+    }
+
+    /// The keys that can send, in order.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.lock().opened.keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// The next look reads the table again: a definition was just written here.
+    pub fn invalidate(&self) {
+        self.lock().read_at = None;
+    }
+
+    /// Whether the definitions should be read again.
+    pub fn is_stale(&self, now: Timestamp) -> bool {
+        self.lock().read_at.is_none_or(|read| later(read, FRESH_FOR) <= now || read > now)
+    }
+
+    /// Reads the definitions and opens what is new or changed.
+    pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let mut rows = channels::all(conn).await?;
+        for key in self.built_in().iter().copied() {
+            if rows.iter().all(|row| row.key != key) {
+                rows.push(channels::ChannelRow {
+                    key: key.into(),
+                    adapter: "memory".into(),
+                    settings: "{}".into(),
+                    retry: "{}".into(),
+                    at_most_once: false,
+                    version: 0,
+                    updated_at: 0,
+                });
+            }
+        }
+        let before = self.lock().opened.clone();
+        let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
+        for row in rows {
+            let same = before.get(&row.key).filter(|old| old.version == row.version && old.adapter == row.adapter);
+            match same.map_or_else(|| self.open(&row).map(Arc::new), |old| Ok(old.clone())) {
+                Ok(channel) => drop(opened.insert(row.key, channel)),
+                Err(fault) => drop(broken.insert(row.key, fault)),
+            }
+        }
+        let mut state = self.lock();
+        *state = State { read_at: Some(now), opened, broken };
+        Ok(())
+    }
+
+    /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.
+    fn built_in(&self) -> &'static [&'static str] {
+        if self.capture.is_some() { &["memory:default", "email:default"] } else { &["memory:default"] }
+    }
+
+    fn open(&self, row: &channels::ChannelRow) -> Result<Opened, String> {
+        let key: ChannelKey = row.key.parse().map_err(|fault| format!("{fault}"))?;
+        let adapter = match &self.capture {
+            Some(capture) => capture,
+            None => self.adapters.get(&row.adapter).ok_or_else(|| format!("no adapter `{}`", row.adapter))?,
+        };
+        let mut settings: serde_json::Value = serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
+        if self.capture.is_some() {
+            settings = serde_json::json!({ "channel": key.as_str() });
+        }
+        let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
+        let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|e| e.to_string())?;
+        let retry = RetryPolicy::from_json(&retry).unwrap_or_default();
+        let permits = Arc::new(Semaphore::new(channel.permits()));
+        Ok(Opened {
+            key,
+            channel,
+            retry,
+            at_most_once: row.at_most_once,
+            permits,
+            adapter: row.adapter.clone(),
+            version: row.version,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,72 @@
+//! The engine's settings, with the defaults that ship.
+
+use std::time::Duration;
+
+/// Every bound and interval of the pipeline.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The name of this node in attempts and logs.
+    pub node: String,
+    /// How long a claim is good for without renewal.
+    pub lease: Duration,
+    /// How often a held lease is renewed; a third of the lease.
+    pub renew_every: Duration,
+    /// How often expired leases are looked for.
+    pub sweep_every: Duration,
+    /// How often the table is looked at when nobody told us anything.
+    pub poll_every: Duration,
+    /// How far ahead of its moment a row is claimed, so that its handler starts on time and not a commit later.
+    pub claim_ahead: Duration,
+    /// Rows a claim takes at most.
+    pub batch: i64,
+    /// Batches under way at once in the due stage.
+    pub batches_at_once: usize,
+    /// Notifications that count as stuck after this long.
+    pub stuck_after: Duration,
+    /// How long terminal notifications are kept.
+    pub keep_for: Duration,
+    /// How long answers to idempotency keys are kept.
+    pub remember_for: Duration,
+    /// Rows a purge removes in one transaction.
+    pub purge_batch: i64,
+    /// How long a stopping node waits for what is under way.
+    pub grace: Duration,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            node: "node".into(),
+            lease: Duration::from_secs(60),
+            renew_every: Duration::from_secs(20),
+            sweep_every: Duration::from_secs(5),
+            poll_every: Duration::from_secs(30),
+            claim_ahead: Duration::from_millis(20),
+            batch: 500,
+            batches_at_once: 3,
+            stuck_after: Duration::from_secs(600),
+            keep_for: DAY * 365,
+            remember_for: DAY,
+            purge_batch: 500,
+            grace: Duration::from_secs(20),
+        }
+    }
+}
+
+/// The moment that lies `by` after `at`, or the last one there is.
+pub(crate) fn later(at: jiff::Timestamp, by: Duration) -> jiff::Timestamp {
+    jiff::SignedDuration::try_from(by)
+        .ok()
+        .and_then(|by| at.checked_add(by).ok())
+        .unwrap_or(jiff::Timestamp::MAX)
+}
+
+/// The moment that lies `by` before `at`, or the first one there is.
+pub(crate) fn earlier(at: jiff::Timestamp, by: Duration) -> jiff::Timestamp {
+    jiff::SignedDuration::try_from(by)
+        .ok()
+        .and_then(|by| at.checked_sub(by).ok())
+        .unwrap_or(jiff::Timestamp::MIN)
+}

@@ -1,0 +1,191 @@
+//! The delivery stage: claim per channel, resolve targets, write the intent, send, settle.
+//!
+//! No transaction is open and no connection is held while something is being sent, so a hanging server delays no
+//! intake, status or figure. Each channel has its own permits, so it delays no other channel either.
+
+mod conclude;
+mod own;
+mod plan;
+mod render;
+mod send;
+mod settle;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use punctual_store::{
+    Lane, StoreError, Tx, attempts,
+    notifications::{self, ClaimedNotification, Delivery},
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+pub(crate) use own::HandOver;
+use plan::{Plan, plan};
+
+use crate::{Engine, EngineError, Opened, config::later, intake::UNROUTED};
+
+/// What one tick of the delivery stage did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryReport {
+    pub claimed: usize,
+    pub delivered: usize,
+    pub retrying: usize,
+    pub parked: usize,
+    pub rerouted: usize,
+    /// Claims that another node had taken over in the meantime.
+    pub lost: usize,
+}
+
+impl DeliveryReport {
+    pub fn add(&mut self, other: &Self) {
+        self.claimed += other.claimed;
+        self.delivered += other.delivered;
+        self.retrying += other.retrying;
+        self.parked += other.parked;
+        self.rerouted += other.rerouted;
+        self.lost += other.lost;
+    }
+}
+
+/// Notifications whose intents are on disk: what is to be sent now.
+pub(crate) struct Sending {
+    pub(crate) channel: Arc<Opened>,
+    pub(crate) items: Vec<ToSend>,
+    /// Held until everything here has been sent.
+    pub(crate) _permits: Option<OwnedSemaphorePermit>,
+}
+
+/// One claimed notification and the targets that have not said yes yet.
+pub(crate) struct ToSend {
+    pub(crate) row: ClaimedNotification,
+    pub(crate) targets: Vec<String>,
+    /// Set where a target of this notification has failed for good before.
+    pub(crate) failed_before: Option<String>,
+}
+
+impl Engine {
+    /// One bounded pass over every channel that has something ready; ends when all of it has settled.
+    pub async fn delivery_tick(&self, now: Timestamp, limit: i64) -> Result<DeliveryReport, EngineError> {
+        self.refresh_channels(now).await?;
+        let mut report = DeliveryReport::default();
+        for key in self.ready_channels(now).await? {
+            let (done, sending) = self.claim_deliveries(&key, now, limit, None).await?;
+            report.add(&done);
+            if let Some(sending) = sending {
+                report.add(&self.send_all(sending, now).await?);
+            }
+        }
+        Ok(report)
+    }
+
+    /// The channels that have a notification ready at `by`, soonest first.
+    async fn ready_channels(&self, by: Timestamp) -> Result<Vec<String>, StoreError> {
+        let ready = self.earliest_deliveries().await?.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
+        Ok(ready.map(|(channel, _)| channel).collect())
+    }
+
+    pub(crate) async fn earliest_deliveries(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        let mut reader = self.store.read().await?;
+        let mut earliest = notifications::earliest(&mut reader.conn()).await?;
+        earliest.sort_by_key(|(_, at)| *at);
+        Ok(earliest)
+    }
+
+    pub(crate) async fn refresh_channels(&self, now: Timestamp) -> Result<(), StoreError> {
+        if self.channels.is_stale(now) {
+            let mut reader = self.store.read().await?;
+            self.channels.refresh(&mut reader.conn(), now).await?;
+        }
+        Ok(())
+    }
+
+    /// Claims ready notifications of one channel, plans them, and writes the intents with the claim. What needs no
+    /// sending (no channel, no recipients, everyone already has it) is settled at once.
+    pub(crate) async fn claim_deliveries(
+        &self,
+        key: &str,
+        now: Timestamp,
+        limit: i64,
+        permits: Option<OwnedSemaphorePermit>,
+    ) -> Result<(DeliveryReport, Option<Sending>), EngineError> {
+        let opened = self.channels.get(key);
+        let lease_until = later(now, self.lease_for(opened.as_deref()));
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let rows = notifications::claim(&mut tx, key, now, lease_until, limit.min(self.config.batch)).await?;
+        if rows.is_empty() {
+            return Ok(Default::default());
+        }
+        let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
+        let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
+        let (mut items, mut settled) = (Vec::new(), Vec::new());
+        for one in planned {
+            match one {
+                Plan::Send(to_send) => items.push(to_send),
+                Plan::Settle(row, delivery) => settled.push((row, delivery)),
+            }
+        }
+        self.intend(&mut tx, &items, now).await?;
+        report.add(&self.settle_deliveries_in(&mut tx, settled, now).await?);
+        tx.commit().await?;
+        self.metrics.claimed(report.claimed);
+        let sending = match opened {
+            Some(channel) if !items.is_empty() => Some(Sending { channel, items, _permits: permits }),
+            _ => None,
+        };
+        Ok((report, sending))
+    }
+
+    async fn plan_in(
+        &self,
+        tx: &mut Tx,
+        opened: Option<&Opened>,
+        key: &str,
+        rows: Vec<ClaimedNotification>,
+        now: Timestamp,
+    ) -> Result<Vec<Plan>, StoreError> {
+        let lists = plan::lists_of(tx, &rows).await?;
+        let again: Vec<i64> = rows.iter().filter(|row| row.tries > 1).map(|row| row.seq).collect();
+        let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
+        let ledger = plan::Ledger::new(earlier);
+        let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
+        Ok(rows.into_iter().map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now)).collect())
+    }
+
+    async fn intend(&self, tx: &mut Tx, items: &[ToSend], now: Timestamp) -> Result<(), StoreError> {
+        let intents: Vec<attempts::Intent> = items
+            .iter()
+            .flat_map(|item| {
+                item.targets.iter().map(|target| attempts::Intent {
+                    seq: item.row.seq,
+                    target: target.clone(),
+                    n: item.row.tries,
+                    channel: item.row.channel.clone(),
+                })
+            })
+            .collect();
+        if !intents.is_empty() {
+            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
+        }
+        Ok(())
+    }
+
+    /// A lease outlives one call of the channel with a margin; longer sends are renewed.
+    pub(crate) fn lease_for(&self, opened: Option<&Opened>) -> std::time::Duration {
+        let call = opened.map_or(std::time::Duration::ZERO, |opened| opened.channel.timeout());
+        self.config.lease.max(call + self.config.renew_every)
+    }
+}
+
+/// A delivery that is parked, with its reason and the text people see.
+pub(crate) fn parked(row: &ClaimedNotification, reason: &str, error: String) -> Delivery {
+    Delivery {
+        seq: row.seq,
+        token: row.version,
+        status: "parked",
+        retry_count: row.retry_count,
+        last_error: Some(error),
+        reason: Some(reason.to_owned()),
+        retry_at: None,
+        channel: None,
+    }
+}

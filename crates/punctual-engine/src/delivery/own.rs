@@ -1,0 +1,136 @@
+//! A node that has just decided to send something may send it itself: the notification is inserted already claimed,
+//! with its intents, which saves a claim and a commit.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::Timestamp;
+use punctual_model::Audience;
+use punctual_store::{
+    StoreError, Tx, attempts,
+    notifications::{ClaimedNotification, InsertedNotification, Queued},
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{Sending, ToSend};
+use crate::{Engine, Opened, config::later};
+
+/// What a committed decision leaves to be sent by this node.
+#[derive(Default)]
+pub(crate) struct HandOver(Vec<Sending>);
+
+impl HandOver {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+    pub(crate) fn into_sendings(self) -> Vec<Sending> {
+        self.0
+    }
+}
+
+/// A channel with permits for what this node keeps.
+pub(crate) struct Reserved {
+    channel: Arc<Opened>,
+    permits: OwnedSemaphorePermit,
+}
+
+impl Engine {
+    /// Marks as claimed what this node can send now: explicit targets, an open channel, enough free permits.
+    pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Reserved> {
+        let mut wanted: HashMap<String, u32> = HashMap::new();
+        for item in queued.iter().filter(|item| sendable(item, now)) {
+            *wanted.entry(item.channel.clone()).or_default() += 1;
+        }
+        let mut reserved = Vec::new();
+        for (key, count) in wanted {
+            let Some(channel) = self.channels.get(&key) else { continue };
+            let Ok(permits) = channel.permits.clone().try_acquire_many_owned(count) else { continue };
+            let until = later(now, self.lease_for(Some(&channel)));
+            for item in queued.iter_mut().filter(|item| item.channel == key && sendable(item, now)) {
+                item.lease_until = Some(until);
+            }
+            reserved.push(Reserved { channel, permits });
+        }
+        reserved
+    }
+
+    /// Writes the intents of what was inserted already claimed, and makes it ready for sending.
+    pub(crate) async fn intend_own(
+        &self,
+        tx: &mut Tx,
+        queued: Vec<Queued>,
+        inserted: Vec<InsertedNotification>,
+        reserved: Vec<Reserved>,
+        now: Timestamp,
+    ) -> Result<HandOver, StoreError> {
+        if reserved.is_empty() {
+            return Ok(HandOver::default());
+        }
+        let seqs: HashMap<String, i64> = inserted.into_iter().map(|row| (row.id, row.seq)).collect();
+        let mut items: HashMap<String, Vec<ToSend>> = HashMap::new();
+        let mut intents = Vec::new();
+        for item in queued.into_iter().filter(|item| item.lease_until.is_some()) {
+            let id = item.new.id.to_string();
+            // An id that was already there is being sent, or was, by whoever inserted it.
+            let Some(seq) = seqs.get(&id).copied() else { continue };
+            let Audience::Targets(targets) = &item.new.audience else { continue };
+            let targets = unique(targets);
+            intents.extend(targets.iter().map(|target| attempts::Intent {
+                seq,
+                target: target.clone(),
+                n: 1,
+                channel: item.channel.clone(),
+            }));
+            let key = item.channel.clone();
+            let row = claimed(item, id, seq);
+            items.entry(key).or_default().push(ToSend { row, targets, failed_before: None });
+        }
+        if !intents.is_empty() {
+            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
+        }
+        let sendings = reserved.into_iter().filter_map(|reserved| {
+            let items = items.remove(reserved.channel.key.as_str())?;
+            Some(Sending { channel: reserved.channel, items, _permits: Some(reserved.permits) })
+        });
+        Ok(HandOver(sendings.collect()))
+    }
+}
+
+fn sendable(item: &Queued, now: Timestamp) -> bool {
+    let has_targets = matches!(&item.new.audience, Audience::Targets(targets) if !targets.is_empty());
+    has_targets && item.ready_at <= now
+}
+
+fn unique(targets: &[String]) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    targets.iter().filter(|target| seen.insert(target.to_lowercase())).cloned().collect()
+}
+
+/// The row as the claim would have returned it.
+fn claimed(item: Queued, id: String, seq: i64) -> ClaimedNotification {
+    let json = |value: &Option<serde_json::Value>| value.as_ref().map(serde_json::Value::to_string);
+    let new = item.new;
+    ClaimedNotification {
+        seq,
+        id,
+        channel: item.channel,
+        list_name: None,
+        targets: None,
+        context: json(&new.context),
+        type_data: json(&new.type_data),
+        kind: new.kind,
+        subject: new.subject,
+        body: new.body,
+        html: new.html,
+        template: new.template,
+        locale: new.locale,
+        retry_count: 0,
+        tries: 1,
+        ready_at: item.ready_at.as_microsecond(),
+        work_id: item.work_id,
+        reports_back: item.reports_back,
+        version: 1,
+    }
+}

@@ -1,0 +1,156 @@
+//! Deciding, before anything is sent, who gets a notification: pure, on what was loaded for the whole batch.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use punctual_store::{
+    StoreError, Tx,
+    attempts::AttemptRow,
+    lists::{self, ListRow},
+    notifications::{ClaimedNotification, Delivery},
+};
+
+use super::{ToSend, parked};
+
+/// What is to be done with one claimed notification.
+pub(super) enum Plan {
+    Send(ToSend),
+    Settle(ClaimedNotification, Delivery),
+}
+
+/// What earlier tries of these notifications came to, by notification and target.
+pub(super) struct Ledger(HashMap<i64, BTreeMap<String, Past>>);
+
+#[derive(Clone, PartialEq)]
+enum Past {
+    Delivered,
+    Permanent(String),
+    /// Failed in a way that may pass, or with no certain end.
+    Open,
+}
+
+impl Ledger {
+    pub(super) fn new(attempts: Vec<AttemptRow>) -> Self {
+        let mut ledger: HashMap<i64, BTreeMap<String, Past>> = HashMap::new();
+        for attempt in attempts {
+            let past = match attempt.outcome.as_deref() {
+                Some("delivered") => Past::Delivered,
+                Some("permanent") => Past::Permanent(attempt.answer.unwrap_or_default()),
+                _ => Past::Open,
+            };
+            let entry = ledger.entry(attempt.notification_seq).or_default().entry(attempt.target).or_insert(Past::Open);
+            // A recorded yes is never undone by a later line.
+            if *entry != Past::Delivered {
+                *entry = past;
+            }
+        }
+        Self(ledger)
+    }
+}
+
+pub(super) async fn lists_of(
+    tx: &mut Tx,
+    rows: &[ClaimedNotification],
+) -> Result<HashMap<String, ListRow>, StoreError> {
+    let names: HashSet<String> = rows.iter().filter_map(|row| row.list_name.clone()).collect();
+    let lists = lists::by_names(&mut tx.conn(), names.into_iter().collect()).await?;
+    Ok(lists.into_iter().map(|list| (list.name.clone(), list)).collect())
+}
+
+pub(super) fn plan(
+    row: ClaimedNotification,
+    channel_is_open: bool,
+    broken: Option<&str>,
+    lists: &HashMap<String, ListRow>,
+    ledger: &Ledger,
+    now: Timestamp,
+) -> Plan {
+    let list = row.list_name.as_ref().map(|name| (name, lists.get(name)));
+    if let Some((name, None)) = list {
+        let error = format!("there is no list `{name}`");
+        let delivery = parked(&row, "list-unknown", error);
+        return Plan::Settle(row, delivery);
+    }
+    if let Some((_, Some(list))) = list
+        && list.channel != row.channel
+        && (!channel_is_open || row.channel == crate::intake::UNROUTED)
+    {
+        let delivery = reroute(&row, &list.channel, now);
+        return Plan::Settle(row, delivery);
+    }
+    if !channel_is_open {
+        let error = match broken {
+            Some(fault) => format!("the channel `{}` cannot be opened: {fault}", row.channel),
+            None => format!("there is no channel `{}`", row.channel),
+        };
+        let delivery = parked(&row, "no-channel", error);
+        return Plan::Settle(row, delivery);
+    }
+    let targets = match list {
+        Some((_, Some(list))) => addresses(Some(&list.targets)),
+        _ => addresses(row.targets.as_deref()),
+    };
+    if targets.is_empty() {
+        let delivery = parked(&row, "no-recipients", "there is nobody to send it to".into());
+        return Plan::Settle(row, delivery);
+    }
+    choose(row, targets, ledger)
+}
+
+/// Leaves out who already has it, and who cannot be reached.
+fn choose(row: ClaimedNotification, targets: Vec<String>, ledger: &Ledger) -> Plan {
+    let empty = BTreeMap::new();
+    let past = ledger.0.get(&row.seq).unwrap_or(&empty);
+    let failed_before = past.iter().find_map(|(target, past)| match past {
+        Past::Permanent(answer) if targets.contains(target) => Some(format!("{target}: {answer}")),
+        _ => None,
+    });
+    // An operator's retry starts the count again, and with it the targets that had failed for good.
+    let tries_all_failed = row.retry_count == 0;
+    let open: Vec<String> = targets
+        .into_iter()
+        .filter(|target| match past.get(target) {
+            Some(Past::Delivered) => false,
+            Some(Past::Permanent(_)) => tries_all_failed,
+            Some(Past::Open) | None => true,
+        })
+        .collect();
+    if !open.is_empty() {
+        let failed_before = if tries_all_failed { None } else { failed_before };
+        return Plan::Send(ToSend { row, targets: open, failed_before });
+    }
+    let delivery = match failed_before {
+        Some(error) => parked(&row, "permanent", error),
+        None => Delivery {
+            seq: row.seq,
+            token: row.version,
+            status: "delivered",
+            retry_count: row.retry_count,
+            last_error: None,
+            reason: None,
+            retry_at: None,
+            channel: None,
+        },
+    };
+    Plan::Settle(row, delivery)
+}
+
+fn reroute(row: &ClaimedNotification, channel: &str, now: Timestamp) -> Delivery {
+    Delivery {
+        seq: row.seq,
+        token: row.version,
+        status: if row.retry_count == 0 { "pending" } else { "retrying" },
+        retry_count: row.retry_count,
+        last_error: None,
+        reason: None,
+        retry_at: Some(now),
+        channel: Some(channel.to_owned()),
+    }
+}
+
+/// The addresses of a stored JSON array, each once.
+pub(super) fn addresses(json: Option<&str>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let all: Vec<String> = json.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    all.into_iter().filter(|address| seen.insert(address.to_lowercase())).collect()
+}

@@ -1,0 +1,231 @@
+//! Sending: every target of a batch, as many at once as the channel permits, settled as the answers come in.
+
+use std::{
+    collections::{HashMap, HashSet},
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
+use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
+use punctual_store::{
+    Lane, attempts,
+    notifications::{self, ClaimedNotification, Delivery},
+};
+
+use super::{DeliveryReport, Sending, ToSend, conclude::conclude, parked};
+use crate::{Engine, EngineError, Opened, config::later};
+
+/// Settled together at most: about 5 ms of SQLite's writer.
+const SETTLED_AT_ONCE: usize = 500;
+
+/// The answer for one target.
+pub(super) struct Answer {
+    pub(super) target: String,
+    pub(super) outcome: SendOutcome,
+    pub(super) at: Timestamp,
+}
+
+/// A notification that is being sent, with the answers so far.
+struct Underway {
+    item: ToSend,
+    answers: Vec<Answer>,
+}
+
+/// Notifications whose lease was lost: nothing more is sent for them.
+type Lost = Arc<Mutex<HashSet<i64>>>;
+
+impl Engine {
+    /// Sends a batch to the end and settles it; what settles early is written early.
+    pub(crate) async fn send_all(&self, sending: Sending, now: Timestamp) -> Result<DeliveryReport, EngineError> {
+        let Sending { channel, items, _permits } = sending;
+        let mut templates = self.templates_of(&items).await?;
+        let mut report = DeliveryReport::default();
+        let (mut underway, mut calls, mut done) = (HashMap::new(), Vec::new(), Vec::new());
+        let lost = Lost::default();
+        for item in items {
+            match templates.render(&item.row) {
+                Ok(text) => {
+                    for target in &item.targets {
+                        let message = outgoing(&item.row, &channel, target, &text, now);
+                        calls.push(self.call(channel.clone(), item.row.seq, message, lost.clone()));
+                    }
+                    underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
+                }
+                Err(fault) => done.push(unsendable(item, fault.reason, fault.error, now)),
+            }
+        }
+        let at_once = channel.channel.permits().clamp(1, calls.len().max(1));
+        let mut answers = stream::iter(calls).buffer_unordered(at_once);
+        let mut renew_at = self.clock.sleep_until(later(self.clock.now(), self.config.renew_every));
+        loop {
+            // What has an answer is settled while the others are still being sent, but never one by one when
+            // many answers are there at once.
+            let next = match answers.next().now_or_never() {
+                Some(next) if done.len() < SETTLED_AT_ONCE => next,
+                ready => {
+                    if !done.is_empty() {
+                        report.add(&self.settle_sent(&channel, std::mem::take(&mut done)).await?);
+                    }
+                    match ready {
+                        Some(next) => next,
+                        None => tokio::select! {
+                            next = answers.next() => next,
+                            () = &mut renew_at => {
+                                self.renew_sending(&channel, &underway, &lost).await?;
+                                renew_at = self.clock.sleep_until(later(self.clock.now(), self.config.renew_every));
+                                continue;
+                            }
+                        },
+                    }
+                }
+            };
+            let Some((seq, answer)) = next else { break };
+            let Some(one) = underway.get_mut(&seq) else { continue };
+            one.answers.extend(answer);
+            if one.answers.len() == one.item.targets.len()
+                && let Some(Underway { item, answers }) = underway.remove(&seq)
+            {
+                done.push((item, answers, None));
+            }
+        }
+        report.add(&self.settle_sent(&channel, done).await?);
+        Ok(report)
+    }
+
+    /// One call to the outside. A channel that panics or forgets its own time limit harms only this message.
+    async fn call(&self, channel: Arc<Opened>, seq: i64, message: Outgoing, lost: Lost) -> (i64, Option<Answer>) {
+        if lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&seq) {
+            return (seq, None);
+        }
+        let target = message.address.clone();
+        let limit = channel.channel.timeout() * 2;
+        let send = AssertUnwindSafe(channel.channel.send(message)).catch_unwind();
+        let outcome = match tokio::time::timeout(limit, send).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => SendOutcome::Permanent { reason: ReasonCode::new("panic"), error: "the channel broke".into() },
+            Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
+        };
+        let at = self.clock.now();
+        self.metrics.sent(channel.key.as_str(), &outcome);
+        (seq, Some(Answer { target, outcome, at }))
+    }
+
+    async fn renew_sending(
+        &self,
+        channel: &Opened,
+        underway: &HashMap<i64, Underway>,
+        lost: &Lost,
+    ) -> Result<(), EngineError> {
+        let held: Vec<(i64, i64)> = underway.values().map(|one| (one.item.row.seq, one.item.row.version)).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let until = later(self.clock.now(), self.lease_for(Some(channel)));
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let still: HashSet<i64> = notifications::renew(&mut tx.conn(), until, &held).await?.into_iter().collect();
+        tx.commit().await?;
+        let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.extend(held.iter().map(|(seq, _)| *seq).filter(|seq| !still.contains(seq)));
+        Ok(())
+    }
+
+    /// Records answers in the ledger and settles the notifications, in one transaction.
+    async fn settle_sent(
+        &self,
+        channel: &Opened,
+        done: Vec<(ToSend, Vec<Answer>, Option<Delivery>)>,
+    ) -> Result<DeliveryReport, EngineError> {
+        if done.is_empty() {
+            return Ok(DeliveryReport::default());
+        }
+        let now = self.clock.now();
+        let (mut results, mut settled, mut uncertain) = (Vec::new(), Vec::new(), Vec::new());
+        for (item, answers, given) in done {
+            let delivery = given.unwrap_or_else(|| {
+                conclude(&item, &answers, channel.retry, channel.at_most_once, now, self.random.unit())
+            });
+            if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
+                uncertain.push(item.row.seq);
+            }
+            for answer in answers {
+                results.push(recorded(&item.row, answer));
+            }
+            settled.push((item.row, delivery));
+        }
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        if !results.is_empty() {
+            attempts::record(&mut tx.conn(), &results).await?;
+        }
+        if !uncertain.is_empty() {
+            self.metrics.uncertain(uncertain.len());
+            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
+        }
+        let report = self.settle_deliveries_in(&mut tx, settled, now).await?;
+        tx.commit().await?;
+        Ok(report)
+    }
+}
+
+fn outgoing(
+    row: &ClaimedNotification,
+    channel: &Opened,
+    target: &str,
+    text: &punctual_templates::Rendered,
+    now: Timestamp,
+) -> Outgoing {
+    Outgoing {
+        notification: row.id.parse().unwrap_or(punctual_model::NotificationId(Default::default())),
+        channel: channel.key.clone(),
+        address: target.to_owned(),
+        attempt: row.tries,
+        // From the notification and the target alone: the same in every attempt.
+        message_id: derive_uuid(&["target", &row.id, target]).to_string(),
+        kind: row.kind.clone(),
+        subject: text.subject.clone(),
+        body: text.body.clone(),
+        html: text.html.clone(),
+        type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
+        attachments: Vec::new(),
+        at: now,
+    }
+}
+
+/// A message whose text cannot be made is parked without a try; its intents are closed.
+fn unsendable(
+    item: ToSend,
+    reason: &'static str,
+    error: String,
+    now: Timestamp,
+) -> (ToSend, Vec<Answer>, Option<Delivery>) {
+    let delivery = parked(&item.row, reason, error.clone());
+    let answers = item
+        .targets
+        .iter()
+        .map(|target| Answer {
+            target: target.clone(),
+            outcome: SendOutcome::Permanent { reason: ReasonCode::new(reason), error: error.clone() },
+            at: now,
+        })
+        .collect();
+    (item, answers, Some(delivery))
+}
+
+fn recorded(row: &ClaimedNotification, answer: Answer) -> attempts::AttemptResult {
+    let (outcome, provider_id, text) = match answer.outcome {
+        SendOutcome::Delivered { provider_id } => ("delivered", Some(provider_id), None),
+        SendOutcome::Transient { error, .. } => ("transient", None, Some(error)),
+        SendOutcome::Permanent { error, .. } => ("permanent", None, Some(error)),
+        SendOutcome::Uncertain { error } => ("uncertain", None, Some(error)),
+    };
+    attempts::AttemptResult {
+        seq: row.seq,
+        target: answer.target,
+        n: row.tries,
+        finished_at: answer.at,
+        outcome,
+        provider_id,
+        answer: text,
+    }
+}

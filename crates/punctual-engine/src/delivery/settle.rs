@@ -1,0 +1,135 @@
+//! Writing what became of notifications, and telling the paths whose rows have nothing open any more.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use punctual_store::{
+    Stage, StoreError, Tx, audit,
+    notifications::{self, ClaimedNotification, Delivery},
+    work,
+};
+
+use super::DeliveryReport;
+use crate::{Engine, SettledWork, effects};
+
+impl Engine {
+    pub(super) async fn settle_deliveries_in(
+        &self,
+        tx: &mut Tx,
+        rows: Vec<(ClaimedNotification, Delivery)>,
+        now: Timestamp,
+    ) -> Result<DeliveryReport, StoreError> {
+        let mut report = DeliveryReport::default();
+        if rows.is_empty() {
+            return Ok(report);
+        }
+        let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| delivery.clone()).collect();
+        let held: HashSet<i64> = notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
+        let (mut entries, mut back) = (Vec::new(), Vec::new());
+        for (row, delivery) in rows {
+            if !held.contains(&delivery.seq) {
+                report.lost += 1;
+                entries.push(orphan(&row, &delivery));
+                tracing::warn!(notification.id = row.id, "the claim had moved on; its result is kept as an orphan");
+                continue;
+            }
+            report.count(&delivery);
+            if let Some(at) = delivery.retry_at {
+                tx.raise(Stage::Delivery, at);
+            }
+            if delivery.status == "parked" {
+                entries.push(park(&row, &delivery));
+            }
+            tracing::debug!(
+                notification.id = row.id,
+                channel.key = row.channel,
+                status = delivery.status,
+                attempt = row.tries,
+                error = delivery.last_error.as_deref(),
+                "settled"
+            );
+            if row.reports_back && matches!(delivery.status, "delivered" | "parked") {
+                back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
+            }
+        }
+        audit::append(&mut tx.conn(), now, &entries).await?;
+        self.tell_paths(tx, back, now).await?;
+        Ok(report)
+    }
+
+    /// Counts settled notifications off their work rows; where none is open any more, the path says what follows.
+    pub(crate) async fn tell_paths(
+        &self,
+        tx: &mut Tx,
+        settled: Vec<(i64, String, &'static str)>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if settled.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<i64> = settled.iter().map(|(work, _, _)| *work).collect();
+        let mut outcomes: HashMap<i64, Vec<(String, &'static str)>> = HashMap::new();
+        for (work, id, status) in settled {
+            outcomes.entry(work).or_default().push((id, status));
+        }
+        let mut by_kind: BTreeMap<String, Vec<SettledWork>> = BTreeMap::new();
+        for count in work::count_down(&mut tx.conn(), ids).await? {
+            if count.open_notifications <= 0 {
+                let outcomes = outcomes.remove(&count.id).unwrap_or_default();
+                by_kind.entry(count.kind.clone()).or_default().push(SettledWork {
+                    id: count.id,
+                    key: count.key,
+                    kind: count.kind,
+                    outcomes,
+                });
+            }
+        }
+        let mut all = Vec::new();
+        for (kind, works) in by_kind {
+            let Some(path) = self.paths.get(&kind) else { continue };
+            let loaded = path.load_settled(&mut tx.conn(), &works).await?;
+            all.extend(works.iter().flat_map(|work| loaded.settled(work, now)));
+        }
+        effects::write(tx, now, all).await
+    }
+}
+
+fn park(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+    audit::Entry {
+        actor: "engine".into(),
+        action: "park",
+        subject_kind: "notification",
+        subject_id: row.id.clone(),
+        from: None,
+        to: Some("parked".into()),
+        version: Some(delivery.token + 1),
+        reason: delivery.reason.clone(),
+        data: None,
+    }
+}
+
+/// A result that came after the claim had moved on: it may mean that a message went out twice, so it is shown.
+fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+    audit::Entry {
+        actor: "engine".into(),
+        action: "late-result",
+        subject_kind: "notification",
+        subject_id: row.id.clone(),
+        from: None,
+        to: None,
+        version: Some(delivery.token),
+        reason: Some(delivery.status.into()),
+        data: None,
+    }
+}
+
+impl DeliveryReport {
+    fn count(&mut self, delivery: &Delivery) {
+        match delivery.status {
+            "delivered" => self.delivered += 1,
+            "parked" => self.parked += 1,
+            _ if delivery.channel.is_some() => self.rerouted += 1,
+            _ => self.retrying += 1,
+        }
+    }
+}

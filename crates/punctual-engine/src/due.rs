@@ -1,0 +1,237 @@
+//! The due stage: claim what is ready, let its path decide on fresh state, and write the decision with all that
+//! belongs to it in one transaction.
+
+mod decide;
+mod settle;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use punctual_model::{Decided, Decision, ReasonCode};
+use punctual_store::{Lane, StoreError, work};
+
+use crate::{
+    Claimed, Engine, EngineError, Path,
+    config::later,
+    delivery::HandOver,
+};
+use decide::decide_all;
+
+/// What one tick of the due stage did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueReport {
+    pub claimed: usize,
+    pub completed: usize,
+    pub deactivated: usize,
+    pub failed: usize,
+    pub held: usize,
+    pub retried: usize,
+    pub deferred: usize,
+    pub notifications: usize,
+    /// Claims that another worker had taken over in the meantime.
+    pub lost: usize,
+}
+
+impl DueReport {
+    pub fn add(&mut self, other: &Self) {
+        self.claimed += other.claimed;
+        self.completed += other.completed;
+        self.deactivated += other.deactivated;
+        self.failed += other.failed;
+        self.held += other.held;
+        self.retried += other.retried;
+        self.deferred += other.deferred;
+        self.notifications += other.notifications;
+        self.lost += other.lost;
+    }
+}
+
+/// Claimed rows of one path, on their way through the stage.
+pub(crate) struct Batch {
+    pub(crate) path: Arc<dyn Path>,
+    pub(crate) rows: Vec<Claimed>,
+}
+
+impl Engine {
+    /// One bounded pass: at most `limit` ready rows of every kind, worked one kind after the other.
+    pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
+        let mut report = DueReport::default();
+        for kind in self.ready_kinds(now).await? {
+            let batch = self.claim(&kind, now, now, limit).await?;
+            let Some(batch) = batch else { continue };
+            let (done, hand_over) = self.work_on(batch, now, false).await?;
+            debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
+            report.add(&done);
+        }
+        Ok(report)
+    }
+
+    /// The kinds that have a row ready at `by`, each with the earliest first.
+    pub(crate) async fn ready_kinds(&self, by: Timestamp) -> Result<Vec<String>, StoreError> {
+        let earliest = self.earliest_work().await?;
+        let ready = earliest.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
+        Ok(ready.map(|(kind, _)| kind).collect())
+    }
+
+    /// When the next row of each known kind is ready, soonest first.
+    pub(crate) async fn earliest_work(&self) -> Result<Vec<(String, i64)>, StoreError> {
+        let kinds: Vec<&str> = self.paths.keys().collect();
+        let mut reader = self.store.read().await?;
+        let mut earliest = work::earliest(&mut reader.conn(), &kinds).await?;
+        earliest.sort_by_key(|(_, at)| *at);
+        Ok(earliest)
+    }
+
+    /// Claims rows of one kind that are ready at `ready_by`; one row only where the kind is long-running.
+    pub(crate) async fn claim(
+        &self,
+        kind: &str,
+        now: Timestamp,
+        ready_by: Timestamp,
+        limit: i64,
+    ) -> Result<Option<Batch>, EngineError> {
+        let Some(path) = self.paths.get(kind) else { return Ok(None) };
+        let limit = if path.is_long_running() { 1 } else { limit.min(self.config.batch) };
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let rows = work::claim(&mut tx, kind, ready_by, later(now, self.config.lease), limit).await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        tx.commit().await?;
+        self.metrics.claimed(rows.len());
+        Ok(Some(Batch { path: path.clone(), rows }))
+    }
+
+    /// Decides and settles a claimed batch. With `sends_itself`, notifications for which this node has free permits
+    /// are inserted already claimed and handed back for sending.
+    pub(crate) async fn work_on(
+        &self,
+        batch: Batch,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        if batch.path.is_long_running() {
+            return self.work_on_long(batch, now).await;
+        }
+        self.record_lateness(&batch, now);
+        if let Some(alone) = batch.path.decides_alone() {
+            let decided = decide_all(alone, &batch.rows, &serde_json::Value::Null, now);
+            let decided = self.publish(decided);
+            return self.settle_work(&batch, decided, now, sends_itself).await;
+        }
+        match self.load_and_settle(&batch, &serde_json::Value::Null, now, sends_itself).await {
+            Err(error) if batch.rows.len() > 1 => {
+                // One row may have spoiled the batch: each on its own shows which.
+                tracing::warn!(work.kind = batch.path.kind(), error = %chain(&error), "a batch failed and is split");
+                let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
+                for row in batch.rows {
+                    let alone = Batch { path: batch.path.clone(), rows: vec![row] };
+                    match self.load_and_settle(&alone, &serde_json::Value::Null, now, sends_itself).await {
+                        Ok((done, sends)) => {
+                            report.add(&done);
+                            hand_over.append(sends);
+                        }
+                        Err(error) => report.add(&self.retry_all(&alone, now, &error).await?),
+                    }
+                }
+                Ok((report, hand_over))
+            }
+            Err(error) => Ok((self.retry_all(&batch, now, &error).await?, HandOver::default())),
+            done => done,
+        }
+    }
+
+    async fn load_and_settle(
+        &self,
+        batch: &Batch,
+        prepared: &serde_json::Value,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let loaded = batch.path.load(&mut tx.conn(), &batch.rows).await?;
+        let decided = self.publish(decide_all(&*loaded, &batch.rows, prepared, now));
+        self.settle_work_in(tx, batch, decided, now, sends_itself).await
+    }
+
+    /// A long-running row is prepared with its lease renewed meanwhile, and then decided like any other.
+    async fn work_on_long(&self, batch: Batch, now: Timestamp) -> Result<(DueReport, HandOver), EngineError> {
+        self.record_lateness(&batch, now);
+        let held: Vec<(i64, i64)> = batch.rows.iter().map(|row| (row.id, row.version)).collect();
+        let Some(row) = batch.rows.first() else { return Ok(Default::default()) };
+        let mut prepare = batch.path.prepare(row);
+        let prepared = loop {
+            let renew_at = later(self.clock.now(), self.config.renew_every);
+            tokio::select! {
+                prepared = &mut prepare => break prepared,
+                () = self.clock.sleep_until(renew_at) => {
+                    let mut tx = self.store.begin(Lane::Settle).await?;
+                    let until = later(self.clock.now(), self.config.lease);
+                    let still = work::renew(&mut tx.conn(), until, &held).await?;
+                    tx.commit().await?;
+                    if still.is_empty() {
+                        return Ok((DueReport { claimed: 1, lost: 1, ..Default::default() }, HandOver::default()));
+                    }
+                }
+            }
+        };
+        drop(prepare);
+        let now = now.max(self.clock.now());
+        let outcome = match prepared {
+            Ok(prepared) => self.load_and_settle(&batch, &prepared, now, false).await,
+            Err(reason) => {
+                let decided = vec![Decision::Retry(reason).into()];
+                self.settle_work(&batch, decided, now, false).await
+            }
+        };
+        match outcome {
+            Err(error) => Ok((self.retry_all(&batch, now, &error).await?, HandOver::default())),
+            done => done,
+        }
+    }
+
+    /// Puts a batch whose decision could not be made or written back in line, under its retry policy.
+    async fn retry_all(&self, batch: &Batch, now: Timestamp, error: &EngineError) -> Result<DueReport, EngineError> {
+        tracing::warn!(work.kind = batch.path.kind(), error = %chain(error), "a batch could not be decided");
+        let decided =
+            batch.rows.iter().map(|_| Decision::Retry(ReasonCode::new("decision-failed")).into()).collect();
+        let (report, _) = self.settle_work(batch, decided, now, false).await?;
+        Ok(report)
+    }
+
+    /// Tells the listeners of arrivals before the rows are completed: at least once, never silently lost.
+    fn publish(&self, mut decided: Vec<Decided>) -> Vec<Decided> {
+        for one in &mut decided {
+            let Decision::Publish(arrival) = &one.decision else { continue };
+            let listeners = std::panic::AssertUnwindSafe(&self.listeners);
+            let told = std::panic::catch_unwind(|| listeners.tell(arrival));
+            match told {
+                Ok(Ok(())) => {}
+                Ok(Err(fault)) => {
+                    tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");
+                    one.decision = Decision::Retry(ReasonCode::new("listener-failed"));
+                }
+                Err(_) => one.decision = Decision::Hold(ReasonCode::new("panic")),
+            }
+        }
+        decided
+    }
+
+    fn record_lateness(&self, batch: &Batch, now: Timestamp) {
+        for row in &batch.rows {
+            self.metrics.lateness(now.as_microsecond() - row.ready_at);
+        }
+    }
+}
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

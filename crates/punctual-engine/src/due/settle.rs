@@ -1,0 +1,227 @@
+//! Writing decisions: the row's outcome, its notifications, its effects and its audit, together.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use punctual_model::{Decided, Decision, NewNotification, NextTry, NotificationId, WorkStatus};
+use punctual_store::{
+    Lane, Stage, StoreError, Tx, audit,
+    notifications::{self, Queued},
+    work::{self, Settlement},
+};
+
+use super::{Batch, DueReport};
+use crate::{
+    Claimed, Engine, EngineError, effects,
+    delivery::HandOver,
+    intake::{kind_of, route},
+};
+
+/// One decided row, split into what each statement needs.
+struct Outcome {
+    settlement: Settlement,
+    notifications: Vec<NewNotification>,
+    effects: Vec<punctual_model::Effect>,
+    audited: Option<&'static str>,
+}
+
+impl Engine {
+    pub(super) async fn settle_work(
+        &self,
+        batch: &Batch,
+        decided: Vec<Decided>,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        let tx = self.store.begin(Lane::Settle).await?;
+        self.settle_work_in(tx, batch, decided, now, sends_itself).await
+    }
+
+    /// Commits decisions with the version check; rows that another worker has taken over are left alone.
+    pub(super) async fn settle_work_in(
+        &self,
+        mut tx: Tx,
+        batch: &Batch,
+        decided: Vec<Decided>,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        let outcomes: Vec<Outcome> =
+            batch.rows.iter().zip(decided).map(|(row, decided)| self.outcome(batch, row, decided, now)).collect();
+        let settlements: Vec<Settlement> = outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
+        let held = work::settle(&mut tx.conn(), now, &settlements).await?;
+        let everything_held = held.len() == outcomes.len();
+        let held: HashSet<i64> = if everything_held { HashSet::new() } else { held.into_iter().collect() };
+
+        let mut report = DueReport { claimed: outcomes.len(), ..Default::default() };
+        let (mut queued, mut effects, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        for outcome in outcomes {
+            let settlement = outcome.settlement;
+            if !everything_held && !held.contains(&settlement.id) {
+                report.lost += 1;
+                tracing::warn!(work.id = settlement.id, "the claim had moved on; its result is dropped");
+                continue;
+            }
+            report.count(&settlement);
+            entries.extend(outcome.audited.map(|action| audit_entry(action, &settlement)));
+            effects.extend(outcome.effects);
+            if let Some(at) = settlement.retry_at {
+                tx.raise(Stage::Work, at);
+            }
+            let follows = batch.path.follows_deliveries();
+            queued.extend(outcome.notifications.into_iter().map(|new| (settlement.id, follows, new)));
+        }
+        report.notifications = queued.len();
+        let hand_over = self.queue_in(&mut tx, queued, now, sends_itself).await?;
+        effects::write(&mut tx, now, effects).await?;
+        audit::append(&mut tx.conn(), now, &entries).await?;
+        tx.commit().await?;
+        self.metrics.worked(batch.path.kind(), &report);
+        tracing::debug!(
+            work.kind = batch.path.kind(),
+            work.claimed = report.claimed,
+            work.completed = report.completed,
+            work.deactivated = report.deactivated,
+            work.held = report.held,
+            "settled"
+        );
+        Ok((report, hand_over))
+    }
+
+    /// Inserts the notifications of decided rows, already claimed where this node may send them itself.
+    async fn queue_in(
+        &self,
+        tx: &mut Tx,
+        new: Vec<(i64, bool, NewNotification)>,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<HandOver, StoreError> {
+        if new.is_empty() {
+            return Ok(HandOver::default());
+        }
+        let channels =
+            route(tx, new.iter().map(|(_, _, item)| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+        let mut queued: Vec<Queued> = new
+            .into_iter()
+            .zip(channels)
+            .map(|((work_id, reports_back, mut new), channel)| {
+                if new.kind.is_empty() {
+                    new.kind = kind_of(&channel);
+                }
+                let ready_at = new.not_before.map_or(now, |at| at.max(now));
+                let digest = new.content_digest().to_string();
+                Queued { new, digest, channel, ready_at, lease_until: None, work_id: Some(work_id), reports_back }
+            })
+            .collect();
+        queued.sort_unstable_by_key(|item| item.new.id);
+        let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
+        let refs: Vec<&Queued> = queued.iter().collect();
+        let inserted = notifications::insert_absent(&mut tx.conn(), now, &refs).await?;
+        for item in queued.iter().filter(|item| item.lease_until.is_none()) {
+            tx.raise(Stage::Delivery, item.ready_at);
+        }
+        self.intend_own(tx, queued, inserted, reserved, now).await
+    }
+
+    fn outcome(&self, batch: &Batch, row: &Claimed, decided: Decided, now: Timestamp) -> Outcome {
+        let mut settlement = Settlement {
+            id: row.id,
+            token: row.version,
+            status: WorkStatus::Pending.as_str(),
+            reason: None,
+            on_hold: false,
+            retry_count: row.retry_count,
+            retry_at: None,
+            result: None,
+            open_notifications: 0,
+        };
+        let (mut queue, mut audited) = (Vec::new(), None);
+        let mut hold = |settlement: &mut Settlement| {
+            settlement.on_hold = true;
+            audited = Some("hold");
+        };
+        match decided.decision {
+            Decision::Deliver(mut new) => {
+                settlement.status = WorkStatus::Completed.as_str();
+                identify(row, &mut new);
+                settlement.result = Some(coordinates(&new));
+                if batch.path.follows_deliveries() {
+                    settlement.open_notifications = i64::try_from(new.len()).unwrap_or(i64::MAX);
+                }
+                queue = new;
+            }
+            Decision::Publish(_) => settlement.status = WorkStatus::Completed.as_str(),
+            Decision::Skip(reason) => {
+                settlement.status = WorkStatus::Deactivated.as_str();
+                settlement.reason = Some(reason.as_str().to_owned());
+                audited = Some("deactivate");
+            }
+            Decision::Fail(reason) => {
+                settlement.status = WorkStatus::Failed.as_str();
+                settlement.reason = Some(reason.as_str().to_owned());
+                audited = Some("fail");
+            }
+            Decision::Hold(reason) => {
+                settlement.reason = Some(reason.as_str().to_owned());
+                hold(&mut settlement);
+            }
+            Decision::Defer(until, reason) => {
+                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.retry_at = Some(until);
+            }
+            Decision::Retry(reason) => {
+                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.retry_count += 1;
+                let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
+                match batch.path.retry_policy().next(failures, now, self.random.unit(), None) {
+                    NextTry::At(at) => settlement.retry_at = Some(at),
+                    NextTry::GiveUp => hold(&mut settlement),
+                }
+            }
+        }
+        Outcome { settlement, notifications: queue, effects: decided.effects, audited }
+    }
+}
+
+/// Gives notifications that have none the id that follows from their row, so that deciding twice queues once.
+fn identify(row: &Claimed, new: &mut [NewNotification]) {
+    for item in new.iter_mut().filter(|item| item.id.0.is_nil()) {
+        let channel = item.channel.as_ref().map_or("", |channel| channel.as_str());
+        item.id = NotificationId::derived(&row.key, channel, &item.audience.identity());
+    }
+}
+
+fn coordinates(new: &[NewNotification]) -> String {
+    let ids: Vec<String> = new.iter().map(|item| item.id.to_string()).collect();
+    serde_json::json!({ "notifications": ids }).to_string()
+}
+
+fn audit_entry(action: &'static str, settlement: &Settlement) -> audit::Entry {
+    audit::Entry {
+        actor: "engine".into(),
+        action,
+        subject_kind: "work",
+        subject_id: settlement.id.to_string(),
+        from: Some(WorkStatus::Processing.as_str().into()),
+        to: Some(settlement.status.into()),
+        version: Some(settlement.token + 1),
+        reason: settlement.reason.clone(),
+        data: None,
+    }
+}
+
+impl DueReport {
+    fn count(&mut self, settlement: &Settlement) {
+        if settlement.on_hold {
+            self.held += 1;
+            return;
+        }
+        match WorkStatus::parse(settlement.status) {
+            Some(WorkStatus::Completed) => self.completed += 1,
+            Some(WorkStatus::Deactivated) => self.deactivated += 1,
+            Some(WorkStatus::Failed) => self.failed += 1,
+            _ if settlement.retry_count > 0 => self.retried += 1,
+            _ => self.deferred += 1,
+        }
+    }
+}

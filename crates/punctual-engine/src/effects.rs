@@ -1,0 +1,85 @@
+//! Writing what a path asked for, in the transaction of its decision: sets, in one order, for all rows at once.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use punctual_model::{Cause, Effect, NewWork};
+use punctual_store::{StoreError, Tx, audit, notifications, work};
+
+use crate::ensure::ensure_in;
+
+/// Writes effects: first what is no longer wanted goes, then what is wanted is ensured.
+pub async fn write(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<(), StoreError> {
+    if effects.is_empty() {
+        return Ok(());
+    }
+    let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut wanted: Vec<NewWork> = Vec::new();
+    for effect in effects {
+        match effect {
+            Effect::Ensure(row) => wanted.push(row),
+            Effect::Deactivate { keys, reason } => {
+                let keys = keys.into_iter().map(|key| key.as_str().to_owned());
+                gone.entry(reason.as_str().to_owned()).or_default().extend(keys);
+            }
+            Effect::Withdraw { origin, reason } => {
+                withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
+            }
+        }
+    }
+    for (reason, keys) in gone {
+        deactivate(tx, now, &reason, keys).await?;
+    }
+    for (reason, origins) in withdrawn {
+        withdraw(tx, now, &reason, origins).await?;
+    }
+    if !wanted.is_empty() {
+        ensure_in(tx, now, &wanted, Cause::Machine).await?;
+    }
+    Ok(())
+}
+
+/// Ends rows that are no longer wanted, with an audit entry for each.
+pub async fn deactivate(tx: &mut Tx, now: Timestamp, reason: &str, mut keys: Vec<String>) -> Result<usize, StoreError> {
+    keys.sort_unstable();
+    keys.dedup();
+    let changed = work::deactivate(&mut tx.conn(), now, reason, keys).await?;
+    let entries: Vec<audit::Entry> = changed
+        .iter()
+        .map(|row| audit::Entry {
+            actor: "engine".into(),
+            action: "deactivate",
+            subject_kind: "work",
+            subject_id: row.id.to_string(),
+            from: Some("pending".into()),
+            to: Some("deactivated".into()),
+            version: Some(row.version),
+            reason: Some(reason.to_owned()),
+            data: None,
+        })
+        .collect();
+    audit::append(&mut tx.conn(), now, &entries).await?;
+    Ok(changed.len())
+}
+
+/// Withdraws what these work rows have queued; what was already claimed is recorded as too late.
+pub async fn withdraw(tx: &mut Tx, now: Timestamp, reason: &str, origins: Vec<String>) -> Result<usize, StoreError> {
+    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
+    let entries: Vec<audit::Entry> = touched
+        .iter()
+        .map(|row| audit::Entry {
+            actor: "engine".into(),
+            action: if row.in_time { "withdraw" } else { "withdraw-too-late" },
+            subject_kind: "notification",
+            subject_id: row.id.clone(),
+            from: None,
+            to: row.in_time.then(|| "withdrawn".to_owned()),
+            version: Some(row.version),
+            reason: Some(reason.to_owned()),
+            data: None,
+        })
+        .collect();
+    audit::append(&mut tx.conn(), now, &entries).await?;
+    Ok(touched.iter().filter(|row| row.in_time).count())
+}

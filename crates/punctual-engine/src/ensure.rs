@@ -1,0 +1,161 @@
+//! Ensure: a row that is wanted exists afterwards, once, whoever asks and however often.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use punctual_model::{Cause, NewWork, WorkStatus};
+use punctual_store::{
+    Stage, StoreError, Tx, audit,
+    work::{self, Existing},
+};
+
+use crate::{Engine, EngineError};
+
+/// What ensure did about one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnsureOutcome {
+    Created,
+    Updated,
+    Unchanged,
+    Reactivated,
+    /// Already done; its coordinates are returned and nothing is sent again.
+    Completed,
+    InProgress,
+    /// A person cancelled it, and only a person revives it.
+    LeftCancelled,
+    /// The key is known with another input: the row is on hold.
+    Conflict { stored: String, given: String },
+}
+
+impl EnsureOutcome {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Unchanged => "unchanged",
+            Self::Reactivated => "reactivated",
+            Self::Completed => "completed",
+            Self::InProgress => "inProgress",
+            Self::LeftCancelled => "cancelled",
+            Self::Conflict { .. } => "conflict",
+        }
+    }
+}
+
+/// One answer of ensure, in the order of what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ensured {
+    pub id: i64,
+    pub outcome: EnsureOutcome,
+    /// The coordinates of a completed row.
+    pub result: Option<String>,
+}
+
+impl Engine {
+    /// Ensures a set of rows in one transaction.
+    pub async fn ensure(&self, rows: &[NewWork], cause: Cause) -> Result<Vec<Ensured>, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(punctual_store::Lane::Intake).await?;
+        let ensured = ensure_in(&mut tx, now, rows, cause).await?;
+        tx.commit().await?;
+        Ok(ensured)
+    }
+}
+
+/// Ensures a set of rows in a transaction that the caller commits.
+pub async fn ensure_in(
+    tx: &mut Tx,
+    now: Timestamp,
+    rows: &[NewWork],
+    cause: Cause,
+) -> Result<Vec<Ensured>, StoreError> {
+    // Sorted by key, so that two callers lock in the same order; a repeated key counts once, the last one wins.
+    let wanted: BTreeMap<&str, &NewWork> = rows.iter().map(|row| (row.key.as_str(), row)).collect();
+    let mut answers: HashMap<&str, Ensured> = HashMap::with_capacity(wanted.len());
+    let unique: Vec<&NewWork> = wanted.values().copied().collect();
+    for inserted in work::insert_absent(&mut tx.conn(), now, &unique).await? {
+        if let Some((key, new)) = wanted.get_key_value(inserted.key.as_str()) {
+            tx.raise(Stage::Work, new.due_at);
+            answers.insert(*key, Ensured { id: inserted.id, outcome: EnsureOutcome::Created, result: None });
+        }
+    }
+    if answers.len() < wanted.len() {
+        reconcile(tx, now, &wanted, cause, &mut answers).await?;
+    }
+    rows.iter()
+        .map(|row| answers.get(row.key.as_str()).cloned().ok_or(StoreError::Stored("a row that was just ensured")))
+        .collect()
+}
+
+/// What is already there is locked, compared, and changed only where it differs.
+async fn reconcile<'k>(
+    tx: &mut Tx,
+    now: Timestamp,
+    wanted: &BTreeMap<&'k str, &'k NewWork>,
+    cause: Cause,
+    answers: &mut HashMap<&'k str, Ensured>,
+) -> Result<(), StoreError> {
+    let known: Vec<String> =
+        wanted.keys().filter(|key| !answers.contains_key(**key)).map(|key| (*key).to_owned()).collect();
+    let existing = work::lock_existing(&mut tx.conn(), known).await?;
+    let (mut moves, mut conflicts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+    for row in &existing {
+        let Some((key, new)) = wanted.get_key_value(row.key.as_str()) else { continue };
+        let outcome = compare(row, new, cause)?;
+        match &outcome {
+            EnsureOutcome::Updated | EnsureOutcome::Reactivated => {
+                tx.raise(Stage::Work, new.due_at);
+                moves.push((row, *new));
+            }
+            EnsureOutcome::Conflict { stored, given } if !row.on_hold => {
+                conflicts.push(row.id);
+                entries.push(audit::Entry {
+                    actor: "engine".into(),
+                    action: "conflict",
+                    subject_kind: "work",
+                    subject_id: row.id.to_string(),
+                    from: Some(row.status.clone()),
+                    to: Some(row.status.clone()),
+                    version: Some(row.version + 1),
+                    reason: Some("input-conflict".into()),
+                    data: Some(serde_json::json!({ "stored": stored, "given": given }).to_string()),
+                });
+            }
+            _ => {}
+        }
+        answers.insert(key, Ensured { id: row.id, outcome, result: row.result.clone() });
+    }
+    if !moves.is_empty() {
+        work::reschedule(&mut tx.conn(), now, &moves).await?;
+    }
+    if !conflicts.is_empty() {
+        work::put_on_hold_as_conflict(&mut tx.conn(), now, conflicts).await?;
+    }
+    audit::append(&mut tx.conn(), now, &entries).await
+}
+
+/// The table of the design, first match wins.
+fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome, StoreError> {
+    let status = WorkStatus::parse(&row.status).ok_or(StoreError::Stored("work.status"))?;
+    let same_input = row.input_hash == new.input_hash.to_string();
+    Ok(match status {
+        WorkStatus::Completed => EnsureOutcome::Completed,
+        WorkStatus::Processing => EnsureOutcome::InProgress,
+        _ if !same_input => {
+            EnsureOutcome::Conflict { stored: row.input_hash.clone(), given: new.input_hash.to_string() }
+        }
+        // A held row waits for a person; a changed due time must not slip past them.
+        _ if row.on_hold => EnsureOutcome::Unchanged,
+        WorkStatus::Pending => {
+            let local = new.local.as_ref().map(|(date, zone)| (Some(date.as_str()), Some(zone.as_str())));
+            let stored_local = (row.local_date.as_deref(), row.time_zone.as_deref());
+            if row.due_at == new.due_at.as_microsecond() && local.unwrap_or((None, None)) == stored_local {
+                EnsureOutcome::Unchanged
+            } else {
+                EnsureOutcome::Updated
+            }
+        }
+        WorkStatus::Cancelled if row.cancelled_by_person && cause == Cause::Machine => EnsureOutcome::LeftCancelled,
+        WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => EnsureOutcome::Reactivated,
+    })
+}

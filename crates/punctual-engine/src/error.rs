@@ -1,0 +1,16 @@
+//! What can go wrong in the engine. Business outcomes are not errors; they are reason codes.
+
+use punctual_store::StoreError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+    #[error("the engine is stopping and takes nothing more")]
+    Stopping,
+    #[error("there is none of that id")]
+    NotFound,
+    /// What was asked does not fit the state the row is in.
+    #[error("{subject} is {state}; {allowed}")]
+    StateNotAllowed { subject: &'static str, state: String, allowed: &'static str },
+}

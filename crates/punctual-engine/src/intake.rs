@@ -1,0 +1,220 @@
+//! Intake of notifications: concurrent requests are gathered into one commit.
+//!
+//! Whoever finds the commit slot free takes everything that is waiting and commits it; the others find their answer
+//! there. Nobody waits longer than the commit under way. A group that fails is tried again one by one, so that one
+//! bad request harms only itself.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jiff::Timestamp;
+use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId};
+use punctual_store::{
+    Lane, Stage, StoreError, Tx, lists,
+    notifications::{self, Queued},
+};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::{Engine, EngineError};
+
+/// Items one group holds at most: about 5 ms of SQLite's writer.
+const GROUP: usize = 500;
+
+/// The channel of a notification whose list is not known (yet); delivery looks again.
+pub const UNROUTED: &str = "unrouted:list";
+
+/// What became of one notification that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    Created,
+    /// The same id with the same content: this is its state.
+    Duplicate { status: String },
+    /// The id is known with other content; nothing was changed.
+    IdReused,
+}
+
+/// Requests that wait for a commit.
+pub(crate) struct Queue {
+    waiting: Mutex<VecDeque<Job>>,
+    slots: Arc<Semaphore>,
+}
+
+struct Job {
+    items: Vec<NewNotification>,
+    reply: oneshot::Sender<Result<Vec<Accepted>, EngineError>>,
+}
+
+impl Queue {
+    pub(crate) fn new(commits_at_once: usize) -> Self {
+        Self { waiting: Mutex::default(), slots: Arc::new(Semaphore::new(commits_at_once)) }
+    }
+
+    fn push(&self, job: Job) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+    }
+
+    fn take_group(&self) -> Vec<Job> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut group, mut items) = (Vec::new(), 0);
+        while let Some(job) = waiting.front() {
+            if !group.is_empty() && items + job.items.len() > GROUP {
+                break;
+            }
+            items += job.items.len();
+            group.extend(waiting.pop_front());
+        }
+        group
+    }
+}
+
+impl Engine {
+    /// Stores notifications if their ids are new; the answer comes after they are on disk.
+    pub async fn accept(&self, items: Vec<NewNotification>) -> Result<Vec<Accepted>, EngineError> {
+        let (reply, mut answer) = oneshot::channel();
+        self.intake.push(Job { items, reply });
+        loop {
+            tokio::select! {
+                biased;
+                answered = &mut answer => return answered.unwrap_or(Err(EngineError::Stopping)),
+                slot = self.intake.slots.clone().acquire_owned() => {
+                    let group = self.intake.take_group();
+                    if group.is_empty() {
+                        drop(slot);
+                        // Someone has taken our job into a group; its answer comes.
+                        return answer.await.unwrap_or(Err(EngineError::Stopping));
+                    }
+                    let engine = self.clone();
+                    // On its own, because the request that leads a group may be cancelled and the others may not suffer.
+                    tokio::spawn(async move {
+                        engine.commit_group(group).await;
+                        drop(slot);
+                    });
+                }
+            }
+        }
+    }
+
+    async fn commit_group(&self, group: Vec<Job>) {
+        let all: Vec<&NewNotification> = group.iter().flat_map(|job| &job.items).collect();
+        match self.insert(&all).await {
+            Ok(answers) => {
+                let mut answers = answers.into_iter();
+                for job in group {
+                    let own = answers.by_ref().take(job.items.len()).collect();
+                    // A caller that went away needs no answer.
+                    let _ = job.reply.send(Ok(own));
+                }
+            }
+            Err(error) if group.len() == 1 => {
+                for job in group {
+                    let _ = job.reply.send(Err(error));
+                    return;
+                }
+            }
+            Err(_) => {
+                for job in group {
+                    let alone: Vec<&NewNotification> = job.items.iter().collect();
+                    let answer = self.insert(&alone).await;
+                    let _ = job.reply.send(answer);
+                }
+            }
+        }
+    }
+
+    async fn insert(&self, items: &[&NewNotification]) -> Result<Vec<Accepted>, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let channels = route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+        let queued: Vec<Queued> = items
+            .iter()
+            .zip(channels)
+            .map(|(item, channel)| {
+                let mut new = (*item).clone();
+                let digest = new.content_digest().to_string();
+                if new.kind.is_empty() {
+                    new.kind = kind_of(&channel);
+                }
+                let ready_at = new.not_before.map_or(now, |at| at.max(now));
+                Queued { new, digest, channel, ready_at, lease_until: None, work_id: None, reports_back: false }
+            })
+            .collect();
+        let answers = insert_in(&mut tx, now, &queued).await?;
+        tx.commit().await?;
+        self.metrics.accepted(answers.iter().filter(|answer| **answer == Accepted::Created).count());
+        Ok(answers)
+    }
+}
+
+/// Inserts in a transaction that the caller commits; repeated ids inside the set are resolved here.
+async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec<Accepted>, StoreError> {
+    let mut first: HashMap<NotificationId, &Queued> = HashMap::with_capacity(queued.len());
+    for item in queued {
+        first.entry(item.new.id).or_insert(item);
+    }
+    let mut unique: Vec<&Queued> = first.values().copied().collect();
+    unique.sort_unstable_by_key(|item| item.new.id);
+    let inserted = notifications::insert_absent(&mut tx.conn(), now, &unique).await?;
+    let created: std::collections::HashSet<String> = inserted.into_iter().map(|row| row.id).collect();
+    for item in &unique {
+        tx.raise(Stage::Delivery, item.ready_at);
+    }
+    let known: Vec<String> =
+        unique.iter().map(|item| item.new.id.to_string()).filter(|id| !created.contains(id)).collect();
+    let present: HashMap<String, (String, String)> = if known.is_empty() {
+        HashMap::new()
+    } else {
+        let rows = notifications::present(&mut tx.conn(), known).await?;
+        rows.into_iter().map(|row| (row.id, (row.digest, row.status))).collect()
+    };
+    let mut answered: std::collections::HashSet<NotificationId> = Default::default();
+    Ok(queued
+        .iter()
+        .map(|item| {
+            let id = item.new.id.to_string();
+            let is_first = answered.insert(item.new.id);
+            if let Some((digest, status)) = present.get(&id) {
+                let same = *digest == item.digest;
+                return if same { Accepted::Duplicate { status: status.clone() } } else { Accepted::IdReused };
+            }
+            let same = first.get(&item.new.id).is_some_and(|kept| kept.digest == item.digest);
+            match (is_first, same) {
+                (true, _) => Accepted::Created,
+                (false, true) => Accepted::Duplicate { status: "pending".into() },
+                (false, false) => Accepted::IdReused,
+            }
+        })
+        .collect())
+}
+
+/// Which channel each of these leaves over: the one it names, else its list's, else the default of its type.
+pub(crate) async fn route<'a>(
+    tx: &mut Tx,
+    items: impl Iterator<Item = (&'a Option<ChannelKey>, &'a Audience, &'a str)> + Clone,
+) -> Result<Vec<String>, StoreError> {
+    let mut names: Vec<String> = items
+        .clone()
+        .filter_map(|(channel, audience, _)| match audience {
+            Audience::List(name) if channel.is_none() => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let lists: HashMap<String, String> =
+        lists::by_names(&mut tx.conn(), names).await?.into_iter().map(|list| (list.name, list.channel)).collect();
+    Ok(items
+        .map(|(channel, audience, kind)| match (channel, audience) {
+            (Some(channel), _) => channel.as_str().to_owned(),
+            (None, Audience::List(name)) => lists.get(name).cloned().unwrap_or_else(|| UNROUTED.to_owned()),
+            (None, Audience::Targets(_)) if !kind.is_empty() && kind != "event" => format!("{kind}:default"),
+            (None, Audience::Targets(_)) => "email:default".to_owned(),
+        })
+        .collect())
+}
+
+/// The type of a message that names none: that of its channel.
+pub(crate) fn kind_of(channel: &str) -> String {
+    channel.split(':').next().unwrap_or(channel).to_owned()
+}

@@ -1,0 +1,138 @@
+//! Figures for Prometheus: what was taken in, claimed, worked, sent, and how late.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::Histogram,
+    },
+    registry::Registry,
+};
+use punctual_model::SendOutcome;
+
+use crate::DueReport;
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByKind {
+    kind: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByChannel {
+    channel: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByState {
+    state: String,
+}
+
+pub struct Metrics {
+    registry: Registry,
+    accepted: Counter,
+    work: Family<ByKind, Counter>,
+    sent: Family<ByChannel, Counter>,
+    uncertain: Counter,
+    lateness: Histogram,
+    batches: Histogram,
+    queue: Family<ByState, Gauge>,
+    loop_failures: Counter<u64, AtomicU64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("punctual");
+        let metrics = Self {
+            accepted: Counter::default(),
+            work: Family::default(),
+            sent: Family::default(),
+            uncertain: Counter::default(),
+            lateness: Histogram::new([0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0]),
+            batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
+            queue: Family::default(),
+            loop_failures: Counter::default(),
+            registry: Registry::default(),
+        };
+        registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
+        registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
+        registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
+        registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
+        registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
+        registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
+        registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
+        Self { registry, ..metrics }
+    }
+
+    pub(crate) fn accepted(&self, count: usize) {
+        self.accepted.inc_by(count as u64);
+    }
+
+    pub(crate) fn claimed(&self, rows: usize) {
+        self.batches.observe(rows as f64);
+    }
+
+    pub(crate) fn lateness(&self, micros: i64) {
+        self.lateness.observe(micros.max(0) as f64 / 1_000_000.0);
+    }
+
+    pub(crate) fn worked(&self, kind: &str, report: &DueReport) {
+        let outcomes = [
+            ("completed", report.completed),
+            ("deactivated", report.deactivated),
+            ("failed", report.failed),
+            ("held", report.held),
+            ("retried", report.retried),
+            ("deferred", report.deferred),
+            ("lost", report.lost),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByKind { kind: kind.to_owned(), outcome: outcome.to_owned() };
+            self.work.get_or_create(&labels).inc_by(count as u64);
+        }
+    }
+
+    pub(crate) fn sent(&self, channel: &str, outcome: &SendOutcome) {
+        let outcome = match outcome {
+            SendOutcome::Delivered { .. } => "delivered",
+            SendOutcome::Transient { .. } => "transient",
+            SendOutcome::Permanent { .. } => "permanent",
+            SendOutcome::Uncertain { .. } => "uncertain",
+        };
+        let labels = ByChannel { channel: channel.to_owned(), outcome: outcome.to_owned() };
+        self.sent.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn uncertain(&self, count: usize) {
+        self.uncertain.inc_by(count as u64);
+    }
+
+    pub(crate) fn loop_failed(&self) {
+        self.loop_failures.inc();
+    }
+
+    /// Sets the gauges that are read from the tables when somebody asks.
+    pub fn set_rows(&self, state: &str, count: i64) {
+        self.queue.get_or_create(&ByState { state: state.to_owned() }).set(count);
+    }
+
+    /// The Prometheus text.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,173 @@
+//! The loops: they wait, tick and record; everything else is in the stages.
+//!
+//! A loop sleeps until the earliest ready row it knows of and is woken when an earlier one is written. A row is claimed
+//! a little ahead of its moment and handled at it, so that a commit does not make it late.
+
+mod held;
+mod loops;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use punctual_store::{Lane, Stage, notifications, work};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Engine, EngineError,
+    config::later,
+    delivery::Sending,
+    due::{Batch, chain},
+};
+pub(crate) use held::Held;
+
+/// Long-running rows at once on one node.
+const LONG_RUNNING_AT_ONCE: usize = 2;
+/// How long a loop rests after a pass failed, so that a database that is down is not hammered.
+const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How long to wait when rows are ready and others hold them.
+const REST_WHEN_TAKEN: Duration = Duration::from_millis(5);
+
+/// The running loops of one node.
+pub struct Running {
+    engine: Engine,
+    stop: CancellationToken,
+    loops: TaskTracker,
+    tasks: TaskTracker,
+}
+
+/// What the loops share.
+#[derive(Clone)]
+pub(crate) struct Node {
+    engine: Engine,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    held: Arc<Held>,
+    batches: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+}
+
+impl Engine {
+    /// Starts every loop of a working node.
+    pub fn run(&self) -> Running {
+        let (stop, loops, tasks) = (CancellationToken::new(), TaskTracker::new(), TaskTracker::new());
+        let node = Node {
+            engine: self.clone(),
+            stop: stop.clone(),
+            tasks: tasks.clone(),
+            held: self.held.clone(),
+            batches: Arc::new(Semaphore::new(self.config.batches_at_once)),
+            long: Arc::new(Semaphore::new(LONG_RUNNING_AT_ONCE)),
+        };
+        loops.spawn(node.clone().due_loop());
+        loops.spawn(node.clone().delivery_loop());
+        loops.spawn(node.clone().sweep_loop());
+        loops.spawn(node.clone().purge_loop());
+        loops.spawn(node.clone().checkpoint_loop());
+        loops.spawn(node.listen_loop());
+        loops.close();
+        Running { engine: self.clone(), stop, loops, tasks }
+    }
+}
+
+impl Running {
+    /// Stops claiming, lets what is under way finish within the grace time, and gives the rest back.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.loops.wait().await;
+        self.tasks.close();
+        let patience = self.engine.clock.sleep_until(later(self.engine.clock.now(), self.engine.config.grace));
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            () = patience => {
+                if let Err(error) = self.engine.give_back().await {
+                    tracing::warn!(error = %chain(&error), "what was under way could not be given back; its leases run out");
+                }
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Ends the leases this node still holds, so that nobody has to wait for them to run out. A send without an answer
+    /// becomes uncertain, as it is.
+    async fn give_back(&self) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let (works, sends) = self.held.all();
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        if !works.is_empty() {
+            work::release(&mut tx.conn(), now, &works).await?;
+        }
+        if !sends.is_empty() {
+            notifications::renew(&mut tx.conn(), now, &sends).await?;
+        }
+        tx.commit().await?;
+        self.sweep_tick(now).await?;
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Waits until `at`, a wake-up for `stage`, or the end; false at the end.
+    async fn wait(&self, stage: Stage, at: Timestamp) -> bool {
+        tokio::select! {
+            () = self.stop.cancelled() => false,
+            () = self.engine.store.wake().told(stage) => true,
+            () = self.engine.clock.sleep_until(at) => true,
+        }
+    }
+
+    /// Waits for a while; false at the end.
+    async fn rest(&self, how_long: Duration) -> bool {
+        tokio::select! {
+            () = self.stop.cancelled() => false,
+            () = self.engine.clock.sleep_until(later(self.engine.clock.now(), how_long)) => true,
+        }
+    }
+
+    /// Works a batch whose rows may have been claimed a little early, each at its moment.
+    fn spawn_batch(&self, batch: Batch, permit: OwnedSemaphorePermit) {
+        let node = self.clone();
+        self.tasks.spawn(async move {
+            let Batch { path, mut rows } = batch;
+            let _held = node.held.work(rows.iter().map(|row| (row.id, row.version)).collect());
+            while let Some(first) = rows.first() {
+                let moment = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
+                if moment > node.engine.clock.now() {
+                    node.engine.clock.sleep_until(moment).await;
+                }
+                let now = node.engine.clock.now();
+                let later = rows.split_off(rows.partition_point(|row| row.ready_at <= now.as_microsecond()).max(1));
+                let ready = std::mem::replace(&mut rows, later);
+                match node.engine.work_on(Batch { path: path.clone(), rows: ready }, now, true).await {
+                    Ok((_, hand_over)) => {
+                        for sending in hand_over.into_sendings() {
+                            node.spawn_sending(sending);
+                        }
+                    }
+                    Err(error) => node.failed("due", &error),
+                }
+            }
+            drop(permit);
+        });
+    }
+
+    /// Sends a claimed batch; its permits are free afterwards, which the delivery loop is told.
+    fn spawn_sending(&self, sending: Sending) {
+        let node = self.clone();
+        self.tasks.spawn(async move {
+            let held = sending.items.iter().map(|item| (item.row.seq, item.row.version)).collect();
+            let _held = node.held.sends(held);
+            let now = node.engine.clock.now();
+            if let Err(error) = node.engine.send_all(sending, now).await {
+                node.failed("delivery", &error);
+            }
+            node.engine.store.wake().raise(Stage::Delivery, now.as_microsecond());
+        });
+    }
+
+    fn failed(&self, stage: &'static str, error: &EngineError) {
+        self.engine.metrics.loop_failed();
+        tracing::warn!(stage, error = %chain(error), "a pass failed; it is tried again");
+    }
+}

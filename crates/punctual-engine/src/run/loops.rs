@@ -1,0 +1,208 @@
+//! One function a loop.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_store::{Stage, StoreError};
+
+use super::{Node, REST_AFTER_FAILURE, REST_WHEN_TAKEN};
+use crate::{
+    EngineError,
+    config::{earlier, later},
+};
+
+/// How often the write-ahead log is looked at on SQLite.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// How often the purge runs.
+const PURGE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Listening again after the connection to PostgreSQL was lost.
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+impl Node {
+    pub(super) async fn due_loop(self) {
+        let engine = &self.engine;
+        let mut next = Timestamp::MIN;
+        loop {
+            let now = engine.clock.now();
+            if let Some(told) = engine.store.wake().take(Stage::Work) {
+                next = next.min(Timestamp::from_microsecond(told).unwrap_or(Timestamp::MIN));
+            }
+            let start = earlier(next, engine.config.claim_ahead);
+            if start > now && !self.wait(Stage::Work, start).await {
+                return;
+            }
+            if self.stop.is_cancelled() {
+                return;
+            }
+            if start > now && start > engine.clock.now() {
+                continue;
+            }
+            next = match self.due_pass().await {
+                Ok(next) => next,
+                Err(error) => {
+                    self.failed("due", &error);
+                    if !self.rest(REST_AFTER_FAILURE).await {
+                        return;
+                    }
+                    Timestamp::MIN
+                }
+            };
+        }
+    }
+
+    /// Claims what is ready or nearly so and hands it to workers; answers when to look again.
+    async fn due_pass(&self) -> Result<Timestamp, EngineError> {
+        let engine = &self.engine;
+        let now = engine.clock.now();
+        let ready_by = later(now, engine.config.claim_ahead);
+        let mut next = later(now, engine.config.poll_every);
+        for (kind, at) in engine.earliest_work().await? {
+            let at = Timestamp::from_microsecond(at).unwrap_or(now);
+            if at > ready_by {
+                next = next.min(at);
+                continue;
+            }
+            let long = engine.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            let permits = if long { &self.long } else { &self.batches };
+            let permit = if long {
+                // A busy pool is no reason to hold up the others; its end wakes this loop.
+                match permits.clone().try_acquire_owned() {
+                    Ok(permit) => permit,
+                    Err(_) => continue,
+                }
+            } else {
+                tokio::select! {
+                    () = self.stop.cancelled() => return Ok(next),
+                    permit = permits.clone().acquire_owned() => match permit {
+                        Ok(permit) => permit,
+                        Err(_) => return Ok(next),
+                    },
+                }
+            };
+            match engine.claim(&kind, now, ready_by, engine.config.batch).await? {
+                Some(batch) => {
+                    self.spawn_batch(batch, permit);
+                    next = Timestamp::MIN;
+                }
+                None => next = next.min(later(now, REST_WHEN_TAKEN + engine.config.claim_ahead)),
+            }
+        }
+        Ok(next)
+    }
+
+    pub(super) async fn delivery_loop(self) {
+        let engine = &self.engine;
+        let mut next = Timestamp::MIN;
+        loop {
+            let now = engine.clock.now();
+            if let Some(told) = engine.store.wake().take(Stage::Delivery) {
+                next = next.min(Timestamp::from_microsecond(told).unwrap_or(Timestamp::MIN));
+            }
+            if next > now {
+                if !self.wait(Stage::Delivery, next).await {
+                    return;
+                }
+                if next > engine.clock.now() {
+                    continue;
+                }
+            }
+            if self.stop.is_cancelled() {
+                return;
+            }
+            next = match self.delivery_pass().await {
+                Ok(next) => next,
+                Err(error) => {
+                    self.failed("delivery", &error);
+                    if !self.rest(REST_AFTER_FAILURE).await {
+                        return;
+                    }
+                    Timestamp::MIN
+                }
+            };
+        }
+    }
+
+    /// Claims for every channel that has something ready and a free permit; answers when to look again.
+    async fn delivery_pass(&self) -> Result<Timestamp, EngineError> {
+        let engine = &self.engine;
+        let now = engine.clock.now();
+        engine.refresh_channels(now).await?;
+        let mut next = later(now, engine.config.poll_every);
+        for (key, at) in engine.earliest_deliveries().await? {
+            let at = Timestamp::from_microsecond(at).unwrap_or(now);
+            if at > now {
+                next = next.min(at);
+                continue;
+            }
+            let (permits, limit) = match engine.channels.get(&key) {
+                None => (None, engine.config.batch),
+                Some(opened) => {
+                    let free = opened.permits.available_permits().min(usize::try_from(engine.config.batch).unwrap_or(1));
+                    let count = u32::try_from(free).unwrap_or(0);
+                    match opened.permits.clone().try_acquire_many_owned(count) {
+                        // The end of a send wakes this loop.
+                        _ if count == 0 => continue,
+                        Err(_) => continue,
+                        Ok(permits) => (Some(permits), i64::from(count)),
+                    }
+                }
+            };
+            let (report, sending) = engine.claim_deliveries(&key, now, limit, permits).await?;
+            if let Some(sending) = sending {
+                self.spawn_sending(sending);
+            }
+            next = if report.claimed > 0 { Timestamp::MIN } else { next.min(later(now, REST_WHEN_TAKEN)) };
+        }
+        Ok(next)
+    }
+
+    pub(super) async fn sweep_loop(self) {
+        while self.rest(self.engine.config.sweep_every).await {
+            if let Err(error) = self.engine.sweep_tick(self.engine.clock.now()).await {
+                self.failed("sweep", &error);
+            }
+        }
+    }
+
+    pub(super) async fn purge_loop(self) {
+        while self.rest(PURGE_EVERY).await {
+            if let Err(error) = self.engine.purge(self.engine.clock.now()).await {
+                self.failed("purge", &error);
+            }
+        }
+    }
+
+    pub(super) async fn checkpoint_loop(self) {
+        if !self.engine.store.is_single_process() {
+            return;
+        }
+        while self.rest(CHECKPOINT_EVERY).await {
+            if let Err(error) = self.engine.store.checkpoint().await {
+                self.failed("checkpoint", &error.into());
+            }
+        }
+    }
+
+    /// Hears what nodes without workers have written; without it the slow poll finds it.
+    pub(super) async fn listen_loop(self) {
+        loop {
+            match self.listen().await {
+                Ok(()) => return,
+                Err(error) => self.failed("listen", &error.into()),
+            }
+            if !self.rest(LISTEN_AGAIN_AFTER).await {
+                return;
+            }
+        }
+    }
+
+    async fn listen(&self) -> Result<(), StoreError> {
+        let Some(mut listener) = self.engine.store.listener().await? else { return Ok(()) };
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                heard = listener.hear() => self.engine.store.wake().hear(&heard?),
+            }
+        }
+    }
+}

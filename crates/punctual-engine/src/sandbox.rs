@@ -1,0 +1,84 @@
+//! One driver that runs what is ready, for the sandbox, the tick route and tests: the same code as the loops, without
+//! waiting.
+
+use jiff::Timestamp;
+use punctual_model::ManualClock;
+
+use crate::{DeliveryReport, DueReport, Engine, EngineError, SweepReport};
+
+/// What one pass over all stages did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassReport {
+    pub due: DueReport,
+    pub deliveries: DeliveryReport,
+    pub sweep: SweepReport,
+}
+
+/// What moving the clock did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdvanceReport {
+    /// Instants at which something was ready.
+    pub steps: usize,
+    pub done: PassReport,
+}
+
+/// Passes at one instant: far more than any chain of effects needs, so that a loop in someone's settings ends.
+const PASSES: usize = 10_000;
+
+impl Engine {
+    /// One bounded pass over every stage.
+    pub async fn pass(&self, now: Timestamp, limit: i64) -> Result<PassReport, EngineError> {
+        let sweep = self.sweep_tick(now).await?;
+        let due = self.due_tick(now, limit).await?;
+        let deliveries = self.delivery_tick(now, limit).await?;
+        Ok(PassReport { due, deliveries, sweep })
+    }
+
+    /// Passes until nothing is ready at `now` any more.
+    pub async fn run_ready(&self, now: Timestamp) -> Result<PassReport, EngineError> {
+        let mut all = PassReport::default();
+        for _ in 0..PASSES {
+            let one = self.pass(now, self.config.batch).await?;
+            if one == PassReport::default() {
+                break;
+            }
+            all.due.add(&one.due);
+            all.deliveries.add(&one.deliveries);
+            all.sweep.work += one.sweep.work;
+            all.sweep.notifications += one.sweep.notifications;
+        }
+        Ok(all)
+    }
+
+    /// The earliest instant at which anything is ready.
+    pub async fn next_ready(&self) -> Result<Option<Timestamp>, EngineError> {
+        let work = self.earliest_work().await?.first().map(|(_, at)| *at);
+        let deliveries = self.earliest_deliveries().await?.first().map(|(_, at)| *at);
+        let earliest = work.into_iter().chain(deliveries).min();
+        Ok(earliest.and_then(|at| Timestamp::from_microsecond(at).ok()))
+    }
+
+    /// Moves a manual clock to `until`, stopping at every instant on the way at which something is ready.
+    pub async fn advance(&self, clock: &ManualClock, until: Timestamp) -> Result<AdvanceReport, EngineError> {
+        let mut report = AdvanceReport::default();
+        let mut last = None;
+        while let Some(next) = self.next_ready().await?.filter(|next| *next <= until) {
+            // The same instant twice means that something ready was not taken: do not stand still for it.
+            if last == Some(next) {
+                break;
+            }
+            last = Some(next);
+            let now = next.max(punctual_model::Clock::now(clock));
+            clock.set(now);
+            let done = self.run_ready(now).await?;
+            report.steps += 1;
+            report.done.due.add(&done.due);
+            report.done.deliveries.add(&done.deliveries);
+        }
+        clock.set(until);
+        let done = self.run_ready(until).await?;
+        report.done.due.add(&done.due);
+        report.done.deliveries.add(&done.deliveries);
+        Ok(report)
+    }
+}

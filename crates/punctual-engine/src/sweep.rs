@@ -1,0 +1,193 @@
+//! The sweep: claims whose worker is gone go back in line, and tries with no certain end are marked.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use punctual_model::{NextTry, RetryPolicy};
+use punctual_store::{
+    Lane, Stage, attempts, audit,
+    notifications::{self, Delivery},
+    work::{self, Settlement},
+};
+
+use crate::{Engine, EngineError};
+
+/// Rows one pass takes of each table.
+const SWEPT_AT_ONCE: i64 = 500;
+
+/// What one pass of the sweep did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    pub work: usize,
+    pub held: usize,
+    pub notifications: usize,
+    pub uncertain: usize,
+    pub parked: usize,
+}
+
+impl Engine {
+    /// One bounded pass over expired leases of both tables.
+    pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
+        let mut report = SweepReport::default();
+        self.sweep_work(now, &mut report).await?;
+        self.sweep_notifications(now, &mut report).await?;
+        Ok(report)
+    }
+
+    /// At start-up, where no other process can hold a lease, none has to run out first.
+    pub async fn release_leases(&self, now: Timestamp) -> Result<(), EngineError> {
+        if !self.store.is_single_process() {
+            return Ok(());
+        }
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        work::release_leases(&mut tx.conn(), now).await?;
+        notifications::release_leases(&mut tx.conn(), now).await?;
+        tx.commit().await?;
+        while self.sweep_tick(now).await? != SweepReport::default() {}
+        Ok(())
+    }
+
+    async fn sweep_work(&self, now: Timestamp, report: &mut SweepReport) -> Result<(), EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let expired = work::expired(&mut tx.conn(), now, SWEPT_AT_ONCE).await?;
+        if expired.is_empty() {
+            return Ok(());
+        }
+        let mut entries = Vec::new();
+        let mut rows = Vec::new();
+        for row in expired {
+            let policy = self.paths.get(&row.kind).map_or(RetryPolicy::Ladder, |path| path.retry_policy());
+            let settlement = after_expiry(&row, policy, now, self.random.unit());
+            if settlement.on_hold {
+                report.held += 1;
+                entries.push(audit::Entry {
+                    actor: "engine".into(),
+                    action: "hold",
+                    subject_kind: "work",
+                    subject_id: row.id.to_string(),
+                    from: Some("processing".into()),
+                    to: Some("pending".into()),
+                    version: Some(row.version + 1),
+                    reason: settlement.reason.clone(),
+                    data: None,
+                });
+            } else {
+                tx.raise(Stage::Work, settlement.retry_at.unwrap_or(now));
+            }
+            rows.push(settlement);
+        }
+        report.work += work::settle(&mut tx.conn(), now, &rows).await?.len();
+        audit::append(&mut tx.conn(), now, &entries).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    async fn sweep_notifications(&self, now: Timestamp, report: &mut SweepReport) -> Result<(), EngineError> {
+        self.refresh_channels(now).await?;
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let expired = notifications::expired(&mut tx.conn(), now, SWEPT_AT_ONCE).await?;
+        if expired.is_empty() {
+            return Ok(());
+        }
+        let seqs = expired.iter().map(|row| row.seq).collect();
+        let mut uncertain = attempts::mark_uncertain(&mut tx.conn(), now, seqs).await?;
+        uncertain.sort_unstable();
+        uncertain.dedup();
+        let in_doubt: HashSet<i64> = uncertain.iter().copied().collect();
+        let (mut rows, mut entries, mut back) = (Vec::new(), Vec::new(), Vec::new());
+        for row in expired {
+            let channel = self.channels.get(&row.channel);
+            let doubt = in_doubt.contains(&row.seq);
+            let next = self.after_doubt(channel.as_deref(), row.retry_count, doubt, now);
+            let parks = next.is_none();
+            if doubt {
+                entries.push(audit::Entry {
+                    actor: "engine".into(),
+                    action: "uncertain",
+                    subject_kind: "notification",
+                    subject_id: row.id.clone(),
+                    version: Some(row.version + 1),
+                    to: parks.then(|| "parked".to_owned()),
+                    reason: Some("outcome-unknown".into()),
+                    ..Default::default()
+                });
+            }
+            if parks {
+                report.parked += 1;
+                if let (Some(work), true) = (row.work_id, row.reports_back) {
+                    back.push((work, row.id.clone(), "parked"));
+                }
+            } else {
+                tx.raise(Stage::Delivery, next.unwrap_or(now));
+            }
+            rows.push(Delivery {
+                seq: row.seq,
+                token: row.version,
+                status: if parks { "parked" } else { "retrying" },
+                // The try under way counts: it may well have gone out.
+                retry_count: row.retry_count + i64::from(doubt),
+                last_error: doubt.then(|| "the node stopped while sending; it may or may not have been sent".into()),
+                reason: doubt.then(|| "uncertain".into()),
+                retry_at: next,
+                channel: None,
+            });
+        }
+        report.uncertain += uncertain.len();
+        self.metrics.uncertain(uncertain.len());
+        if !uncertain.is_empty() {
+            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
+        }
+        report.notifications += notifications::settle(&mut tx.conn(), now, &rows).await?.len();
+        audit::append(&mut tx.conn(), now, &entries).await?;
+        self.tell_paths(&mut tx, back, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// When a notification whose node is gone is tried again; never, where a person must look: the channel sends at
+    /// most once, or one message has now taken down its sender as often as the policy allows tries.
+    fn after_doubt(
+        &self,
+        channel: Option<&crate::Opened>,
+        retry_count: i64,
+        doubt: bool,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let Some(channel) = channel.filter(|_| doubt) else { return Some(now) };
+        if channel.at_most_once {
+            return None;
+        }
+        let failures = u32::try_from(retry_count + 1).unwrap_or(u32::MAX);
+        match channel.retry.next(failures, now, self.random.unit(), None) {
+            NextTry::At(_) if failures <= 1 => Some(now),
+            NextTry::At(at) => Some(at),
+            NextTry::GiveUp => None,
+        }
+    }
+}
+
+/// The first expired lease is ready again at once; from the second on the path's policy applies.
+fn after_expiry(row: &work::Expired, policy: RetryPolicy, now: Timestamp, unit_random: f64) -> Settlement {
+    let expiries = row.retry_count + 1;
+    let next = match u32::try_from(expiries).unwrap_or(u32::MAX) {
+        0 | 1 => NextTry::At(now),
+        later => policy.next(later - 1, now, unit_random, None),
+    };
+    let (retry_at, on_hold) = match next {
+        NextTry::At(at) => (Some(at), false),
+        NextTry::GiveUp => (None, true),
+    };
+    Settlement {
+        id: row.id,
+        token: row.version,
+        status: "pending",
+        reason: Some("lease-expired".into()),
+        on_hold,
+        retry_count: expiries,
+        retry_at,
+        result: None,
+        open_notifications: 0,
+    }
+}

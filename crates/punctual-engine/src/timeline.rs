@@ -1,0 +1,110 @@
+//! The story of one notification, read from stored facts: event → work → claim → each attempt → settled.
+
+use jiff::Timestamp;
+use punctual_store::{attempts, audit, notifications, work};
+use serde_json::{Value, json};
+
+use crate::{Engine, EngineError};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    pub at: Timestamp,
+    pub what: &'static str,
+    /// A plain sentence.
+    pub detail: String,
+    pub data: Value,
+}
+
+impl Engine {
+    pub async fn timeline(&self, id: &str) -> Result<Vec<Moment>, EngineError> {
+        let mut reader = self.store.read().await?;
+        let row = notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let mut moments = Vec::new();
+        if let Some(work_id) = row.work_id
+            && let Some(origin) = work::by_id(&mut reader.conn(), work_id).await?
+        {
+            moments.push(moment(
+                origin.created_at,
+                "workCreated",
+                format!("{} was planned for {}", origin.key, written(origin.due_at)),
+                json!({ "workId": origin.id.to_string(), "key": origin.key, "kind": origin.kind,
+                        "dueAt": written(origin.due_at), "localDate": origin.local_date, "timeZone": origin.time_zone }),
+            ));
+            moments.push(moment(
+                row.created_at,
+                "workDecided",
+                format!("{} was due and decided {} ms after its moment", origin.key, (row.created_at - origin.due_at) / 1000),
+                json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version }),
+            ));
+            moments.extend(audited(audit::of(&mut reader.conn(), "work", &work_id.to_string()).await?));
+        }
+        if let Some(enqueued) = row.site_enqueued_at {
+            let site = row.source_site.clone().unwrap_or_default();
+            moments.push(moment(enqueued, "enqueuedAtSite", format!("it was enqueued at site {site}"), json!({ "site": site })));
+        }
+        moments.push(moment(
+            row.created_at,
+            "queued",
+            format!("it was queued for {}", row.channel),
+            json!({ "channel": row.channel, "list": row.list_name, "source": { "site": row.source_site,
+                    "instance": row.source_instance, "script": row.source_script } }),
+        ));
+        for attempt in attempts::of(&mut reader.conn(), vec![row.seq]).await? {
+            moments.push(moment(
+                attempt.started_at,
+                "attemptStarted",
+                format!("try {} to {} was claimed by {} and written down", attempt.n, attempt.target, attempt.node),
+                json!({ "target": attempt.target, "attempt": attempt.n, "node": attempt.node, "channel": attempt.channel }),
+            ));
+            if let (Some(finished), Some(outcome)) = (attempt.finished_at, &attempt.outcome) {
+                moments.push(moment(
+                    finished,
+                    "attemptEnded",
+                    ended(outcome, &attempt),
+                    json!({ "target": attempt.target, "attempt": attempt.n, "outcome": outcome,
+                            "messageId": attempt.provider_id, "answer": attempt.answer,
+                            "durationMs": (finished - attempt.started_at) / 1000 }),
+                ));
+            }
+        }
+        moments.extend(audited(audit::of(&mut reader.conn(), "notification", id).await?));
+        if let Some(delivered) = row.delivered_at {
+            moments.push(moment(delivered, "delivered", "it was delivered".into(), json!({ "retryCount": row.retry_count })));
+        }
+        moments.sort_by_key(|moment| moment.at);
+        Ok(moments)
+    }
+}
+
+fn ended(outcome: &str, attempt: &attempts::AttemptRow) -> String {
+    let to = &attempt.target;
+    match outcome {
+        "delivered" => format!("{to}: taken over, message id {}", attempt.provider_id.as_deref().unwrap_or("none")),
+        "uncertain" => format!("{to}: no answer; it may or may not have arrived"),
+        "transient" => format!("{to}: failed for now: {}", attempt.answer.as_deref().unwrap_or("no text")),
+        _ => format!("{to}: refused: {}", attempt.answer.as_deref().unwrap_or("no text")),
+    }
+}
+
+fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {
+    rows.into_iter().map(|row| {
+        let because = row.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        let data = row.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        moment(
+            row.at,
+            "audit",
+            format!("{} by {}{because}", row.action, row.actor),
+            json!({ "action": row.action, "actor": row.actor, "from": row.from_status, "to": row.to_status,
+                    "version": row.version, "reason": row.reason, "data": data }),
+        )
+    })
+}
+
+fn moment(at: i64, what: &'static str, detail: String, data: Value) -> Moment {
+    Moment { at: Timestamp::from_microsecond(at).unwrap_or_default(), what, detail, data }
+}
+
+fn written(at: i64) -> String {
+    Timestamp::from_microsecond(at).unwrap_or_default().to_string()
+}

@@ -1,0 +1,240 @@
+//! `/api/v1/channels`: how messages leave, with their settings and their retry policy.
+//!
+//! Which settings an adapter takes, and which of them are secret, is for the adapter to say. Secrets are written
+//! and never read: an answer only names those that are set.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    batch::Item,
+    fields::Fields,
+    limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
+    problem::Code,
+};
+
+/// A channel to be defined.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelRequest {
+    #[schema(example = "smtp")]
+    pub adapter: String,
+    /// What the adapter needs; a secret may be given as `env:NAME`.
+    #[schema(value_type = Object, required = false)]
+    pub settings: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetrySettings>,
+    /// Do not try again what may have arrived: for receivers that cannot tell a repetition.
+    #[schema(required = false)]
+    pub at_most_once: bool,
+}
+
+/// When a failed delivery is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetrySettings {
+    /// `fixed` by default.
+    #[serde(default)]
+    pub policy: RetryPolicy,
+    /// Tries after the first, 0 to 100.
+    #[serde(default = "three")]
+    pub max: i64,
+    /// The wait before each try, or before the first repetition of an exponential policy.
+    #[serde(default = "one_minute")]
+    pub interval_seconds: i64,
+    /// How much longer each wait is than the one before; exponential only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<i64>,
+    /// The longest wait; exponential only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_seconds: Option<i64>,
+    /// How much chance may take off each wait; exponential only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_percent: Option<i64>,
+}
+
+/// How the waits between tries grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RetryPolicy {
+    #[default]
+    Fixed,
+    Exponential,
+}
+
+fn three() -> i64 {
+    3
+}
+
+fn one_minute() -> i64 {
+    60
+}
+
+impl ChannelRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self {
+            adapter: fields.required_name("adapter"),
+            settings: fields
+                .object("settings", SETTINGS_MAX)
+                .unwrap_or_else(|| Value::Object(Default::default())),
+            retry: fields.nested("retry", RetrySettings::read),
+            at_most_once: fields.bool("atMostOnce", false),
+        };
+        fields.deny_unknown();
+        fields.finish().map(|()| request)
+    }
+}
+
+impl RetrySettings {
+    /// Reads the object's fields; what is left out has its default.
+    pub fn read(fields: &mut Fields<'_>) -> Self {
+        let policies = [("fixed", RetryPolicy::Fixed), ("exponential", RetryPolicy::Exponential)];
+        let settings = Self {
+            policy: fields.optional_choice("policy", &policies).unwrap_or_default(),
+            max: fields.optional_int("max", 0..=RETRIES_MAX).unwrap_or_else(three),
+            interval_seconds: fields
+                .optional_int("intervalSeconds", 1..=RETRY_INTERVAL_SECONDS_MAX)
+                .unwrap_or_else(one_minute),
+            factor: fields.optional_int("factor", 1..=10),
+            cap_seconds: fields.optional_int("capSeconds", 1..=RETRY_INTERVAL_SECONDS_MAX),
+            jitter_percent: fields.optional_int("jitterPercent", 0..=100),
+        };
+        if settings.policy == RetryPolicy::Fixed {
+            for name in ["factor", "capSeconds", "jitterPercent"] {
+                if fields.has(name) {
+                    let detail = format!("`{name}` belongs to the policy `exponential`.");
+                    fields.refuse(name, Code::FieldConflict, detail);
+                }
+            }
+        }
+        if settings.cap_seconds.is_some_and(|cap| cap < settings.interval_seconds) {
+            fields.refuse("capSeconds", Code::OutOfRange, "`capSeconds` is not less than `intervalSeconds`.");
+        }
+        fields.deny_unknown();
+        settings
+    }
+}
+
+/// A channel as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Channel {
+    #[schema(example = "email:default")]
+    pub key: String,
+    pub adapter: String,
+    /// The settings without the secrets.
+    #[schema(value_type = Object)]
+    pub settings: Value,
+    /// The secrets that are set.
+    #[schema(example = json!(["password"]))]
+    pub secrets_set: Vec<String>,
+    pub retry: RetrySettings,
+    pub at_most_once: bool,
+    pub version: i64,
+    pub updated_at: Timestamp,
+}
+
+/// A message that shows whether the channel works.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct ChannelTestRequest {
+    /// The address to send to.
+    pub to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+impl ChannelTestRequest {
+    /// Reads the request for a channel whose key starts with `kind`.
+    pub fn read(value: &Value, pointer: &str, kind: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self {
+            to: fields.required_address("to", Some(kind)),
+            subject: fields.optional_subject("subject"),
+            body: fields.optional_text("body", 0..=BODY_MAX),
+        };
+        fields.finish().map(|()| request)
+    }
+}
+
+/// What came of the trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelTest {
+    /// `delivered`, `transient` or `permanent`.
+    pub outcome: String,
+    pub message_id: Option<String>,
+    /// The provider's answer, in words.
+    pub detail: Option<String>,
+    pub duration_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_channel_is_read() {
+        let body = json!({"adapter": "smtp", "settings": {"host": "mail.example", "password": "env:X"},
+                          "retry": {"max": 5, "intervalSeconds": 30}});
+        let request = ChannelRequest::read(&body, "").unwrap();
+        let retry = request.retry.unwrap();
+        assert_eq!((retry.policy, retry.max, retry.interval_seconds), (RetryPolicy::Fixed, 5, 30));
+        assert_eq!(request.settings["password"], "env:X");
+        let bare = ChannelRequest::read(&json!({"adapter": "memory"}), "").unwrap();
+        assert_eq!((bare.settings, bare.retry, bare.at_most_once), (json!({}), None, false));
+    }
+
+    #[test]
+    fn a_policy_is_written_as_it_is_read() {
+        for retry in [
+            json!({"policy": "fixed", "max": 3, "intervalSeconds": 60}),
+            json!({"policy": "exponential", "max": 0, "intervalSeconds": 1, "factor": 2, "capSeconds": 60, "jitterPercent": 0}),
+        ] {
+            let request = ChannelRequest::read(&json!({"adapter": "x", "retry": retry}), "").unwrap();
+            assert_eq!(serde_json::to_value(request.retry.unwrap()).unwrap(), retry);
+        }
+    }
+
+    #[test]
+    fn each_fault_names_its_field() {
+        #[track_caller]
+        fn check(body: Value, expected: &[(&str, &str)]) {
+            let faults = ChannelRequest::read(&body, "").unwrap_err();
+            let found: Vec<_> =
+                faults.iter().map(|fault| (fault.pointer.as_str(), fault.code.as_str())).collect();
+            assert_eq!(found, expected, "{body}");
+        }
+        let retry = |retry: Value| json!({"adapter": "smtp", "retry": retry});
+        check(json!({"adaptor": "smtp"}), &[("/adapter", "missing_field"), ("/adaptor", "unknown_field")]);
+        check(json!({"adapter": "smtp", "settings": []}), &[("/settings", "wrong_type")]);
+        check(retry(json!({"policy": "linear"})), &[("/retry/policy", "out_of_range")]);
+        check(retry(json!({"max": 101})), &[("/retry/max", "out_of_range")]);
+        check(retry(json!({"intervalSeconds": 0})), &[("/retry/intervalSeconds", "out_of_range")]);
+        check(retry(json!({"interval": 60})), &[("/retry/interval", "unknown_field")]);
+        check(retry(json!({"factor": 2})), &[("/retry/factor", "field_conflict")]);
+        check(
+            retry(json!({"policy": "exponential", "capSeconds": 5})),
+            &[("/retry/capSeconds", "out_of_range")],
+        );
+    }
+
+    #[test]
+    fn a_trial_needs_an_address_of_the_channel_s_kind() {
+        assert!(ChannelTestRequest::read(&json!({"to": "a@b.example"}), "", "email").is_ok());
+        for (body, code) in [
+            (json!({}), "missing_field"),
+            (json!({"to": "x"}), "address_invalid"),
+            (json!({"to": 1}), "wrong_type"),
+        ] {
+            let faults = ChannelTestRequest::read(&body, "", "email").unwrap_err();
+            assert_eq!((faults.len(), faults[0].code.as_str()), (1, code));
+        }
+    }
+}

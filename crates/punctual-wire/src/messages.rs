@@ -1,0 +1,104 @@
+//! `/api/v1/messages`: one message to given people at a given time.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{batch::Item, content::Content, fields::Fields};
+
+/// A message to be sent later.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageRequest {
+    /// Its identity, of at most 128 bytes; made by the server when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub send_at: Timestamp,
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+impl MessageRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self {
+            id: fields.optional_name("id"),
+            send_at: fields.instant("sendAt"),
+            content: Content::read(&mut fields, None),
+        };
+        fields.finish().map(|()| request)
+    }
+}
+
+/// The answer to an accepted message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageAccepted {
+    pub id: String,
+    pub work_id: i64,
+    /// The status of its work row.
+    #[schema(example = "pending")]
+    pub status: Cow<'static, str>,
+    pub send_at: Timestamp,
+}
+
+/// A message as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    pub id: String,
+    pub work_id: i64,
+    /// The status of its work row.
+    #[schema(example = "completed")]
+    pub status: Cow<'static, str>,
+    pub on_hold: bool,
+    pub reason_code: Option<String>,
+    pub send_at: Timestamp,
+    pub channel: Option<String>,
+    pub list: Option<String>,
+    pub targets: Option<Vec<String>>,
+    pub subject: String,
+    pub body: String,
+    pub html: Option<String>,
+    pub template: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub context: Option<Value>,
+    pub locale: Option<String>,
+    pub business_unit: Option<String>,
+    /// The notifications that it became.
+    pub notifications: Vec<String>,
+    pub created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_and_written_alike() {
+        let body = json!({"id": "m-1", "sendAt": "2026-05-14T07:00:00Z", "targets": ["x"], "channel": "memory:default",
+                          "subject": "S", "body": "B"});
+        let request = MessageRequest::read(&body, "").unwrap();
+        assert_eq!(serde_json::to_value(request).unwrap(), body);
+    }
+
+    #[test]
+    fn all_faults_are_named() {
+        let faults =
+            MessageRequest::read(&json!({"id": "", "sendAt": "2026-05-14", "list": "ops"}), "").unwrap_err();
+        let found: Vec<_> =
+            faults.iter().map(|fault| (fault.pointer.as_str(), fault.code.as_str())).collect();
+        let expected = [
+            ("/id", "key_invalid"),
+            ("/sendAt", "time_no_offset"),
+            ("/subject", "missing_field"),
+            ("/body", "missing_field"),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,290 @@
+//! `/api/v1/notifications`: one message each, to one list or set of targets over one channel.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    batch::{Item, OneOrMany},
+    content::Content,
+    fields::{Fields, query_object},
+    limits::{BATCH_MAX, NAME_MAX},
+    page::PageQuery,
+    problem::{FieldError, Problem},
+};
+
+/// A notification to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct NotificationRequest {
+    /// A GUID made by the producer, and its idempotency key; made by the server when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What kind of message it is, for filters and figures; by default the channel's type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(flatten)]
+    pub content: Content,
+    #[serde(skip_serializing_if = "NotificationSource::is_empty")]
+    #[schema(required = false)]
+    pub source: NotificationSource,
+}
+
+/// Where a notification comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NotificationSource {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+}
+
+impl NotificationSource {
+    pub fn is_empty(&self) -> bool {
+        self.site.is_none() && self.instance.is_none() && self.script.is_none()
+    }
+}
+
+impl NotificationRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let id = fields.optional_guid("id");
+        let kind = fields.optional_name("type");
+        let content = Content::read(&mut fields, kind.as_deref());
+        let source = fields.nested("source", |source| NotificationSource {
+            site: source.optional_name("site"),
+            instance: source.optional_name("instance"),
+            script: source.optional_name("script"),
+        });
+        fields.finish()?;
+        Ok(Self { id, kind, content, source: source.unwrap_or_default() })
+    }
+
+    /// Reads a body: one notification, or an array of at most [`BATCH_MAX`].
+    pub fn read_body(value: &Value) -> Result<OneOrMany<Self>, Problem> {
+        OneOrMany::read(value, BATCH_MAX, Self::read)
+    }
+}
+
+/// The answer to one accepted notification: its id and where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NotificationAccepted {
+    pub id: String,
+    /// `pending` when it is new; else the present state.
+    #[schema(example = "pending")]
+    pub status: Cow<'static, str>,
+}
+
+/// A notification as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Notification {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `pending`, `retrying`, `delivered`, `parked`, `withdrawn` or `discarded`.
+    #[schema(example = "delivered")]
+    pub status: Cow<'static, str>,
+    /// Attempts made.
+    pub retry_count: i64,
+    pub last_error: Option<String>,
+    pub reason_code: Option<String>,
+    /// When the site took it, for one that came through a site.
+    pub enqueued_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub last_attempt_at: Option<Timestamp>,
+    pub next_attempt_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
+    pub channel: String,
+    pub list: Option<String>,
+    pub targets: Option<Vec<String>>,
+    pub subject: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub html: Option<String>,
+    pub template: Option<String>,
+    pub locale: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub context: Option<Value>,
+    pub business_unit: Option<String>,
+    #[serde(default)]
+    pub source: NotificationSource,
+    /// The work row it was born from.
+    pub work_id: Option<i64>,
+    /// Attempts whose end is not known: each may have reached its target.
+    #[serde(default)]
+    pub uncertain: i64,
+    /// Each target with what became of it; empty until the first attempt.
+    #[serde(default)]
+    pub resolved_targets: Vec<ResolvedTarget>,
+    pub version: i64,
+}
+
+/// What became of one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedTarget {
+    pub address: String,
+    /// `delivered`, `transient`, `permanent` or `uncertain`; null while the attempt is under way.
+    pub outcome: Option<Cow<'static, str>>,
+    /// The provider's id for it.
+    pub message_id: Option<String>,
+    pub at: Option<Timestamp>,
+}
+
+/// Which notifications are listed; what is left out does not limit.
+#[derive(Clone, Debug, PartialEq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct NotificationQuery {
+    #[param(example = "parked")]
+    pub status: Option<String>,
+    #[param(rename = "type")]
+    pub kind: Option<String>,
+    pub site: Option<String>,
+    pub list: Option<String>,
+    /// Created at or after this instant.
+    pub from: Option<Timestamp>,
+    /// Created before this instant.
+    pub to: Option<Timestamp>,
+    /// Only those that wait longer than they should.
+    #[param(value_type = Option<bool>)]
+    pub stuck: bool,
+    /// A keyword in the subject.
+    pub q: Option<String>,
+    #[param(inline, ignore)]
+    pub page: PageQuery,
+}
+
+impl NotificationQuery {
+    pub fn read(parameters: impl IntoIterator<Item = (String, String)>) -> Result<Self, Vec<FieldError>> {
+        let object = query_object(parameters);
+        let mut fields = Fields::query(&object);
+        let query = Self {
+            status: fields.optional_choice("status", &STATUSES.map(|status| (status, status.to_owned()))),
+            kind: fields.optional_name("type"),
+            site: fields.optional_name("site"),
+            list: fields.optional_name("list"),
+            from: fields.optional_instant("from"),
+            to: fields.optional_instant("to"),
+            stuck: fields.bool("stuck", false),
+            q: fields.optional_text("q", 1..=NAME_MAX),
+            page: PageQuery::read(&mut fields),
+        };
+        fields.finish().map(|()| query)
+    }
+}
+
+/// The words that a notification's status can be.
+pub const STATUSES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "withdrawn", "discarded"];
+
+/// The figures of the outbox at one moment, computed from the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Kpis {
+    pub at: Timestamp,
+    /// Older than this counts as stuck.
+    pub stuck_after_seconds: i64,
+    /// The length of the interval that `deliveredLastInterval` covers.
+    pub interval_seconds: i64,
+    #[serde(flatten)]
+    pub total: KpiFigures,
+    /// Deliveries whose end is not known.
+    #[serde(default)]
+    pub uncertain: i64,
+    pub sites: Vec<SiteKpis>,
+}
+
+/// The figures of one site.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SiteKpis {
+    pub site: String,
+    #[serde(flatten)]
+    pub figures: KpiFigures,
+}
+
+/// The figures themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KpiFigures {
+    /// Pending and retrying.
+    pub queue_depth: i64,
+    pub stuck: i64,
+    pub parked: i64,
+    pub delivered_last_interval: i64,
+    pub oldest_pending_age_seconds: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ID: &str = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071";
+
+    #[test]
+    fn a_notification_is_read_and_written_alike() {
+        let body = json!({"id": ID, "type": "alarm", "list": "ops", "subject": "S", "body": "B",
+                          "source": {"site": "plant-7", "script": "watch.sh"}});
+        let OneOrMany::One(request) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
+        assert_eq!(serde_json::to_value(&request).unwrap(), body);
+    }
+
+    #[test]
+    fn a_batch_reads_each_item_on_its_own() {
+        let body = json!([{"list": "ops", "subject": "S", "body": "B", "later": "ignored"}, {"id": "7", "source": 1}]);
+        let OneOrMany::Many(items) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
+        assert!(items[0].is_ok());
+        let faults = items[1].as_ref().unwrap_err();
+        let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/1/id", "/1/list", "/1/subject", "/1/body", "/1/source"]);
+        let many = Value::Array(vec![json!({}); 1_001]);
+        assert_eq!(NotificationRequest::read_body(&many).unwrap_err().status, 413);
+    }
+
+    #[test]
+    fn a_type_of_email_checks_the_targets_as_mail() {
+        let body = json!({"type": "email", "targets": ["nobody"], "subject": "S", "body": "B"});
+        assert_eq!(NotificationRequest::read(&body, "").unwrap_err()[0].code.as_str(), "address_invalid");
+    }
+
+    #[test]
+    fn a_list_is_asked_for_by_query() {
+        let parameters = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        };
+        let query = NotificationQuery::read(parameters(&[
+            ("status", "parked"),
+            ("from", "2026-05-14T00:00:00Z"),
+            ("stuck", "true"),
+            ("limit", "10"),
+        ]));
+        let query = query.unwrap();
+        assert_eq!((query.status.as_deref(), query.stuck, query.page.limit), (Some("parked"), true, 10));
+        let faults = NotificationQuery::read(parameters(&[("status", "lost"), ("to", "x"), ("limit", "0")]));
+        let codes: Vec<_> = faults.unwrap_err().iter().map(|fault| fault.code.as_str()).collect();
+        assert_eq!(codes, ["out_of_range", "date_invalid", "page_size"]);
+    }
+
+    #[test]
+    fn a_notification_is_answered_as_documented() {
+        let json = json!({
+            "id": ID, "type": "email", "status": "delivered", "retryCount": 1, "lastError": null, "reasonCode": null,
+            "enqueuedAt": null, "createdAt": "2026-05-14T05:12:34Z", "lastAttemptAt": "2026-05-14T05:12:35Z",
+            "nextAttemptAt": null, "deliveredAt": "2026-05-14T05:12:35.25Z", "channel": "email:default",
+            "list": "ops", "targets": null, "subject": "S", "template": null, "locale": null, "businessUnit": null,
+            "source": {}, "workId": null, "uncertain": 0,
+            "resolvedTargets": [{"address": "a@b.example", "outcome": "delivered", "messageId": "mem-1",
+                                 "at": "2026-05-14T05:12:35Z"}],
+            "version": 3
+        });
+        let notification: Notification = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(notification).unwrap(), json);
+    }
+}

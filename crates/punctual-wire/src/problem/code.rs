@@ -1,0 +1,162 @@
+//! The closed list of what can go wrong, each code with its HTTP status, its title and its meaning.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal, $status:literal, $title:literal;)+) => {
+        /// What went wrong, as a stable word that programs may compare.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Code {
+            $($(#[doc = $doc])+ $name,)+
+            /// A code that this version does not know: the answer comes from a newer server.
+            #[serde(other)]
+            Unknown,
+        }
+
+        impl Code {
+            /// Every code that this version gives out.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The word itself, such as `missing_field`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ Self::Unknown => "unknown" }
+            }
+
+            /// The code with this word, if this version has it.
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == text)
+            }
+
+            /// The HTTP status it is answered with.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$name => $status,)+ Self::Unknown => 500 }
+            }
+
+            /// A short sentence for people, the same for every occurrence.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)+ Self::Unknown => "Unknown problem" }
+            }
+
+            /// When it is given out: the documentation of the code.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($doc),+).trim_ascii(),)+
+                    Self::Unknown => "A code that this version does not know.",
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not JSON; the detail has line, column and what was expected.
+    JsonSyntax = "json_syntax", 400, "The body is not valid JSON";
+    /// Objects and arrays are nested deeper than 64.
+    JsonTooDeep = "json_too_deep", 400, "The JSON is nested too deeply";
+    /// An object has the same field twice.
+    JsonDuplicateKey = "json_duplicate_key", 400, "A field appears twice";
+    /// A text is not valid UTF-8, contains NUL, or has half of a surrogate pair.
+    TextInvalid = "text_invalid", 400, "A text is not valid Unicode";
+    /// The Content-Type is not one that the route takes.
+    ContentType = "content_type", 415, "The content type is not accepted";
+    /// The body has more bytes than the route takes; nothing was stored.
+    BodyTooLarge = "body_too_large", 413, "The body is too large";
+    /// The batch has more items than the route takes; nothing was stored.
+    BatchTooLarge = "batch_too_large", 413, "The batch has too many items";
+    /// A definition has a field that does not exist; the detail names the nearest that does.
+    UnknownField = "unknown_field", 422, "A field is not known";
+    /// A required field is absent or null.
+    MissingField = "missing_field", 422, "A field is missing";
+    /// A field holds another type of value than it takes.
+    WrongType = "wrong_type", 422, "A field has the wrong type";
+    /// A value is too small, too large, too long, or not among those allowed.
+    OutOfRange = "out_of_range", 422, "A value is out of range";
+    /// Two fields were given that exclude each other.
+    FieldConflict = "field_conflict", 422, "Two fields exclude each other";
+    /// A key, name or id is too long, has control characters, or is not of the required form.
+    KeyInvalid = "key_invalid", 422, "A key is not valid";
+    /// The key is known with other input; the row is on hold until a person looks.
+    InputConflict = "input_conflict", 409, "The key is known with other input";
+    /// The Idempotency-Key was used with another body.
+    IdempotencyMismatch = "idempotency_mismatch", 409, "The idempotency key was used with another body";
+    /// A time has no offset, so the instant it means is not known.
+    TimeNoOffset = "time_no_offset", 422, "A time has no offset";
+    /// A date or time does not exist or is not written as RFC 3339.
+    DateInvalid = "date_invalid", 422, "A date is not valid";
+    /// The time zone is not in the IANA database; the detail has the nearest names.
+    ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
+    /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.
+    DurationInvalid = "duration_invalid", 422, "A duration is not valid";
+    /// A cron expression or rule never fires.
+    ScheduleNever = "schedule_never", 422, "The schedule never fires";
+    /// The due time is more than ten years ahead.
+    DueOutOfRange = "due_out_of_range", 422, "The due time is too far ahead";
+    /// The due time is longer ago than the lateness that is allowed.
+    DueTooOld = "due_too_old", 422, "The due time is too long ago";
+    /// A recipient's address is not valid or has a line break.
+    AddressInvalid = "address_invalid", 422, "An address is not valid";
+    /// A phone number is not valid after normalising.
+    PhoneInvalid = "phone_invalid", 422, "A phone number is not valid";
+    /// A subject has a line break or another control character.
+    SubjectInvalid = "subject_invalid", 422, "The subject is not one line";
+    /// A template does not parse; the detail has line, column and the text near it.
+    TemplateSyntax = "template_syntax", 422, "The template has a syntax error";
+    /// A template uses a variable that the context does not have.
+    TemplateUnknownVariable = "template_unknown_variable", 422, "The template uses an unknown variable";
+    /// A template took more steps or wrote more output than allowed.
+    TemplateLimit = "template_limit", 422, "The template is over its budget";
+    /// The channel does not exist; a warning when something is saved, not a refusal.
+    ChannelUnknown = "channel_unknown", 422, "The channel is not known";
+    /// The URL is not HTTPS.
+    UrlScheme = "url_scheme", 422, "The URL's scheme is not allowed";
+    /// The URL's port is not among those allowed.
+    UrlPort = "url_port", 422, "The URL's port is not allowed";
+    /// The URL has a user name or password in it.
+    UrlUserinfo = "url_userinfo", 422, "The URL has user information";
+    /// The URL leads to an address that is refused; which one is not said.
+    UrlForbidden = "url_forbidden", 422, "The URL is not allowed";
+    /// No key, a wrong key or an expired key; which of them is not said.
+    AuthFailed = "auth_failed", 401, "Authentication failed";
+    /// The key lacks a scope that the route needs.
+    ScopeMissing = "scope_missing", 403, "The key lacks a scope";
+    /// Nothing with this id exists, or the key may not see it.
+    NotFound = "not_found", 404, "Not found";
+    /// The route exists, the method does not.
+    MethodNotAllowed = "method_not_allowed", 405, "The method is not allowed";
+    /// The request did not arrive in time.
+    RequestTimeout = "request_timeout", 408, "The request took too long";
+    /// Someone else changed the thing in between; reload it.
+    StaleVersion = "stale_version", 409, "The page is out of date";
+    /// The state of the thing forbids the action; the detail has the state and what is allowed.
+    StateNotAllowed = "state_not_allowed", 409, "The state does not allow this";
+    /// A form came without its token, or with a foreign one.
+    Csrf = "csrf", 403, "The form's token is not valid";
+    /// The page size is not between 1 and 200.
+    PageSize = "page_size", 422, "The page size is out of range";
+    /// The cursor is damaged, or not one that this server gave out.
+    CursorInvalid = "cursor_invalid", 422, "The cursor is not valid";
+    /// Too many requests; Retry-After says when to come back.
+    RateLimited = "rate_limited", 429, "Too many requests";
+    /// The storage is down or full; nothing was stored, and Retry-After says when to come back.
+    StorageUnavailable = "storage_unavailable", 503, "The storage is not available";
+    /// The id is known with another body; nothing was overwritten.
+    IdReused = "id_reused", 409, "The id is known with other content";
+    /// Another scheduler owns the run.
+    OwnedByOther = "owned_by_other", 409, "The run is owned by another";
+    /// An imported file has a wrong encoding or uneven rows; nothing was stored.
+    ImportInvalid = "import_invalid", 422, "The import is not valid";
+    /// A provider's callback has a bad signature or an old time.
+    SignatureInvalid = "signature_invalid", 401, "The signature is not valid";
+    /// A fault of the server; its log has the request id.
+    Internal = "internal", 500, "Internal error";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
