@@ -6,8 +6,12 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, bail};
 
 /// The root of the workspace.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+///
+/// As `cargo run` tells it: two clones that share a target folder share the program too, so what was true when it was
+/// compiled may lead to the other clone.
+pub fn root() -> PathBuf {
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&xtask).parent().expect("xtask lies in the workspace").to_owned()
 }
 
 /// A folder under `target` for what the tasks keep between runs.

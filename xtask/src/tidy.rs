@@ -31,16 +31,17 @@ impl fmt::Display for Finding {
 
 /// Checks every Rust file of the workspace; returns 1 when something was found.
 pub fn run() -> Result<u8> {
+    let root = run::root();
     let mut files = Vec::new();
     for folder in ["crates", "xtask"] {
-        collect(&run::root().join(folder), &mut files)?;
+        collect(&root.join(folder), &mut files)?;
     }
     files.sort();
     let mut found = 0;
     for file in &files {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
-        let path = file.strip_prefix(run::root())?.to_string_lossy();
+        let path = file.strip_prefix(&root)?.to_string_lossy();
         for finding in check(&path, &text) {
             eprintln!("{finding}");
             found += 1;

@@ -1,1 +1,138 @@
-//! punctual-api
+//! The HTTP API: one file per resource, keys and scopes, problem+json, the OpenAPI document and its page.
+//!
+//! A handler extracts, authorises, calls one function of the engine or the store, and shapes the answer; it holds no
+//! rule of the business. Shapes and their checks are `punctual-wire`. What every request has in common (its id, its
+//! place among those under way, how a failure is written) is in `envelope`.
+
+mod answer;
+mod auth;
+mod body;
+mod business_units;
+mod channels;
+mod docs;
+mod envelope;
+mod events;
+mod health;
+mod idempotency;
+mod keys;
+mod lists;
+mod messages;
+mod metrics;
+mod notifications;
+mod openapi;
+mod parameters;
+mod sandbox;
+mod scheduler;
+mod schedules;
+mod serve;
+mod sources;
+mod templates;
+mod trail;
+mod work;
+
+use std::{sync::Arc, time::Duration};
+
+use punctual_channels::Captured;
+use punctual_engine::{Engine, EventSinks};
+use punctual_model::{Clock, ManualClock};
+use tokio::sync::{Mutex, Semaphore};
+
+pub use keys::{
+    KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
+};
+pub use openapi::document;
+pub use serve::{Peer, serve};
+
+/// What the API works with. The binary fills it in.
+pub struct ApiState {
+    pub engine: Engine,
+    /// Wall time, for keys and limits: in the sandbox the engine's clock is another one.
+    pub wall: Arc<dyn Clock>,
+    pub sandbox: Option<Sandbox>,
+    /// Who listens to events.
+    pub sinks: EventSinks,
+    pub options: ApiOptions,
+}
+
+impl ApiState {
+    /// Without sandbox, listeners or special bounds.
+    pub fn new(engine: Engine, wall: Arc<dyn Clock>) -> Self {
+        Self { engine, wall, sandbox: None, sinks: EventSinks::default(), options: ApiOptions::default() }
+    }
+}
+
+/// A clock that the API moves, and channels that keep what they were given.
+pub struct Sandbox {
+    pub clock: Arc<ManualClock>,
+    pub captured: Arc<Captured>,
+    /// The clock runs by itself and so do the loops: the demo.
+    pub flowing: bool,
+}
+
+/// Bounds of the API, with the defaults that ship.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    /// `/metrics` needs no key, wherever the caller is; on loopback it never does.
+    pub open_metrics: bool,
+    /// Bytes of a body on most routes: a thousand notifications of 2 KiB.
+    pub body_limit: usize,
+    /// Bytes of a body on routes for bulk imports.
+    pub bulk_body_limit: usize,
+    /// Requests under way at once; more are told to come back.
+    pub in_flight: usize,
+    /// How long a body may take to arrive.
+    pub body_time: Duration,
+}
+
+impl Default for ApiOptions {
+    fn default() -> Self {
+        Self {
+            open_metrics: false,
+            body_limit: 2 << 20,
+            bulk_body_limit: 16 << 20,
+            in_flight: 1_024,
+            body_time: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Everything a handler reaches: the state, and what the API itself remembers.
+pub(crate) struct App {
+    pub engine: Engine,
+    pub wall: Arc<dyn Clock>,
+    pub sandbox: Option<Sandbox>,
+    pub sinks: EventSinks,
+    pub options: ApiOptions,
+    pub keys: auth::KnownKeys,
+    pub request_ids: envelope::RequestIds,
+    pub in_flight: Semaphore,
+    /// One at a time moves the clock or ticks, so that an answer tells what its own request did.
+    pub driver: Mutex<()>,
+    /// The OpenAPI document as it is served.
+    pub document: String,
+}
+
+pub(crate) type Shared = Arc<App>;
+
+/// Every route.
+pub fn router(state: ApiState) -> axum::Router {
+    let (routes, document) = openapi::routes().split_for_parts();
+    let app = Arc::new(App {
+        keys: auth::KnownKeys::default(),
+        request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
+        in_flight: Semaphore::new(state.options.in_flight),
+        driver: Mutex::new(()),
+        document: openapi::text(&document),
+        engine: state.engine,
+        wall: state.wall,
+        sandbox: state.sandbox,
+        sinks: state.sinks,
+        options: state.options,
+    });
+    routes
+        .merge(docs::routes())
+        .fallback(envelope::no_such_route)
+        .method_not_allowed_fallback(envelope::no_such_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), envelope::wrap))
+        .with_state(app)
+}

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -28,15 +28,20 @@ pub struct Opened {
     pub at_most_once: bool,
     pub(crate) permits: Arc<Semaphore>,
     adapter: String,
-    version: i64,
+    /// Version and time of the definition: one that was removed and made again counts from 1 anew.
+    written: (i64, i64),
 }
 
 pub struct Channels {
     adapters: Registry<Arc<dyn Adapter>>,
     /// In the sandbox every channel is opened by this one instead of its own.
     capture: Option<Arc<dyn Adapter>>,
+    secrets: OnceLock<Secrets>,
     state: Mutex<State>,
 }
+
+/// What a reference such as `env:SMTP_PASSWORD` or `file:/run/secrets/smtp` stands for, where it is set.
+pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
@@ -52,7 +57,12 @@ impl Channels {
         for adapter in adapters {
             registry.add(adapter.name(), adapter)?;
         }
-        Ok(Self { adapters: registry, capture, state: Mutex::default() })
+        Ok(Self { adapters: registry, capture, secrets: OnceLock::new(), state: Mutex::default() })
+    }
+
+    /// Gives the function that looks up secrets which settings only refer to; the first one stays.
+    pub fn resolve_secrets_with(&self, secrets: Secrets) {
+        let _ = self.secrets.set(secrets);
     }
 
     pub fn adapter(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
@@ -66,6 +76,12 @@ impl Channels {
     /// The open channel of this key, as of the last look at the table.
     pub fn get(&self, key: &str) -> Option<Arc<Opened>> {
         self.lock().opened.get(key).cloned()
+    }
+
+    /// Whether this text can be an address of the channel; `None` where there is no such channel to ask.
+    pub fn check_address(&self, key: &str, address: &str) -> Option<Result<(), String>> {
+        let adapter = self.lock().opened.get(key)?.adapter.clone();
+        Some(self.adapters.get(&adapter)?.check_address(address))
     }
 
     /// Why a configured channel cannot send.
@@ -109,7 +125,7 @@ impl Channels {
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {
-            let same = before.get(&row.key).filter(|old| old.version == row.version && old.adapter == row.adapter);
+            let same = before.get(&row.key).filter(|old| old.written == (row.version, row.updated_at));
             match same.map_or_else(|| self.open(&row).map(Arc::new), |old| Ok(old.clone())) {
                 Ok(channel) => drop(opened.insert(row.key, channel)),
                 Err(fault) => drop(broken.insert(row.key, fault)),
@@ -121,7 +137,7 @@ impl Channels {
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.
-    fn built_in(&self) -> &'static [&'static str] {
+    pub fn built_in(&self) -> &'static [&'static str] {
         if self.capture.is_some() { &["memory:default", "email:default"] } else { &["memory:default"] }
     }
 
@@ -134,6 +150,8 @@ impl Channels {
         let mut settings: serde_json::Value = serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
         if self.capture.is_some() {
             settings = serde_json::json!({ "channel": key.as_str() });
+        } else {
+            self.fill_in(adapter.secret_fields(), &mut settings)?;
         }
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
         let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|e| e.to_string())?;
@@ -146,8 +164,22 @@ impl Channels {
             at_most_once: row.at_most_once,
             permits,
             adapter: row.adapter.clone(),
-            version: row.version,
+            written: (row.version, row.updated_at),
         })
+    }
+
+    /// Puts the secrets in place of what refers to them.
+    fn fill_in(&self, fields: &[&str], settings: &mut serde_json::Value) -> Result<(), String> {
+        for field in fields {
+            let Some(value) = settings.get_mut(*field) else { continue };
+            let Some(reference) = value.as_str().filter(|text| text.starts_with("env:") || text.starts_with("file:"))
+            else {
+                continue;
+            };
+            let found = self.secrets.get().and_then(|secrets| secrets(reference));
+            *value = found.ok_or_else(|| format!("the secret `{field}` is not set: nothing at `{reference}`"))?.into();
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -125,7 +125,7 @@ impl Engine {
             }
         }
         self.intend(&mut tx, &items, now).await?;
-        report.add(&self.settle_deliveries_in(&mut tx, settled, now).await?);
+        report.add(&self.settle_deliveries_in(&mut tx, &settled, &Default::default(), now, false).await?);
         tx.commit().await?;
         self.metrics.claimed(report.claimed);
         let sending = match opened {

@@ -4,8 +4,9 @@
 mod decide;
 mod settle;
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::FutureExt;
 use jiff::Timestamp;
 use punctual_model::{Decided, Decision, ReasonCode};
 use punctual_store::{Lane, StoreError, work};
@@ -50,6 +51,27 @@ impl DueReport {
 pub(crate) struct Batch {
     pub(crate) path: Arc<dyn Path>,
     pub(crate) rows: Vec<Claimed>,
+}
+
+/// Why a batch could not be decided, or its decision not be written.
+enum Failed {
+    Panicked,
+    Store(EngineError),
+}
+
+impl Failed {
+    fn text(&self) -> String {
+        match self {
+            Self::Panicked => "the path broke".into(),
+            Self::Store(error) => chain(error),
+        }
+    }
+}
+
+impl<E: Into<EngineError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl Engine {
@@ -119,26 +141,24 @@ impl Engine {
             let decided = self.publish(decided);
             return self.settle_work(&batch, decided, now, sends_itself).await;
         }
-        match self.load_and_settle(&batch, &serde_json::Value::Null, now, sends_itself).await {
-            Err(error) if batch.rows.len() > 1 => {
-                // One row may have spoiled the batch: each on its own shows which.
-                tracing::warn!(work.kind = batch.path.kind(), error = %chain(&error), "a batch failed and is split");
-                let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
-                for row in batch.rows {
-                    let alone = Batch { path: batch.path.clone(), rows: vec![row] };
-                    match self.load_and_settle(&alone, &serde_json::Value::Null, now, sends_itself).await {
-                        Ok((done, sends)) => {
-                            report.add(&done);
-                            hand_over.append(sends);
-                        }
-                        Err(error) => report.add(&self.retry_all(&alone, now, &error).await?),
-                    }
+        let failed = match self.load_and_settle(&batch, &serde_json::Value::Null, now, sends_itself).await {
+            Err(failed) => failed,
+            Ok(done) => return Ok(done),
+        };
+        // One row may have spoiled the batch, and a hiccup may have passed: each on its own shows which.
+        tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch failed and is split");
+        let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
+        for row in batch.rows {
+            let alone = Batch { path: batch.path.clone(), rows: vec![row] };
+            match self.load_and_settle(&alone, &serde_json::Value::Null, now, sends_itself).await {
+                Ok((done, sends)) => {
+                    report.add(&done);
+                    hand_over.append(sends);
                 }
-                Ok((report, hand_over))
+                Err(failed) => report.add(&self.put_back(&alone, now, failed).await?),
             }
-            Err(error) => Ok((self.retry_all(&batch, now, &error).await?, HandOver::default())),
-            done => done,
         }
+        Ok((report, hand_over))
     }
 
     async fn load_and_settle(
@@ -147,11 +167,12 @@ impl Engine {
         prepared: &serde_json::Value,
         now: Timestamp,
         sends_itself: bool,
-    ) -> Result<(DueReport, HandOver), EngineError> {
+    ) -> Result<(DueReport, HandOver), Failed> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let loaded = batch.path.load(&mut tx.conn(), &batch.rows).await?;
+        let loaded = AssertUnwindSafe(batch.path.load(&mut tx.conn(), &batch.rows)).catch_unwind().await;
+        let loaded = loaded.map_err(|_| Failed::Panicked)??;
         let decided = self.publish(decide_all(&*loaded, &batch.rows, prepared, now));
-        self.settle_work_in(tx, batch, decided, now, sends_itself).await
+        Ok(self.settle_work_in(tx, batch, decided, now, sends_itself).await?)
     }
 
     /// A long-running row is prepared with its lease renewed meanwhile, and then decided like any other.
@@ -159,7 +180,7 @@ impl Engine {
         self.record_lateness(&batch, now);
         let held: Vec<(i64, i64)> = batch.rows.iter().map(|row| (row.id, row.version)).collect();
         let Some(row) = batch.rows.first() else { return Ok(Default::default()) };
-        let mut prepare = batch.path.prepare(row);
+        let mut prepare = AssertUnwindSafe(batch.path.prepare(row)).catch_unwind();
         let prepared = loop {
             let renew_at = later(self.clock.now(), self.config.renew_every);
             tokio::select! {
@@ -178,23 +199,28 @@ impl Engine {
         drop(prepare);
         let now = now.max(self.clock.now());
         let outcome = match prepared {
-            Ok(prepared) => self.load_and_settle(&batch, &prepared, now, false).await,
-            Err(reason) => {
+            Ok(Ok(prepared)) => self.load_and_settle(&batch, &prepared, now, false).await,
+            Ok(Err(reason)) => {
                 let decided = vec![Decision::Retry(reason).into()];
-                self.settle_work(&batch, decided, now, false).await
+                self.settle_work(&batch, decided, now, false).await.map_err(Failed::from)
             }
+            Err(_) => Err(Failed::Panicked),
         };
         match outcome {
-            Err(error) => Ok((self.retry_all(&batch, now, &error).await?, HandOver::default())),
-            done => done,
+            Ok(done) => Ok(done),
+            Err(failed) => Ok((self.put_back(&batch, now, failed).await?, HandOver::default())),
         }
     }
 
-    /// Puts a batch whose decision could not be made or written back in line, under its retry policy.
-    async fn retry_all(&self, batch: &Batch, now: Timestamp, error: &EngineError) -> Result<DueReport, EngineError> {
-        tracing::warn!(work.kind = batch.path.kind(), error = %chain(error), "a batch could not be decided");
-        let decided =
-            batch.rows.iter().map(|_| Decision::Retry(ReasonCode::new("decision-failed")).into()).collect();
+    /// Puts a batch whose decision could not be made or written back in line under its retry policy, or on hold where
+    /// the path itself broke.
+    async fn put_back(&self, batch: &Batch, now: Timestamp, failed: Failed) -> Result<DueReport, EngineError> {
+        tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch could not be decided");
+        let decision = match failed {
+            Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),
+            Failed::Store(_) => Decision::Retry(ReasonCode::new("decision-failed")),
+        };
+        let decided = batch.rows.iter().map(|_| decision.clone().into()).collect();
         let (report, _) = self.settle_work(batch, decided, now, false).await?;
         Ok(report)
     }
@@ -203,7 +229,7 @@ impl Engine {
     fn publish(&self, mut decided: Vec<Decided>) -> Vec<Decided> {
         for one in &mut decided {
             let Decision::Publish(arrival) = &one.decision else { continue };
-            let listeners = std::panic::AssertUnwindSafe(&self.listeners);
+            let listeners = AssertUnwindSafe(&self.listeners);
             let told = std::panic::catch_unwind(|| listeners.tell(arrival));
             match told {
                 Ok(Ok(())) => {}

@@ -18,7 +18,7 @@ pub async fn write(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<
     let mut wanted: Vec<NewWork> = Vec::new();
     for effect in effects {
         match effect {
-            Effect::Ensure(row) => wanted.push(row),
+            Effect::Ensure(row) => wanted.push(*row),
             Effect::Deactivate { keys, reason } => {
                 let keys = keys.into_iter().map(|key| key.as_str().to_owned());
                 gone.entry(reason.as_str().to_owned()).or_default().extend(keys);
@@ -63,7 +63,8 @@ pub async fn deactivate(tx: &mut Tx, now: Timestamp, reason: &str, mut keys: Vec
     Ok(changed.len())
 }
 
-/// Withdraws what these work rows have queued; what was already claimed is recorded as too late.
+/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows wait for what
+/// was withdrawn no longer, and their paths are not told of it: whoever withdraws knows.
 pub async fn withdraw(tx: &mut Tx, now: Timestamp, reason: &str, origins: Vec<String>) -> Result<usize, StoreError> {
     let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
     let entries: Vec<audit::Entry> = touched
@@ -81,5 +82,9 @@ pub async fn withdraw(tx: &mut Tx, now: Timestamp, reason: &str, origins: Vec<St
         })
         .collect();
     audit::append(&mut tx.conn(), now, &entries).await?;
+    let waiting: Vec<i64> = touched.iter().filter_map(|row| row.waiting_work).collect();
+    if !waiting.is_empty() {
+        work::count_down(&mut tx.conn(), waiting).await?;
+    }
     Ok(touched.iter().filter(|row| row.in_time).count())
 }

@@ -69,8 +69,16 @@ pub async fn ensure_in(
     rows: &[NewWork],
     cause: Cause,
 ) -> Result<Vec<Ensured>, StoreError> {
-    // Sorted by key, so that two callers lock in the same order; a repeated key counts once, the last one wins.
-    let wanted: BTreeMap<&str, &NewWork> = rows.iter().map(|row| (row.key.as_str(), row)).collect();
+    // Sorted by key, so that two callers lock in the same order; a repeated key counts once, the last one wins. One that
+    // comes back with another input is a conflict with the first, as if it had been asked for later.
+    let mut wanted: BTreeMap<&str, &NewWork> = BTreeMap::new();
+    let mut at_odds: BTreeMap<&str, &NewWork> = BTreeMap::new();
+    for row in rows {
+        match wanted.get(row.key.as_str()) {
+            Some(first) if first.input_hash != row.input_hash => drop(at_odds.insert(row.key.as_str(), row)),
+            _ => drop(wanted.insert(row.key.as_str(), row)),
+        }
+    }
     let mut answers: HashMap<&str, Ensured> = HashMap::with_capacity(wanted.len());
     let unique: Vec<&NewWork> = wanted.values().copied().collect();
     for inserted in work::insert_absent(&mut tx.conn(), now, &unique).await? {
@@ -82,9 +90,17 @@ pub async fn ensure_in(
     if answers.len() < wanted.len() {
         reconcile(tx, now, &wanted, cause, &mut answers).await?;
     }
-    rows.iter()
-        .map(|row| answers.get(row.key.as_str()).cloned().ok_or(StoreError::Stored("a row that was just ensured")))
-        .collect()
+    let mut conflicts = HashMap::new();
+    if !at_odds.is_empty() {
+        reconcile(tx, now, &at_odds, cause, &mut conflicts).await?;
+    }
+    let answer_of = |row: &NewWork| {
+        let key = row.key.as_str();
+        let is_first = wanted.get(key).is_some_and(|first| first.input_hash == row.input_hash);
+        let answer = if is_first { answers.get(key) } else { conflicts.get(key) };
+        answer.cloned().ok_or(StoreError::Stored("a row that was just ensured"))
+    };
+    rows.iter().map(answer_of).collect()
 }
 
 /// What is already there is locked, compared, and changed only where it differs.

@@ -85,7 +85,9 @@ impl Engine {
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
         let refused = || not_allowed("the notification", &row.status, "only a parked notification can be retried");
         row.status()?.after(NotificationEvent::Retry).map_err(|_| refused())?;
-        let version = notifications::retry(&mut tx.conn(), now, row.seq).await?.ok_or_else(refused)?;
+        let Some(version) = notifications::retry(&mut tx.conn(), now, row.seq).await? else {
+            return Err(self.changed_meanwhile(id).await);
+        };
         if let (Some(work), true) = (row.work_id, row.reports_back) {
             work::count_up(&mut tx.conn(), work).await?;
         }
@@ -103,12 +105,22 @@ impl Engine {
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
         let refused = || not_allowed("the notification", &row.status, "only a parked notification can be discarded");
         row.status()?.after(NotificationEvent::Discard).map_err(|_| refused())?;
-        let version = notifications::discard(&mut tx.conn(), now, row.seq).await?.ok_or_else(refused)?;
+        let Some(version) = notifications::discard(&mut tx.conn(), now, row.seq).await? else {
+            return Err(self.changed_meanwhile(id).await);
+        };
         let to = NotificationStatus::Discarded.as_str();
         let entry = acted(actor, "discard", "notification", row.id.clone(), "parked", to, version);
         audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }]).await?;
         tx.commit().await?;
         self.notification_row(id).await
+    }
+
+    /// The refusal for a notification that was still parked when it was looked at: it is gone, or in another state now.
+    async fn changed_meanwhile(&self, id: &str) -> EngineError {
+        match self.notification_row(id).await {
+            Ok(row) => not_allowed("the notification", &row.status, "it changed in the meantime; look again"),
+            Err(error) => error,
+        }
     }
 
     pub async fn notification_row(&self, id: &str) -> Result<NotificationRow, EngineError> {

@@ -149,6 +149,10 @@ impl Node {
                 }
             }
             drop(permit);
+            if path.is_long_running() {
+                // Others of the kind may have waited for the permit.
+                node.engine.store.wake().raise(Stage::Work, node.engine.clock.now().as_microsecond());
+            }
         });
     }
 

@@ -107,7 +107,7 @@ impl From<Decision> for Decided {
 /// Something a path wants written; the engine writes it, in the transaction of the decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    Ensure(NewWork),
+    Ensure(Box<NewWork>),
     Deactivate { keys: Vec<WorkKey>, reason: ReasonCode },
     /// Withdraw what this work row has queued and not yet sent.
     Withdraw { origin: WorkKey, reason: ReasonCode },

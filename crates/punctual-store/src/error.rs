@@ -58,4 +58,32 @@ impl StoreError {
             _ => Self::Connection(error),
         }
     }
+
+    /// Whether the database or the disk is at fault and not the request: worth another try a little later.
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Connection(_) | Self::Commit(_) | Self::Injected(_) | Self::Blob(_) => true,
+            Self::Statement(_, error) => match error {
+                sqlx::Error::Database(refusal) => refusal.code().is_some_and(|code| is_outage(&code)),
+                sqlx::Error::RowNotFound
+                | sqlx::Error::ColumnDecode { .. }
+                | sqlx::Error::ColumnNotFound(_)
+                | sqlx::Error::ColumnIndexOutOfBounds { .. }
+                | sqlx::Error::TypeNotFound { .. }
+                | sqlx::Error::Decode(_)
+                | sqlx::Error::Encode(_) => false,
+                _ => true,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// SQLite: busy, locked, out of memory, read-only, disk error, full, cannot open. PostgreSQL: connection lost (08), out
+/// of resources (53), an operator at work (57), disk error (58), serialisation and deadlock (40).
+fn is_outage(code: &str) -> bool {
+    match code.parse::<u32>() {
+        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14),
+        _ => ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class)),
+    }
 }

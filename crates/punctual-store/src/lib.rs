@@ -14,6 +14,7 @@ pub mod error;
 pub mod facts;
 pub mod idempotency;
 pub mod lists;
+pub mod maintenance;
 pub mod messages;
 mod migrate;
 pub mod notifications;

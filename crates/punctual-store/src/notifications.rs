@@ -17,7 +17,7 @@ pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, pres
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{Purged, purge};
-pub use query::{NotificationFilter, by_id, by_ids, list};
+pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 
 use crate::StoreError;
 

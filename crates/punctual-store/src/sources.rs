@@ -83,6 +83,25 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) 
     .await
 }
 
+macro_rules! lock { ($rows:literal, $lock:literal) => { concat!("
+    SELECT s.source_type, s.source_id, s.business_unit, s.active, s.deleted, s.state, s.sequence, s.occurred_at,
+        s.version, s.updated_at
+    FROM sources AS s
+    JOIN ", $rows, " ON s.source_type = r.source_type AND s.source_id = r.source_id
+    ORDER BY s.source_type, s.source_id", $lock) } }
+const LOCK: Sql = Sql::each(
+    "sources.lock",
+    lock!("(SELECT value->>0 AS source_type, value->>1 AS source_id FROM json_each($1)) AS r", ""),
+    lock!("UNNEST($1::text[], $2::text[]) AS r(source_type, source_id)", " FOR UPDATE OF s"),
+);
+
+/// The rows of these sources, held until the transaction ends: what is decided on them stays true.
+pub async fn lock(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
+    let types: Vec<String> = sources.iter().map(|(kind, _)| (*kind).to_owned()).collect();
+    let ids: Vec<String> = sources.iter().map(|(_, id)| (*id).to_owned()).collect();
+    conn.fetch_all(&LOCK, args![types, ids]).await
+}
+
 const GET: Sql = Sql::same(
     "sources.get",
     "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at

@@ -12,7 +12,7 @@ use sqlx::FromRow;
 pub use claim::{Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle};
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use operate::{OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry, set_trace, Changed};
-pub use query::{WorkFilter, by_id, by_key, counts, list, retries_of};
+pub use query::{is_busy, WorkFilter, by_id, by_key, by_keys, counts, list, retries_of};
 
 use crate::StoreError;
 

@@ -1,1 +1,60 @@
-//! punctual-testkit
+//! For tests: a store and an engine on either database, a clock that is set, chance that repeats, channels and paths
+//! that do as they are told, and a checker of what happened.
+//!
+//! A test is a plain function of a [`Bed`]; [`on_both!`] runs it on SQLite and on PostgreSQL. Nothing here sleeps: a
+//! test sets the clock and ticks, or waits for a signal.
+
+pub mod bed;
+pub mod channel;
+pub mod clock;
+pub mod history;
+pub mod path;
+pub mod postgres;
+mod run;
+mod seed;
+
+pub use bed::{Bed, BedBuilder, Database, START};
+pub use channel::{Gated, Scripted};
+pub use clock::{Seeded, WallClock};
+pub use path::TestPath;
+pub use run::{adjusted, run, scale, signal};
+pub use seed::{new_work, new_work_with};
+
+/// Makes two tests of each function named, `sqlite::…` and `postgres::…`.
+///
+/// ```ignore
+/// on_both! {
+///     a_released_hold_is_claimed_at_once;
+///     claims_wait_for_each_other with |bed| bed.without_skip_locked();
+///     the_same_body_again = claims_wait_for_each_other with |bed| bed.connections(2);
+/// }
+/// async fn a_released_hold_is_claimed_at_once(bed: Bed) { … }
+/// ```
+#[macro_export]
+macro_rules! on_both {
+    ($($name:ident $(= $body:ident)? $(with $with:expr)?;)*) => {
+        mod sqlite {
+            use super::*;
+            // The builders may name anything of the file; this uses the import where none does.
+            const _: fn(Bed) = |_| {};
+            $(#[test] fn $name() { $crate::on_both!(@run Sqlite, $name $(= $body)? $(with $with)?) })*
+        }
+        mod postgres {
+            use super::*;
+            const _: fn(Bed) = |_| {};
+            $(#[test] fn $name() { $crate::on_both!(@run Postgres, $name $(= $body)? $(with $with)?) })*
+        }
+    };
+    (@run $database:ident, $name:ident with $with:expr) => {
+        $crate::run($crate::adjusted($crate::Database::$database, $with), super::$name)
+    };
+    (@run $database:ident, $name:ident) => {
+        $crate::run($crate::BedBuilder::new($crate::Database::$database), super::$name)
+    };
+    (@run $database:ident, $name:ident = $body:ident with $with:expr) => {
+        $crate::run($crate::adjusted($crate::Database::$database, $with), super::$body)
+    };
+    (@run $database:ident, $name:ident = $body:ident) => {
+        $crate::run($crate::BedBuilder::new($crate::Database::$database), super::$body)
+    };
+}

@@ -58,10 +58,11 @@ impl TestDatabase {
 
     async fn create(mut admin: PgConnection, server: PgConnectOptions, template: &str) -> TestDatabase {
         // The server makes up the name: processes of one test run, and of two, share it.
-        let (name,): (String,) = sqlx::query_as("SELECT 'test_' || replace(gen_random_uuid()::text, '-', '')")
-            .fetch_one(&mut admin)
-            .await
-            .unwrap_or_else(|error| panic!("no name for a test database: {error}"));
+        let (name,): (String,) =
+            sqlx::query_as("SELECT 'test_' || replace(gen_random_uuid()::text, '-', '')")
+                .fetch_one(&mut admin)
+                .await
+                .unwrap_or_else(|error| panic!("no name for a test database: {error}"));
         execute(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
         admin.close().await.ok();
         TestDatabase { url: url_of(&server, &name), name, server }

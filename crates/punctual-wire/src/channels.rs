@@ -141,7 +141,7 @@ pub struct Channel {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct ChannelTestRequest {
     /// The address to send to.
-    pub to: String,
+    pub address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ impl ChannelTestRequest {
     pub fn read(value: &Value, pointer: &str, kind: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self {
-            to: fields.required_address("to", Some(kind)),
+            address: fields.required_address("address", Some(kind)),
             subject: fields.optional_subject("subject"),
             body: fields.optional_text("body", 0..=BODY_MAX),
         };
@@ -227,11 +227,11 @@ mod tests {
 
     #[test]
     fn a_trial_needs_an_address_of_the_channel_s_kind() {
-        assert!(ChannelTestRequest::read(&json!({"to": "a@b.example"}), "", "email").is_ok());
+        assert!(ChannelTestRequest::read(&json!({"address": "a@b.example"}), "", "email").is_ok());
         for (body, code) in [
             (json!({}), "missing_field"),
-            (json!({"to": "x"}), "address_invalid"),
-            (json!({"to": 1}), "wrong_type"),
+            (json!({"address": "x"}), "address_invalid"),
+            (json!({"address": 1}), "wrong_type"),
         ] {
             let faults = ChannelTestRequest::read(&body, "", "email").unwrap_err();
             assert_eq!((faults.len(), faults[0].code.as_str()), (1, code));

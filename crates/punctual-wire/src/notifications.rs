@@ -197,7 +197,7 @@ pub struct Kpis {
     /// Deliveries whose end is not known.
     #[serde(default)]
     pub uncertain: i64,
-    pub sites: Vec<SiteKpis>,
+    pub by_site: Vec<SiteKpis>,
 }
 
 /// The figures of one site.
@@ -214,8 +214,8 @@ pub struct SiteKpis {
 pub struct KpiFigures {
     /// Pending and retrying.
     pub queue_depth: i64,
-    pub stuck: i64,
-    pub parked: i64,
+    pub stuck_count: i64,
+    pub parked_count: i64,
     pub delivered_last_interval: i64,
     pub oldest_pending_age_seconds: Option<i64>,
 }

@@ -41,6 +41,15 @@ impl<T> Page<T> {
         Self { items, next_cursor }
     }
 
+    /// Like [`Page::cut`], for a list in order of name.
+    pub fn cut_by_name(mut items: Vec<T>, limit: u32, name: impl FnOnce(&T) -> &str) -> Self {
+        let limit = limit as usize;
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| more).map(|last| encode_name_cursor(name(last)));
+        Self { items, next_cursor }
+    }
+
     /// A page that is the whole list.
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
@@ -51,33 +60,48 @@ impl<T> Page<T> {
     }
 }
 
+/// Which page of a list in order of name is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct NamePageQuery {
+    /// The `nextCursor` of the page before.
+    pub cursor: Option<String>,
+    /// Items on one page, 1 to 200.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 200, default = 50)]
+    pub limit: u32,
+}
+
 impl PageQuery {
     /// Reads both parameters from a query's fields.
     pub fn read(fields: &mut Fields<'_>) -> Self {
-        let limit = match fields.get("limit") {
-            None => PAGE_DEFAULT,
-            Some(value) => {
-                let number = value.as_str().and_then(|text| text.parse().ok());
-                number.filter(|limit| (1..=PAGE_MAX).contains(limit)).unwrap_or_else(|| {
-                    fields.refuse(
-                        "limit",
-                        Code::PageSize,
-                        format!("`limit` takes a whole number from 1 to {PAGE_MAX}."),
-                    );
-                    PAGE_DEFAULT
-                })
-            }
-        };
-        let cursor = fields.get("cursor").and_then(|value| {
-            let position = value.as_str().and_then(decode_cursor);
-            if position.is_none() {
-                let detail = "`cursor` takes the `nextCursor` of an earlier page, unchanged.";
-                fields.refuse("cursor", Code::CursorInvalid, detail);
-            }
-            position
-        });
-        Self { cursor, limit }
+        Self { limit: read_limit(fields), cursor: read_cursor(fields, decode_cursor) }
     }
+}
+
+impl NamePageQuery {
+    /// Reads both parameters from a query's fields; the cursor is the last name of the page before.
+    pub fn read(fields: &mut Fields<'_>) -> Self {
+        Self { limit: read_limit(fields), cursor: read_cursor(fields, decode_name_cursor) }
+    }
+}
+
+fn read_limit(fields: &mut Fields<'_>) -> u32 {
+    let Some(value) = fields.get("limit") else { return PAGE_DEFAULT };
+    let number = value.as_str().and_then(|text| text.parse().ok());
+    number.filter(|limit| (1..=PAGE_MAX).contains(limit)).unwrap_or_else(|| {
+        let detail = format!("`limit` takes a whole number from 1 to {PAGE_MAX}.");
+        fields.refuse("limit", Code::PageSize, detail);
+        PAGE_DEFAULT
+    })
+}
+
+fn read_cursor<T>(fields: &mut Fields<'_>, decode: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let place = fields.get("cursor")?.as_str().and_then(decode);
+    if place.is_none() {
+        let detail = "`cursor` takes the `nextCursor` of an earlier page, unchanged.";
+        fields.refuse("cursor", Code::CursorInvalid, detail);
+    }
+    place
 }
 
 /// Twelve bytes (a place and its checksum) are sixteen digits of base64url, with nothing left over: each cursor has
@@ -114,10 +138,31 @@ pub fn decode_cursor(cursor: &str) -> Option<i64> {
     (bytes[8..] == checksum(position).to_be_bytes()).then_some(position)
 }
 
-/// FNV-1a. It finds damage and guesses, it is no signature: a cursor gives no right to anything.
+/// The same for a place in a list in order of name: checksum and name in hexadecimal.
+pub fn encode_name_cursor(name: &str) -> String {
+    let checksum = fnv(name.as_bytes()).to_be_bytes();
+    checksum.iter().chain(name.as_bytes()).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name that a cursor stands for, unless it is damaged.
+pub fn decode_name_cursor(cursor: &str) -> Option<String> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
+    let pairs = cursor.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => u8::try_from(digit(*high)? << 4 | digit(*low)?).ok(),
+        _ => None,
+    });
+    let bytes: Vec<u8> = pairs.collect::<Option<_>>()?;
+    let (sum, name) = bytes.split_at_checked(4)?;
+    (sum == fnv(name).to_be_bytes()).then(|| String::from_utf8(name.to_vec()).ok())?
+}
+
 fn checksum(position: i64) -> u32 {
-    position
-        .to_be_bytes()
+    fnv(&position.to_be_bytes())
+}
+
+/// FNV-1a. It finds damage and guesses, it is no signature: a cursor gives no right to anything.
+fn fnv(bytes: &[u8]) -> u32 {
+    bytes
         .iter()
         .fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -189,6 +234,14 @@ mod tests {
             prop_assume!(cursor[at] != DIGITS[digit]);
             cursor[at] = DIGITS[digit];
             prop_assert_eq!(decode_cursor(&String::from_utf8(cursor).unwrap()), None);
+        }
+
+        #[test]
+        fn a_name_cursor_leads_back_to_its_name(name in ".{0,20}", text in "[0-9a-fA-F]{0,20}") {
+            prop_assert_eq!(decode_name_cursor(&encode_name_cursor(&name)), Some(name));
+            if let Some(name) = decode_name_cursor(&text) {
+                prop_assert_eq!(encode_name_cursor(&name), text);
+            }
         }
 
         #[test]

@@ -100,6 +100,9 @@ pub struct Source {
     /// What the change did to due work; only in the answer to a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkCounts>,
+    /// `accepted`, or `stale` when something newer was known; only in the answer to a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Cow<'static, str>>,
 }
 
 /// What became of one source of a bulk request.

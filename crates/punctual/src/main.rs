@@ -1,1 +1,72 @@
-fn main() {}
+//! The `punctual` program: its commands, its configuration, and how the parts are put together.
+
+mod bench;
+mod clock;
+mod config;
+mod demo;
+mod keys;
+mod migrate;
+mod node;
+mod output;
+mod random;
+mod remote;
+mod serve;
+mod tick;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Turns business events into messages that go out on time, once, and can be explained.
+#[derive(Parser)]
+#[command(name = "punctual", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server: API and workers.
+    Serve(config::ServeArgs),
+    /// Run the server with sample data, a clock you can move and channels that only keep what they are given.
+    Demo(config::ServeArgs),
+    /// Bring the database's schema up to date and stop.
+    Migrate(migrate::MigrateArgs),
+    /// Make, list and revoke API keys, directly in the database.
+    Key(keys::KeyArgs),
+    /// Let a running server do one pass over everything that is ready.
+    Tick(tick::TickArgs),
+    /// Measure how fast and how punctual this machine is.
+    Bench(bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("punctual: cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(args) => serve::run(args).await,
+            Command::Demo(args) => demo::run(args).await,
+            Command::Migrate(args) => migrate::run(args).await,
+            Command::Key(args) => keys::run(args).await,
+            Command::Tick(args) => tick::run(args).await,
+            Command::Bench(args) => bench::run(args).await,
+        }
+    });
+    // What still hangs in the outside world must not keep the process from ending.
+    runtime.shutdown_background();
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("punctual: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

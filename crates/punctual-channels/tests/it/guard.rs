@@ -123,7 +123,7 @@ async fn t07_an_answer_that_changes_between_look_ups_changes_nothing() {
     let allow: AllowList = format!("127.0.0.1:{}", receiver.port).parse().unwrap();
     let guard = Guard::with_lookup(allow, Changing::new(&[&["127.0.0.1"], &["169.254.169.254"]]));
     let adapter = WebhookAdapter::new(guard, Trust::platform());
-    let settings = json!({"secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX", "timeoutSeconds": 5});
+    let settings = json!({"secret": "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX", "timeoutSeconds": 30});
     let url = |path: &str| format!("http://rebind.example:{}{path}", receiver.port);
 
     let first = adapter.open(&settings).unwrap();

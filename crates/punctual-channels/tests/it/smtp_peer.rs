@@ -54,7 +54,7 @@ impl Server {
     pub fn channel_of(&self, adapter: &SmtpAdapter, changes: Value) -> Arc<dyn Channel> {
         let mut settings = json!({
             "host": "127.0.0.1", "port": self.port, "tls": "none", "from": "Reminders <from@a.example>",
-            "timeoutSeconds": 5,
+            "timeoutSeconds": 60,
         });
         for (name, value) in changes.as_object().unwrap() {
             settings[name] = value.clone();

@@ -15,10 +15,13 @@ use punctual_store::{
 };
 
 use super::{DeliveryReport, Sending, ToSend, conclude::conclude, parked};
-use crate::{Engine, EngineError, Opened, config::later};
+use crate::{Engine, EngineError, Opened, config::later, due::chain};
 
 /// Settled together at most: about 5 ms of SQLite's writer.
 const SETTLED_AT_ONCE: usize = 500;
+
+/// How often a result is written before it is given up. The messages are out: forgetting that would send them again.
+const SETTLE_TRIES: usize = 3;
 
 /// The answer for one target.
 pub(super) struct Answer {
@@ -31,6 +34,15 @@ pub(super) struct Answer {
 struct Underway {
     item: ToSend,
     answers: Vec<Answer>,
+}
+
+/// What came of sends, ready to be written.
+#[derive(Default)]
+struct Sent {
+    results: Vec<attempts::AttemptResult>,
+    settled: Vec<(ClaimedNotification, Delivery)>,
+    /// Those of which nobody knows whether they arrived.
+    in_doubt: HashSet<i64>,
 }
 
 /// Notifications whose lease was lost: nothing more is sent for them.
@@ -141,29 +153,39 @@ impl Engine {
             return Ok(DeliveryReport::default());
         }
         let now = self.clock.now();
-        let (mut results, mut settled, mut uncertain) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sent = Sent::default();
         for (item, answers, given) in done {
             let delivery = given.unwrap_or_else(|| {
                 conclude(&item, &answers, channel.retry, channel.at_most_once, now, self.random.unit())
             });
             if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
-                uncertain.push(item.row.seq);
+                sent.in_doubt.insert(item.row.seq);
             }
             for answer in answers {
-                results.push(recorded(&item.row, answer));
+                sent.results.push(recorded(&item.row, answer));
             }
-            settled.push((item.row, delivery));
+            sent.settled.push((item.row, delivery));
         }
+        let mut tries = 1;
+        loop {
+            match self.write_sent(&sent, now, tries > 1).await {
+                Err(error) if tries < SETTLE_TRIES => {
+                    tracing::warn!(error = %chain(&error), "what was sent could not be recorded; it is tried again");
+                    tries += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn write_sent(&self, sent: &Sent, now: Timestamp, again: bool) -> Result<DeliveryReport, EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        if !results.is_empty() {
-            attempts::record(&mut tx.conn(), &results).await?;
+        if !sent.results.is_empty() {
+            attempts::record(&mut tx.conn(), &sent.results).await?;
         }
-        if !uncertain.is_empty() {
-            self.metrics.uncertain(uncertain.len());
-            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
-        }
-        let report = self.settle_deliveries_in(&mut tx, settled, now).await?;
+        let report = self.settle_deliveries_in(&mut tx, &sent.settled, &sent.in_doubt, now, again).await?;
         tx.commit().await?;
+        self.metrics.uncertain(sent.in_doubt.len());
         Ok(report)
     }
 }

@@ -1,10 +1,13 @@
 //! Writing what became of notifications, and telling the paths whose rows have nothing open any more.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use jiff::Timestamp;
 use punctual_store::{
-    Stage, StoreError, Tx, audit,
+    Stage, StoreError, Tx, attempts, audit,
     notifications::{self, ClaimedNotification, Delivery},
     work,
 };
@@ -13,11 +16,15 @@ use super::DeliveryReport;
 use crate::{Engine, SettledWork, effects};
 
 impl Engine {
+    /// Writes outcomes, and counts those in doubt. `again` says that the same was written before and not confirmed: a
+    /// row that already stands as it should is then no stranger's work.
     pub(super) async fn settle_deliveries_in(
         &self,
         tx: &mut Tx,
-        rows: Vec<(ClaimedNotification, Delivery)>,
+        rows: &[(ClaimedNotification, Delivery)],
+        in_doubt: &HashSet<i64>,
         now: Timestamp,
+        again: bool,
     ) -> Result<DeliveryReport, StoreError> {
         let mut report = DeliveryReport::default();
         if rows.is_empty() {
@@ -25,20 +32,29 @@ impl Engine {
         }
         let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| delivery.clone()).collect();
         let held: HashSet<i64> = notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
+        let already = if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
+        let uncertain: Vec<i64> = in_doubt.intersection(&held).copied().collect();
+        if !uncertain.is_empty() {
+            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
+        }
         let (mut entries, mut back) = (Vec::new(), Vec::new());
         for (row, delivery) in rows {
             if !held.contains(&delivery.seq) {
+                if already.contains(&delivery.seq) {
+                    report.count(delivery);
+                    continue;
+                }
                 report.lost += 1;
-                entries.push(orphan(&row, &delivery));
+                entries.push(orphan(row, delivery));
                 tracing::warn!(notification.id = row.id, "the claim had moved on; its result is kept as an orphan");
                 continue;
             }
-            report.count(&delivery);
+            report.count(delivery);
             if let Some(at) = delivery.retry_at {
                 tx.raise(Stage::Delivery, at);
             }
             if delivery.status == "parked" {
-                entries.push(park(&row, &delivery));
+                entries.push(park(row, delivery));
             }
             tracing::debug!(
                 notification.id = row.id,
@@ -49,7 +65,7 @@ impl Engine {
                 "settled"
             );
             if row.reports_back && matches!(delivery.status, "delivered" | "parked") {
-                back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
+                back.extend(row.work_id.map(|work| (work, row.id.clone(), delivery.status)));
             }
         }
         audit::append(&mut tx.conn(), now, &entries).await?;
@@ -84,13 +100,47 @@ impl Engine {
                 });
             }
         }
-        let mut all = Vec::new();
+        let (mut all, mut broken) = (Vec::new(), Vec::new());
         for (kind, works) in by_kind {
             let Some(path) = self.paths.get(&kind) else { continue };
             let loaded = path.load_settled(&mut tx.conn(), &works).await?;
-            all.extend(works.iter().flat_map(|work| loaded.settled(work, now)));
+            for work in &works {
+                // A path that breaks here must not undo the record of what was sent, or it would be sent again.
+                match catch_unwind(AssertUnwindSafe(|| loaded.settled(work, now))) {
+                    Ok(effects) => all.extend(effects),
+                    Err(_) => broken.push(settled_failed(work)),
+                }
+            }
         }
+        audit::append(&mut tx.conn(), now, &broken).await?;
         effects::write(tx, now, all).await
+    }
+}
+
+/// Those of these rows that have taken the step we wanted them to take, and no other.
+async fn settled_before(
+    tx: &mut Tx,
+    rows: &[(ClaimedNotification, Delivery)],
+) -> Result<HashSet<i64>, StoreError> {
+    let ids = rows.iter().map(|(row, _)| row.id.clone()).collect();
+    let now = notifications::by_ids(&mut tx.conn(), ids).await?;
+    let now: HashMap<i64, (i64, String)> = now.into_iter().map(|row| (row.seq, (row.version, row.status))).collect();
+    let stands = |wanted: &Delivery| {
+        now.get(&wanted.seq).is_some_and(|(version, status)| *version == wanted.token + 1 && status == wanted.status)
+    };
+    Ok(rows.iter().filter(|(_, wanted)| stands(wanted)).map(|(_, wanted)| wanted.seq).collect())
+}
+
+/// Nobody decides what follows for this row: a person must look.
+fn settled_failed(work: &SettledWork) -> audit::Entry {
+    tracing::error!(work.id = work.id, work.key = work.key, "the path broke when it was told that all has settled");
+    audit::Entry {
+        actor: "engine".into(),
+        action: "settled-failed",
+        subject_kind: "work",
+        subject_id: work.id.to_string(),
+        reason: Some("panic".into()),
+        ..Default::default()
     }
 }
 

@@ -183,11 +183,16 @@ impl Engine {
     }
 }
 
-/// Gives notifications that have none the id that follows from their row, so that deciding twice queues once.
-fn identify(row: &Claimed, new: &mut [NewNotification]) {
+/// Gives notifications that have none the id that follows from their row, so that deciding twice queues once. One that
+/// is wanted twice counts once.
+fn identify(row: &Claimed, new: &mut Vec<NewNotification>) {
     for item in new.iter_mut().filter(|item| item.id.0.is_nil()) {
         let channel = item.channel.as_ref().map_or("", |channel| channel.as_str());
         item.id = NotificationId::derived(&row.key, channel, &item.audience.identity());
+    }
+    if new.len() > 1 {
+        let mut seen = HashSet::with_capacity(new.len());
+        new.retain(|item| seen.insert(item.id));
     }
 }
 

@@ -89,7 +89,7 @@ macro_rules! settle { ($rows:literal) => { concat!("
         finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
         version = notifications.version + 1
     FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL
+    WHERE notifications.seq = r.seq AND notifications.version = r.token
     RETURNING notifications.seq") } }
 const SETTLE: Sql = Sql::each(
     "notifications.settle",
@@ -131,7 +131,7 @@ macro_rules! hand_back { ($rows:literal) => { concat!("
     UPDATE notifications
     SET lease_expires_at = NULL, tries = tries - 1, version = notifications.version + 1
     FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL") } }
+    WHERE notifications.seq = r.seq AND notifications.version = r.token") } }
 const HAND_BACK: Sql = Sql::each(
     "notifications.hand_back",
     hand_back!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($1)) AS r"),
@@ -225,7 +225,7 @@ pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> 
 macro_rules! renew { ($rows:literal) => { concat!("
     UPDATE notifications SET lease_expires_at = $1
     FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token AND notifications.lease_expires_at IS NOT NULL
+    WHERE notifications.seq = r.seq AND notifications.version = r.token
     RETURNING notifications.seq") } }
 const RENEW: Sql = Sql::each(
     "notifications.renew",

@@ -44,22 +44,37 @@ pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Op
 pub struct Withdrawn {
     pub id: String,
     pub version: i64,
+    /// The row that waits for it, where one does: a parked one is waited for no longer.
+    pub waiting_work: Option<i64>,
     /// False where a node had already claimed it: too late, and recorded as such.
     pub in_time: bool,
 }
 
-macro_rules! withdraw { ($works:literal) => { concat!("
+macro_rules! withdraw { ($states:literal, $waiting:literal, $works:literal) => { concat!("
     UPDATE notifications
     SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
-    WHERE work_id IN (", $works, ") AND status IN ('pending', 'retrying', 'parked') AND lease_expires_at IS NULL
-    RETURNING id, version, TRUE AS in_time") } }
+    WHERE work_id IN (", $works, ") AND status IN (", $states, ") AND lease_expires_at IS NULL
+    RETURNING id, version, ", $waiting, " AS waiting_work, TRUE AS in_time") } }
+const WITHDRAW_PARKED: Sql = Sql::each(
+    "notifications.withdraw_parked",
+    withdraw!("'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"),
+    withdraw!("'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key = ANY($3)"),
+);
 const WITHDRAW: Sql = Sql::each(
     "notifications.withdraw_by_work",
-    withdraw!("SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"),
-    withdraw!("SELECT id FROM work WHERE key = ANY($3)"),
+    withdraw!(
+        "'pending', 'retrying'",
+        "CASE WHEN reports_back THEN work_id END",
+        "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
+    ),
+    withdraw!(
+        "'pending', 'retrying'",
+        "CASE WHEN reports_back THEN work_id END",
+        "SELECT id FROM work WHERE key = ANY($3)"
+    ),
 );
 macro_rules! too_late { ($works:literal) => { concat!("
-    SELECT id, version, FALSE AS in_time FROM notifications
+    SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
     WHERE work_id IN (", $works, ") AND status IN ('pending', 'retrying') AND lease_expires_at IS NOT NULL") } }
 const TOO_LATE: Sql = Sql::each(
     "notifications.withdrawn_too_late",
@@ -74,7 +89,9 @@ pub async fn withdraw_by_work(
     reason: &str,
     work_keys: Vec<String>,
 ) -> Result<Vec<Withdrawn>> {
-    let mut rows: Vec<Withdrawn> = conn.fetch_all(&WITHDRAW, args![now, reason, work_keys.clone()]).await?;
+    // Parked ones first: one that a person retries in between is found live by the second statement.
+    let mut rows: Vec<Withdrawn> = conn.fetch_all(&WITHDRAW_PARKED, args![now, reason, work_keys.clone()]).await?;
+    rows.extend(conn.fetch_all::<Withdrawn>(&WITHDRAW, args![now, reason, work_keys.clone()]).await?);
     rows.extend(conn.fetch_all::<Withdrawn>(&TOO_LATE, args![work_keys]).await?);
     Ok(rows)
 }

@@ -48,8 +48,14 @@ const DELETE: Sql = Sql::each(
     "DELETE FROM notifications WHERE seq = ANY($1)",
 );
 
+// An insert looks for a tombstone in the snapshot of its statement and for the id in the present. Without this lock one
+// that began before the purge committed would see neither. It is taken first, when nothing else is held.
+const LOCK_TOMBSTONES: Sql =
+    Sql::each("tombstones.lock", "SELECT 1", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
+
 /// Removes up to `limit` terminal rows that ended before `finished_before`.
 pub async fn purge(conn: &mut Conn<'_>, now: Timestamp, finished_before: Timestamp, limit: i64) -> Result<Purged> {
+    conn.execute(&LOCK_TOMBSTONES, args![]).await?;
     let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
     if doomed.is_empty() {
         return Ok(Purged::default());

@@ -104,3 +104,20 @@ mod tests {
         assert_eq!(contains_pattern("50%_\\"), "%50\\%\\_\\\\%");
     }
 }
+
+#[derive(sqlx::FromRow)]
+struct Busy {
+    busy: bool,
+}
+
+const BUSY: Sql = Sql::same(
+    "notifications.is_busy",
+    "SELECT EXISTS (SELECT 1 FROM notifications WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL)
+         OR EXISTS (SELECT 1 FROM notifications WHERE lease_expires_at IS NOT NULL) AS busy",
+);
+
+/// Whether any notification waits or is being sent. A probe, not a count.
+pub async fn is_busy(conn: &mut Conn<'_>) -> Result<bool> {
+    let row: Busy = conn.fetch_one(&BUSY, args![]).await?;
+    Ok(row.busy)
+}

@@ -17,6 +17,19 @@ pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_KEY, args![key]).await
 }
 
+macro_rules! by_keys { ($keys:literal) => { concat!("
+    SELECT ", work_columns!(), " FROM work WHERE key IN (", $keys, ") ORDER BY key") } }
+const BY_KEYS: Sql = Sql::each(
+    "work.by_keys",
+    by_keys!("SELECT value FROM json_each($1)"),
+    by_keys!("SELECT UNNEST($1::text[])"),
+);
+
+/// The rows of these keys, in key order.
+pub async fn by_keys(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&BY_KEYS, args![keys]).await
+}
+
 const RETRIES_OF: Sql =
     Sql::same("work.retries_of", concat!("SELECT ", work_columns!(), " FROM work WHERE retry_of = $1 ORDER BY id"));
 
@@ -98,4 +111,25 @@ const COUNTS: Sql = Sql::same(
 pub async fn counts(conn: &mut Conn<'_>, now: i64) -> Result<(i64, i64, i64, i64)> {
     let counts: Counts = conn.fetch_one(&COUNTS, args![now]).await?;
     Ok((counts.pending, counts.ready, counts.held, counts.processing))
+}
+
+#[derive(FromRow)]
+struct Busy {
+    busy: bool,
+}
+
+const BUSY: Sql = Sql::each(
+    "work.is_busy",
+    "SELECT EXISTS (SELECT 1 FROM work WHERE status = 'processing')
+         OR EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold
+                    AND kind IN (SELECT value FROM json_each($2)) AND ready_at <= $1) AS busy",
+    "SELECT EXISTS (SELECT 1 FROM work WHERE status = 'processing')
+         OR EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold
+                    AND kind = ANY($2) AND ready_at <= $1) AS busy",
+);
+
+/// Whether a row of these kinds is ready or any row is being worked on. A probe, not a count.
+pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Result<bool> {
+    let row: Busy = conn.fetch_one(&BUSY, args![now, kinds]).await?;
+    Ok(row.busy)
 }

@@ -1,0 +1,173 @@
+//! Answers: JSON with a status, or a failure that becomes problem+json in one place.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use punctual_engine::EngineError;
+use punctual_model::{
+    NotificationStatus, WorkStatus,
+    status::{NotificationEvent, WorkEvent},
+};
+use punctual_store::StoreError;
+use punctual_wire::{Code, FieldError, Problem};
+use serde::Serialize;
+
+/// What a handler gives back.
+pub type Answer = Result<Shaped, Failure>;
+
+/// Seconds after which a client may try again when the storage was not there.
+const RETRY_AFTER: u64 = 1;
+
+/// A JSON answer, written out.
+#[derive(Debug)]
+pub struct Shaped {
+    pub status: StatusCode,
+    pub body: Vec<u8>,
+    /// What may be kept of it for a repeat of the request, where that is not all of it.
+    pub kept: Option<Vec<u8>>,
+}
+
+impl Shaped {
+    pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+        let body = serde_json::to_vec(value).map_err(|error| Failure::internal(&error))?;
+        Ok(Self { status, body, kept: None })
+    }
+
+    pub fn ok(value: &impl Serialize) -> Answer {
+        Self::json(StatusCode::OK, value)
+    }
+
+    pub fn created(value: &impl Serialize) -> Answer {
+        Self::json(StatusCode::CREATED, value)
+    }
+
+    pub fn no_content() -> Answer {
+        Ok(Self { status: StatusCode::NO_CONTENT, body: Vec::new(), kept: None })
+    }
+}
+
+impl IntoResponse for Shaped {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(self.body.into());
+        *response.status_mut() = self.status;
+        if self.status != StatusCode::NO_CONTENT {
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        response
+    }
+}
+
+/// Why a request was refused or failed, and what only the log may know.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub problem: Box<Problem>,
+    pub cause: Option<String>,
+}
+
+impl Failure {
+    pub fn internal(cause: &dyn std::error::Error) -> Self {
+        Self { problem: Box::new(Problem::internal()), cause: Some(chain(cause)) }
+    }
+
+    fn unavailable(cause: &dyn std::error::Error) -> Self {
+        Self { problem: Box::new(Problem::storage_unavailable(RETRY_AFTER)), cause: Some(chain(cause)) }
+    }
+}
+
+/// The envelope writes the body, because it knows the request's id; see `envelope::wrap`.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = Response::default();
+        *response.status_mut() =
+            StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), cause: None }
+    }
+}
+
+impl From<Vec<FieldError>> for Failure {
+    fn from(faults: Vec<FieldError>) -> Self {
+        Problem::of_fields(faults).into()
+    }
+}
+
+impl From<FieldError> for Failure {
+    fn from(fault: FieldError) -> Self {
+        Problem::from(fault).into()
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Commit(_) => {
+                let detail =
+                    "The storage did not confirm; it may or may not be stored. Repeat the same request.";
+                let problem =
+                    Problem::new(Code::StorageUnavailable, detail).with("retryAfterSeconds", RETRY_AFTER);
+                Self { problem: Box::new(problem), cause: Some(chain(&error)) }
+            }
+            error if error.is_unavailable() => Self::unavailable(error),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Stopping => Self::unavailable(&EngineError::Stopping),
+            EngineError::NotFound => Problem::new(Code::NotFound, "There is none of that id.").into(),
+            EngineError::StateNotAllowed { subject, state, allowed } => {
+                let detail = format!("{} is {state}; {allowed}.", capitalised(subject));
+                let actions = actions_of(subject, &state);
+                Problem::new(Code::StateNotAllowed, detail)
+                    .with("state", state)
+                    .with("allowed", actions)
+                    .into()
+            }
+        }
+    }
+}
+
+/// What can be done instead with a thing in this state.
+fn actions_of(subject: &str, state: &str) -> Vec<&'static str> {
+    let mut actions = Vec::new();
+    if subject.contains("notification") {
+        let status = NotificationStatus::parse(state);
+        let can = |event| status.is_some_and(|status| status.after(event).is_ok());
+        actions.extend(can(NotificationEvent::Retry).then_some("retry"));
+        actions.extend(can(NotificationEvent::Discard).then_some("discard"));
+    } else if let Some(status) = WorkStatus::parse(state) {
+        let retried = status == WorkStatus::Completed || status.after(WorkEvent::Retry).is_ok();
+        actions.extend(retried.then_some("retry"));
+        let cancelled = matches!(status, WorkStatus::Pending | WorkStatus::Failed);
+        actions.extend(cancelled.then_some("cancel"));
+    }
+    actions
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// An error with all its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,230 @@
+//! Who calls, and what for: Bearer keys, their scopes, and the business units they are limited to.
+//!
+//! A key is found by the SHA-256 of its whole text. What was found is kept for at most five seconds, so that a key
+//! revoked on any node is refused on every node within that time.
+
+use std::{
+    collections::HashMap,
+    marker::PhantomData,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, header, request::Parts},
+};
+use jiff::{SignedDuration, Timestamp};
+use punctual_store::{Lane, api_keys};
+use punctual_wire::{Code, FieldError, Problem, keys::Scope};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::{App, Shared, answer::Failure};
+
+/// How long a key that was found is used without looking again.
+const FRESH_FOR: SignedDuration = SignedDuration::from_secs(5);
+/// How often the last use of a key is written down at most.
+const TOUCH_EVERY: SignedDuration = SignedDuration::from_mins(1);
+/// Keys that are remembered; more than any installation has live at once.
+const REMEMBERED: usize = 10_000;
+
+/// A key that is good.
+pub struct Known {
+    pub id: String,
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    /// The business units it is limited to.
+    pub units: Option<Vec<String>>,
+    expires_at: Option<Timestamp>,
+}
+
+type Hash = [u8; 32];
+
+/// The keys seen in the last seconds.
+#[derive(Default)]
+pub struct KnownKeys(Mutex<HashMap<Hash, Seen>>);
+
+struct Seen {
+    key: Arc<Known>,
+    read_at: Timestamp,
+    touched_at: Option<Timestamp>,
+}
+
+impl KnownKeys {
+    /// The next request with any key looks at the table again.
+    pub fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Hash, Seen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fresh(&self, hash: &Hash, now: Timestamp) -> Option<Arc<Known>> {
+        let seen = self.lock();
+        let seen = seen.get(hash)?;
+        let age = now.duration_since(seen.read_at);
+        (!age.is_negative() && age < FRESH_FOR).then(|| seen.key.clone())
+    }
+
+    /// Keeps what was read; true when its use is to be written down.
+    fn keep(&self, hash: Hash, key: Arc<Known>, now: Timestamp) -> bool {
+        let mut known = self.lock();
+        let touched_at = known.get(&hash).and_then(|seen| seen.touched_at);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        let touch = touched_at.is_none_or(|at| now.duration_since(at) >= TOUCH_EVERY);
+        let touched_at = if touch { Some(now) } else { touched_at };
+        known.insert(hash, Seen { key, read_at: now, touched_at });
+        touch
+    }
+}
+
+/// The caller of a route that needs the scope `S`.
+pub struct Caller<S>(Arc<Known>, PhantomData<S>);
+
+impl<S> Deref for Caller<S> {
+    type Target = Known;
+    fn deref(&self) -> &Known {
+        &self.0
+    }
+}
+
+/// A scope as a type, so that a route says in its signature what it needs.
+pub trait Needed: Send + Sync {
+    const SCOPE: Scope;
+}
+
+macro_rules! needed {
+    ($($scope:ident),*) => { $(
+        pub struct $scope;
+        impl Needed for $scope {
+            const SCOPE: Scope = Scope::$scope;
+        }
+    )* };
+}
+needed!(Admin, Operate, Author, Ingest, Read);
+
+impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let key = authenticate(app, &parts.headers).await?;
+        key.need(S::SCOPE)?;
+        Ok(Self(key, PhantomData))
+    }
+}
+
+/// The key of a request, or one and the same refusal.
+pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Known>, Failure> {
+    let refused = || Failure::from(Problem::auth_failed());
+    let text =
+        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(refused)?;
+    let (scheme, key) = text.split_once(' ').ok_or_else(refused)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(refused());
+    }
+    let hash: Hash = Sha256::digest(key.trim().as_bytes()).into();
+    let now = app.wall.now();
+    let key = match app.keys.fresh(&hash, now) {
+        Some(key) => key,
+        None => look_up(app, hash, now).await?.ok_or_else(refused)?,
+    };
+    if key.expires_at.is_some_and(|at| at <= now) {
+        return Err(refused());
+    }
+    Ok(key)
+}
+
+async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Known>>, Failure> {
+    let hex = crate::keys::hex(&hash);
+    let mut reader = app.engine.store.read().await?;
+    let row = api_keys::by_hash(&mut reader.conn(), &hex).await?;
+    drop(reader);
+    let Some(row) = row.filter(|row| bool::from(row.secret_hash.as_bytes().ct_eq(hex.as_bytes()))) else {
+        return Ok(None);
+    };
+    if row.revoked_at.is_some() {
+        return Ok(None);
+    }
+    let key = Arc::new(Known {
+        scopes: row.scopes.split(' ').filter_map(Scope::parse).collect(),
+        units: row.business_units.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default()),
+        expires_at: row.expires_at.and_then(|at| Timestamp::from_microsecond(at).ok()),
+        id: row.id,
+        name: row.name,
+    });
+    if app.keys.keep(hash, key.clone(), now) {
+        touch(app, key.id.clone(), now);
+    }
+    Ok(Some(key))
+}
+
+/// Writes down that a key was used, beside the request: it is no reason to keep the caller waiting.
+fn touch(app: &App, id: String, now: Timestamp) {
+    let store = app.engine.store.clone();
+    tokio::spawn(async move {
+        let written = async {
+            let mut tx = store.begin(Lane::Intake).await?;
+            api_keys::touch(&mut tx.conn(), now, &id).await?;
+            tx.commit().await
+        };
+        if let Err(error) = written.await {
+            tracing::debug!(key.id = id, %error, "the last use of a key was not written down");
+        }
+    });
+}
+
+impl Known {
+    pub fn need(&self, scope: Scope) -> Result<(), Failure> {
+        if self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin) {
+            return Ok(());
+        }
+        Err(Problem::scope_missing(scope.as_str()).into())
+    }
+
+    /// For what belongs to the whole installation and to no business unit.
+    pub fn need_all_units(&self) -> Result<(), Failure> {
+        if self.units.is_none() {
+            return Ok(());
+        }
+        let detail = "The route concerns all business units, and the key is limited to some.";
+        Err(Problem::new(Code::ScopeMissing, detail).into())
+    }
+
+    /// Whether the key may see a row: those of its units, and those that belong to none.
+    pub fn may_see(&self, unit: Option<&str>) -> bool {
+        unit.is_none() || self.may_touch(unit)
+    }
+
+    /// Whether the key may change a row: only those of its units.
+    pub fn may_touch(&self, unit: Option<&str>) -> bool {
+        match &self.units {
+            None => true,
+            Some(units) => unit.is_some_and(|unit| units.iter().any(|own| own == unit)),
+        }
+    }
+
+    /// The business unit of something new: the one given, or the only one that the key has.
+    pub fn unit_for(&self, given: Option<String>, pointer: &str) -> Result<Option<String>, Problem> {
+        match (&self.units, given) {
+            (None, given) => Ok(given),
+            (Some(units), Some(given)) if units.contains(&given) => Ok(Some(given)),
+            (Some(_), Some(given)) => Err(Problem::not_found("business unit", given)),
+            (Some(units), None) => match units.as_slice() {
+                [only] => Ok(Some(only.clone())),
+                _ => {
+                    let detail = "`businessUnit` is missing; the key is limited to several.";
+                    Err(FieldError::new(format!("{pointer}/businessUnit"), Code::MissingField, detail).into())
+                }
+            },
+        }
+    }
+
+    /// Who it is, for the audit.
+    pub fn actor(&self) -> String {
+        format!("key:{}", self.name)
+    }
+}

@@ -1,0 +1,107 @@
+//! Bodies: the right type, not too long, in time, and JSON without surprises.
+
+use std::{error::Error, marker::PhantomData};
+
+use axum::{
+    extract::{FromRequest, Request},
+    http::{HeaderMap, header},
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use punctual_wire::{Problem, events, strict};
+use serde_json::Value;
+
+use crate::{ApiOptions, Shared, answer::Failure};
+
+/// What a route takes.
+pub trait Kind: Send {
+    const TYPES: &'static [&'static str] = &["application/json"];
+    /// Nothing at all counts as `{}`.
+    const MAY_BE_EMPTY: bool = false;
+    fn limit(options: &ApiOptions) -> usize {
+        options.body_limit
+    }
+}
+
+/// JSON, as most routes take it.
+pub struct Plain;
+impl Kind for Plain {}
+
+/// JSON or nothing.
+pub struct Optional;
+impl Kind for Optional {
+    const MAY_BE_EMPTY: bool = true;
+}
+
+/// JSON of a bulk import.
+pub struct Bulk;
+impl Kind for Bulk {
+    fn limit(options: &ApiOptions) -> usize {
+        options.bulk_body_limit
+    }
+}
+
+/// CloudEvents, one or many.
+pub struct Events;
+impl Kind for Events {
+    const TYPES: &'static [&'static str] = &events::CONTENT_TYPES;
+}
+
+/// A body that has arrived, and what it says.
+pub struct Json<K = Plain> {
+    pub bytes: Bytes,
+    pub value: Value,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> FromRequest<Shared> for Json<K> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let typed = check_type(&parts.headers, K::TYPES);
+        if !K::MAY_BE_EMPTY {
+            typed.clone()?;
+        }
+        let limit = K::limit(&app.options);
+        let announced =
+            parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if announced.is_some_and(|length: usize| length > limit) {
+            return Err(Problem::body_too_large(limit).into());
+        }
+        let arriving = tokio::time::timeout(app.options.body_time, Limited::new(body, limit).collect());
+        let bytes = match arriving.await {
+            Ok(Ok(whole)) => whole.to_bytes(),
+            Ok(Err(error)) if is_too_long(error.as_ref()) => {
+                return Err(Problem::body_too_large(limit).into());
+            }
+            // Broken off, or too slow: whoever sent it is hardly there to read this.
+            Ok(Err(_)) | Err(_) => return Err(Problem::request_timeout().into()),
+        };
+        if !bytes.is_empty() {
+            typed?;
+        }
+        let value = if K::MAY_BE_EMPTY { strict::read_or_empty(&bytes)? } else { strict::read(&bytes)? };
+        Ok(Self { bytes, value, kind: PhantomData })
+    }
+}
+
+fn check_type(headers: &HeaderMap, accepted: &[&str]) -> Result<(), Problem> {
+    let found = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = found.map(|found| found.split(';').next().unwrap_or_default().trim());
+    match essence {
+        Some(essence) if accepted.iter().any(|known| known.eq_ignore_ascii_case(essence)) => Ok(()),
+        _ => Err(Problem::content_type(found, accepted)),
+    }
+}
+
+fn is_too_long(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

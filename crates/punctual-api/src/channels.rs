@@ -1,0 +1,267 @@
+//! `/api/v1/channels`: how messages leave. Secrets are written and never read.
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_model::{Adapter, ChannelKey, NotificationId, Outgoing, SendOutcome};
+use punctual_store::{
+    Lane, StoreError,
+    channels::{self, ChannelRow},
+    work::instant,
+};
+use punctual_wire::{
+    Code, FieldError, Page, Problem,
+    channels::{Channel, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings},
+    names::channel_fault,
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Admin, Caller, Read},
+    body::Json,
+    idempotency::Once,
+    parameters::Segments,
+    trail::audited,
+};
+
+/// Define a channel
+///
+/// A secret that is left out keeps its present value; null removes it. A secret may be given as `env:NAME` or
+/// `file:PATH`, to be looked up where it is used.
+#[utoipa::path(put, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["admin"])),
+    params(("key" = String, Path, example = "email:default")), request_body = ChannelRequest,
+    responses((status = 200, body = Channel)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    Segments(key): Segments<String>,
+    body: Json,
+) -> Answer {
+    caller.need_all_units()?;
+    if let Some(fault) = channel_fault(&key, &|| "/key".to_owned()) {
+        return Err(fault.into());
+    }
+    let request = ChannelRequest::read(&body.value, "")?;
+    let adapter = adapter_of(&app, &request.adapter)?;
+    let now = app.engine.clock.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    let before = channels::get(&mut tx.conn(), &key).await?;
+    let old =
+        before.filter(|before| before.adapter == request.adapter).map(|before| read_object(&before.settings));
+    let settings = with_old_secrets(request.settings, old.as_ref(), adapter.secret_fields());
+    check_settings(adapter.as_ref(), &settings)?;
+    let retry = request.retry.map_or(Ok("{}".to_owned()), |retry| serde_json::to_string(&retry));
+    let row = ChannelRow {
+        key,
+        adapter: request.adapter,
+        settings: settings.to_string(),
+        retry: retry.map_err(|error| Failure::internal(&error))?,
+        at_most_once: request.at_most_once,
+        version: 0,
+        updated_at: 0,
+    };
+    channels::put(&mut tx.conn(), now, &row).await?;
+    audited(&mut tx, now, &caller, "put", "channel", &row.key).await?;
+    let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
+    tx.commit().await?;
+    app.engine.channels.invalidate();
+    Shaped::ok(&shape(&app, stored)?)
+}
+
+fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
+    app.engine.channels.adapter(name).ok_or_else(|| {
+        let known = app.engine.channels.adapter_names().join("`, `");
+        FieldError::new(
+            "/adapter",
+            Code::OutOfRange,
+            format!("There is no such adapter; there are `{known}`."),
+        )
+        .into()
+    })
+}
+
+fn with_old_secrets(mut settings: Value, old: Option<&Map<String, Value>>, secrets: &[&str]) -> Value {
+    if let Some(fields) = settings.as_object_mut() {
+        for secret in secrets {
+            match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
+                (Some(Value::Null), _) => drop(fields.remove(*secret)),
+                (None, Some(kept)) => drop(fields.insert((*secret).to_owned(), kept.clone())),
+                _ => {}
+            }
+        }
+    }
+    settings
+}
+
+fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
+    let faults: Vec<FieldError> = adapter
+        .check(settings)
+        .into_iter()
+        .map(|fault| {
+            let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+            FieldError::new(fault.pointer, code, fault.detail).within("/settings")
+        })
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+}
+
+/// Look at a channel
+#[utoipa::path(get, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["read"])),
+    params(("key" = String, Path)), responses((status = 200, body = Channel)))]
+pub async fn get(
+    State(app): State<Shared>,
+    _caller: Caller<Read>,
+    Segments(key): Segments<String>,
+) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let row = channels::get(&mut reader.conn(), &key).await?.or_else(|| built_in(&app, &key));
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("channel", key)))?;
+    Shaped::ok(&shape(&app, row)?)
+}
+
+/// All channels, by key
+#[utoipa::path(get, path = "/api/v1/channels", tag = "Channels", security(("key" = ["read"])),
+    responses((status = 200, body = Page<Channel>)))]
+pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let mut rows = channels::all(&mut reader.conn()).await?;
+    for key in app.engine.channels.built_in() {
+        if rows.iter().all(|row| row.key != *key) {
+            rows.extend(built_in(&app, key));
+        }
+    }
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    let items: Vec<Channel> = rows.into_iter().map(|row| shape(&app, row)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page::whole(items))
+}
+
+/// Remove a channel
+#[utoipa::path(delete, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["admin"])),
+    params(("key" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    Segments(key): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    if key == ChannelKey::memory().as_str() {
+        return Err(Problem::state_not_allowed("delete", "always there", &["put"]).into());
+    }
+    let now = app.engine.clock.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !channels::delete(&mut tx.conn(), &key).await? {
+        return Err(Problem::not_found("channel", key).into());
+    }
+    audited(&mut tx, now, &caller, "delete", "channel", &key).await?;
+    tx.commit().await?;
+    app.engine.channels.invalidate();
+    Shaped::no_content()
+}
+
+/// Send one message over a channel, now, to see whether it works
+#[utoipa::path(post, path = "/api/v1/channels/{key}/test", tag = "Channels", security(("key" = ["admin"])),
+    params(("key" = String, Path)), request_body = ChannelTestRequest, responses((status = 200, body = ChannelTest)))]
+pub async fn test(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: Once,
+    Segments(key): Segments<String>,
+    body: Json,
+) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let kind = key.split(':').next().unwrap_or_default();
+    let request = ChannelTestRequest::read(&body.value, "", kind)?;
+    let key = key.parse::<ChannelKey>().map_err(|_| Failure::from(Problem::not_found("channel", &key)))?;
+    once.run(app, caller, &body.bytes, |ids| async move { try_out(app, key, request, ids.at(0)).await }).await
+}
+
+async fn try_out(app: &App, key: ChannelKey, request: ChannelTestRequest, id: uuid::Uuid) -> Answer {
+    let now = app.engine.clock.now();
+    let mut reader = app.engine.store.read().await?;
+    app.engine.channels.refresh(&mut reader.conn(), now).await?;
+    drop(reader);
+    let Some(opened) = app.engine.channels.get(key.as_str()) else {
+        let Some(broken) = app.engine.channels.broken(key.as_str()) else {
+            return Err(Problem::not_found("channel", key).into());
+        };
+        return Shaped::ok(&tried("permanent", None, Some(broken), 0));
+    };
+    if let Some(Err(why)) = app.engine.channels.check_address(key.as_str(), &request.address) {
+        return Err(FieldError::address_invalid("/address", &request.address, why).into());
+    }
+    let message = Outgoing {
+        notification: NotificationId(id),
+        channel: key,
+        address: request.address,
+        attempt: 1,
+        message_id: id.to_string(),
+        kind: "test".to_owned(),
+        subject: request.subject.unwrap_or_else(|| "Punctual: this channel works".to_owned()),
+        body: request.body.unwrap_or_else(|| "This message was sent to try the channel out.".to_owned()),
+        html: None,
+        type_data: None,
+        attachments: Vec::new(),
+        at: now,
+    };
+    let started = app.wall.now();
+    let sent = tokio::time::timeout(opened.channel.timeout() * 2, opened.channel.send(message)).await;
+    let duration_ms = u64::try_from(app.wall.now().duration_since(started).as_millis()).unwrap_or(0);
+    Shaped::ok(&match sent {
+        Ok(SendOutcome::Delivered { provider_id }) => {
+            tried("delivered", Some(provider_id), None, duration_ms)
+        }
+        Ok(SendOutcome::Transient { error, .. }) => tried("transient", None, Some(error), duration_ms),
+        Ok(SendOutcome::Permanent { error, .. }) => tried("permanent", None, Some(error), duration_ms),
+        Ok(SendOutcome::Uncertain { error }) => tried("uncertain", None, Some(error), duration_ms),
+        Err(_) => {
+            tried("uncertain", None, Some("the channel did not answer in time".to_owned()), duration_ms)
+        }
+    })
+}
+
+fn tried(outcome: &str, message_id: Option<String>, detail: Option<String>, duration_ms: u64) -> ChannelTest {
+    ChannelTest { outcome: outcome.to_owned(), message_id, detail, duration_ms }
+}
+
+/// A channel that exists without a definition.
+fn built_in(app: &App, key: &str) -> Option<ChannelRow> {
+    app.engine.channels.built_in().contains(&key).then(|| ChannelRow {
+        key: key.to_owned(),
+        adapter: "memory".to_owned(),
+        settings: "{}".to_owned(),
+        retry: "{}".to_owned(),
+        at_most_once: false,
+        version: 0,
+        updated_at: Timestamp::UNIX_EPOCH.as_microsecond(),
+    })
+}
+
+fn read_object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
+    let mut settings = read_object(&row.settings);
+    // Without its adapter nobody knows which settings are secret, so that none is shown.
+    let secrets: Vec<String> = match app.engine.channels.adapter(&row.adapter) {
+        Some(adapter) => adapter.secret_fields().iter().map(|field| (*field).to_owned()).collect(),
+        None => settings.keys().cloned().collect(),
+    };
+    let secrets_set: Vec<String> =
+        secrets.into_iter().filter(|field| settings.remove(field).is_some()).collect();
+    let retry: RetrySettings = serde_json::from_str(&row.retry)
+        .or_else(|_| serde_json::from_value(json!({})))
+        .map_err(|_| StoreError::Stored("channels.retry"))?;
+    Ok(Channel {
+        settings: Value::Object(settings),
+        secrets_set,
+        retry,
+        updated_at: instant(row.updated_at)?,
+        key: row.key,
+        adapter: row.adapter,
+        at_most_once: row.at_most_once,
+        version: row.version,
+    })
+}

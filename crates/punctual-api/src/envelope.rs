@@ -1,0 +1,108 @@
+//! What every request has in common: an id, a bound on how many are under way, and how failures are written.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use punctual_model::Random;
+use punctual_wire::{Problem, problem};
+
+use crate::{Shared, answer::Failure};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id of a client's own that is taken over.
+const REQUEST_ID_MAX: usize = 64;
+
+/// Ids for requests: a random beginning for this process, and a number.
+pub struct RequestIds {
+    beginning: String,
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    pub fn new(random: &dyn Random) -> Self {
+        let mut bytes = [0; 6];
+        random.bytes(&mut bytes);
+        Self { beginning: crate::keys::hex(&bytes), next: AtomicU64::new(1) }
+    }
+
+    fn make(&self) -> HeaderValue {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        HeaderValue::try_from(format!("{}-{number}", self.beginning))
+            .unwrap_or(HeaderValue::from_static("unknown"))
+    }
+}
+
+/// Around every route: the request's id, the bound on requests under way, panics, failures and common headers.
+pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
+    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let permit = app.in_flight.try_acquire();
+    let mut response = if permit.is_err() && !is_probe {
+        Failure::from(Problem::rate_limited(1)).into_response()
+    } else {
+        AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
+            let problem = Box::new(Problem::internal());
+            Failure { problem, cause: Some("a handler panicked".to_owned()) }.into_response()
+        })
+    };
+    drop(permit);
+    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+        response = write_failure(failure, &id, &method, &path);
+    }
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The id that the client gave, if it can stand in a log line.
+fn own_id(request: &Request) -> Option<HeaderValue> {
+    let id = request.headers().get(REQUEST_ID)?;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
+    let fits = (1..=REQUEST_ID_MAX).contains(&id.len()) && id.as_bytes().iter().all(plain);
+    fits.then(|| id.clone())
+}
+
+/// The one place where a failure becomes problem+json, and where a fault of ours is logged.
+fn write_failure(failure: Failure, id: &HeaderValue, method: &Method, path: &str) -> Response {
+    let Failure { problem, cause } = failure;
+    let id = id.to_str().unwrap_or_default();
+    if let Some(cause) = cause {
+        tracing::error!(request.id = id, %method, path, status = problem.status, error = cause, "a request failed");
+    }
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let retry_after = problem.retry_after_seconds();
+    let problem = problem.with_request_id(id);
+    let body = serde_json::to_vec(&problem).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
+    if let Some(seconds) = retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+pub async fn no_such_route() -> Failure {
+    Problem::route_not_found().into()
+}
+
+pub async fn no_such_method() -> Failure {
+    Problem::method_not_allowed().into()
+}

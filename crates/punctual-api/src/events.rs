@@ -1,0 +1,149 @@
+//! `/api/v1/events`: what happened elsewhere, as CloudEvents, one or a batch.
+
+use axum::extract::State;
+use punctual_engine::events::{Event, EventTaken, SOURCE_CHANGED, SOURCE_DELETED, Told};
+use punctual_store::sources::SourceChange;
+use punctual_wire::{
+    Batch, Code, FieldError, Problem,
+    batch::OneOrMany,
+    events::{EventOutcome, EventRequest},
+    limits::NAME_MAX,
+    names::name_fault,
+    sources::SourceRequest,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Shaped},
+    auth::{Caller, Ingest, Known},
+    body::{Events, Json},
+    idempotency::Once,
+    sources::counts,
+};
+
+/// Report an event, or an array of at most 1,000
+///
+/// `source.changed` and `source.deleted` with a subject `type/id` tell the state of a source; any other type goes to
+/// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error.
+#[utoipa::path(post, path = "/api/v1/events", tag = "Events", security(("key" = ["ingest"])),
+    request_body(content((EventRequest = "application/cloudevents+json"), (Vec<EventRequest> = "application/cloudevents-batch+json"),
+        (EventRequest = "application/json"))),
+    responses((status = 200, body = Batch<EventOutcome>)))]
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    once: Once,
+    body: Json<Events>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let (requests, is_batch) = match EventRequest::read_body(&body.value)? {
+        OneOrMany::One(one) => (vec![Ok(one)], false),
+        OneOrMany::Many(many) => (many, true),
+    };
+    once.run(app, caller, &body.bytes, |_| async move {
+        let (mut told, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
+        for (index, request) in requests.into_iter().enumerate() {
+            let pointer = if is_batch { format!("/{index}") } else { String::new() };
+            match request.map_err(Problem::from).and_then(|one| tell(app, caller, one, &pointer)) {
+                Ok(one) => {
+                    told.push(one);
+                    refused.push(None);
+                }
+                // One event on its own is a request like any other: what is wrong with it is the answer.
+                Err(problem) if !is_batch => return Err(problem.into()),
+                Err(problem) => refused.push(Some(problem)),
+            }
+        }
+        let taken =
+            if told.is_empty() { Vec::new() } else { app.engine.take_events(&app.sinks, &told).await? };
+        let mut taken = taken.into_iter();
+        let items = refused.into_iter().enumerate().map(|(index, refused)| match refused {
+            Some(problem) => rejected(index, problem),
+            None => outcome(index, taken.next()),
+        });
+        Shaped::ok(&Batch { items: items.collect() })
+    })
+    .await
+}
+
+fn outcome(index: usize, taken: Option<EventTaken>) -> EventOutcome {
+    match taken {
+        Some(EventTaken::Accepted { touched, unmatched }) => EventOutcome {
+            index,
+            outcome: "accepted".into(),
+            work: Some(counts(&touched)),
+            unmatched: u64::from(unmatched),
+            error: None,
+        },
+        Some(EventTaken::Stale) => {
+            EventOutcome { index, outcome: "stale".into(), work: None, unmatched: 0, error: None }
+        }
+        Some(EventTaken::NotYours) => {
+            rejected(index, Problem::new(Code::NotFound, "There is no such source."))
+        }
+        None => rejected(index, Problem::internal()),
+    }
+}
+
+fn rejected(index: usize, problem: Problem) -> EventOutcome {
+    let error = Some(Box::new(problem));
+    EventOutcome { index, outcome: "rejected".into(), work: None, unmatched: 0, error }
+}
+
+fn tell(app: &App, caller: &Known, request: EventRequest, pointer: &str) -> Result<Told, Problem> {
+    let EventRequest { id, source, kind, subject, sequence, time, data, .. } = request;
+    let time = time.unwrap_or_else(|| app.engine.clock.now());
+    let business_units = caller.units.clone();
+    let mut event = Event {
+        id,
+        source,
+        kind,
+        subject,
+        sequence,
+        time,
+        data: data.unwrap_or(Value::Null),
+        business_units,
+    };
+    let change = match event.kind.as_str() {
+        SOURCE_CHANGED | SOURCE_DELETED => Some(change(caller, &mut event, pointer)?),
+        _ => None,
+    };
+    Ok(Told { event, change })
+}
+
+/// The state of a source that an event tells.
+fn change(caller: &Known, event: &mut Event, pointer: &str) -> Result<SourceChange, Problem> {
+    let (source_type, source_id) = subject(event.subject.as_deref(), &format!("{pointer}/subject"))?;
+    let deleted = event.kind == SOURCE_DELETED;
+    if deleted && event.data.is_null() {
+        event.data = json!({});
+    }
+    let told = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
+    Ok(SourceChange {
+        source_type,
+        source_id,
+        business_unit: caller.unit_for(told.business_unit, &format!("{pointer}/data"))?,
+        active: told.active && !deleted,
+        deleted,
+        state: if deleted { "{}".to_owned() } else { told.state.to_string() },
+        sequence: event.sequence.or(told.sequence),
+        occurred_at: event.time,
+    })
+}
+
+fn subject(subject: Option<&str>, pointer: &str) -> Result<(String, String), Problem> {
+    let detail = "`subject` names the source as `type/id`, such as `document/42`.";
+    let Some(subject) = subject else {
+        return Err(FieldError::new(pointer, Code::MissingField, detail).into());
+    };
+    let Some((kind, id)) = subject.split_once('/') else {
+        return Err(FieldError::new(pointer, Code::KeyInvalid, detail).into());
+    };
+    for part in [kind, id] {
+        if let Some(fault) = name_fault(part, NAME_MAX, &|| pointer.to_owned()) {
+            return Err(fault.into());
+        }
+    }
+    Ok((kind.to_owned(), id.to_owned()))
+}

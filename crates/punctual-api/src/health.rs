@@ -1,0 +1,63 @@
+//! `/healthz` and `/readyz`: whether the process lives, and whether it can do its work.
+
+use axum::extract::State;
+use punctual_store::facts;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+};
+
+/// That the process answers.
+#[derive(Serialize, ToSchema)]
+pub struct Health {
+    #[schema(example = "ok")]
+    status: &'static str,
+    /// The program's version.
+    version: &'static str,
+}
+
+/// That the database answers, and how well it keeps what it acknowledged.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Readiness {
+    #[schema(example = "ready")]
+    status: &'static str,
+    /// `sqlite` or `postgres`.
+    database: &'static str,
+    database_version: String,
+    /// Whether an acknowledged row survives a power cut.
+    survives_power_loss: bool,
+    /// The settings that decide it, as the database told them.
+    #[schema(value_type = Object)]
+    durability: serde_json::Map<String, serde_json::Value>,
+    sandbox: bool,
+}
+
+/// Whether the process lives
+#[utoipa::path(get, path = "/healthz", tag = "Health", responses((status = 200, body = Health)))]
+pub async fn healthz() -> Answer {
+    Shaped::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// Whether the database answers
+#[utoipa::path(get, path = "/readyz", tag = "Health", responses((status = 200, body = Readiness)))]
+pub async fn readyz(State(app): State<Shared>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    facts::get(&mut reader.conn(), "ready").await?;
+    let durability = app.engine.store.durability();
+    Shaped::ok(&Readiness {
+        status: "ready",
+        database: durability.database,
+        database_version: durability.version.clone(),
+        survives_power_loss: durability.survives_power_loss,
+        durability: durability
+            .settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone().into()))
+            .collect(),
+        sandbox: app.sandbox.is_some(),
+    })
+}

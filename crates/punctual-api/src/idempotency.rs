@@ -1,0 +1,130 @@
+//! `Idempotency-Key`: the same request again gets the same answer, and does nothing again.
+//!
+//! The answer is kept after the effect. A crash between the two does no harm: ids that the server makes for such a
+//! request follow from the caller, the key and the item's place, so that doing it again finds what is already there.
+
+use std::future::Future;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
+use jiff::Timestamp;
+use punctual_model::ids::derive_uuid;
+use punctual_store::{
+    Lane, StoreError,
+    idempotency::{self, Answered},
+};
+use punctual_wire::{Code, FieldError, Problem};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::Known,
+};
+
+const HEADER: &str = "idempotency-key";
+const LONGEST: usize = 255;
+
+/// The key of a request, where it has one, and what tells requests apart.
+pub struct Once {
+    key: Option<String>,
+    route: String,
+}
+
+impl FromRequestParts<Shared> for Once {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &Shared) -> Result<Self, Failure> {
+        let Some(value) = parts.headers.get(HEADER) else {
+            return Ok(Self { key: None, route: String::new() });
+        };
+        let is_visible = value.as_bytes().iter().all(u8::is_ascii_graphic);
+        if !(1..=LONGEST).contains(&value.len()) || !is_visible {
+            let detail = format!("An Idempotency-Key has 1 to {LONGEST} visible ASCII characters.");
+            return Err(FieldError::new("/Idempotency-Key", Code::KeyInvalid, detail).into());
+        }
+        let key = value.to_str().ok().map(str::to_owned);
+        Ok(Self { key, route: format!("{} {}", parts.method, parts.uri) })
+    }
+}
+
+/// Where the ids of new things come from.
+pub enum Ids<'a> {
+    Made(&'a App),
+    Derived { owner: &'a str, key: &'a str },
+}
+
+impl Ids<'_> {
+    /// The id of the item at this place of the request.
+    pub fn at(&self, index: usize) -> Uuid {
+        match self {
+            Self::Made(app) => app.engine.random.ordered_uuid(app.engine.clock.now()),
+            Self::Derived { owner, key } => derive_uuid(&["request", owner, key, &index.to_string()]),
+        }
+    }
+}
+
+impl Once {
+    /// Answers from memory where this request was answered before, else by `act`.
+    pub async fn run<'a, F>(
+        &'a self,
+        app: &'a App,
+        caller: &'a Known,
+        body: &[u8],
+        act: impl FnOnce(Ids<'a>) -> F,
+    ) -> Answer
+    where
+        F: Future<Output = Answer> + Send,
+    {
+        let Some(key) = &self.key else { return act(Ids::Made(app)).await };
+        let digest = self.digest(body);
+        let mut reader = app.engine.store.read().await?;
+        let before = idempotency::find(&mut reader.conn(), &caller.id, key).await?;
+        drop(reader);
+        if let Some(before) = before {
+            return repeat(before, &digest);
+        }
+        let answer = act(Ids::Derived { owner: &caller.id, key }).await?;
+        let kept = answer.kept.as_ref().unwrap_or(&answer.body);
+        let kept = Answered {
+            digest,
+            status: answer.status.as_u16().into(),
+            body: String::from_utf8_lossy(kept).into_owned(),
+        };
+        if let Err(error) = remember(app, app.engine.clock.now(), &caller.id, key, &kept).await {
+            tracing::warn!(%error, "an answer was not kept; the same request again is worked again, on the same ids");
+        }
+        Ok(answer)
+    }
+
+    fn digest(&self, body: &[u8]) -> String {
+        let mut digest = Sha256::new();
+        digest.update((self.route.len() as u64).to_be_bytes());
+        digest.update(self.route.as_bytes());
+        digest.update(body);
+        crate::keys::hex(&digest.finalize())
+    }
+}
+
+fn repeat(before: Answered, digest: &str) -> Answer {
+    if before.digest != digest {
+        return Err(Problem::idempotency_mismatch().into());
+    }
+    let status = u16::try_from(before.status).ok().and_then(|code| StatusCode::from_u16(code).ok());
+    Ok(Shaped { status: status.unwrap_or(StatusCode::OK), body: before.body.into_bytes(), kept: None })
+}
+
+async fn remember(
+    app: &App,
+    now: Timestamp,
+    owner: &str,
+    key: &str,
+    answer: &Answered,
+) -> Result<(), StoreError> {
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    idempotency::remember(&mut tx.conn(), now, owner, key, answer).await?;
+    tx.commit().await
+}

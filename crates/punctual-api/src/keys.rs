@@ -1,0 +1,103 @@
+//! `/api/v1/keys`: who may call, and what for.
+
+mod mint;
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_store::{Lane, StoreError, api_keys, work::instant};
+use punctual_wire::{
+    Page, Problem,
+    keys::{ApiKey, ApiKeyCreated, ApiKeyRequest, Scope},
+};
+
+pub(crate) use mint::hex;
+pub use mint::{
+    KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+    auth::{Admin, Caller},
+    body::Json,
+    idempotency::Once,
+    parameters::Segments,
+    trail::audited,
+};
+
+/// Make a key
+///
+/// The answer has the key itself, for the only time: it is stored nowhere.
+#[utoipa::path(post, path = "/api/v1/keys", tag = "Keys", security(("key" = ["admin"])),
+    request_body = ApiKeyRequest, responses((status = 201, body = ApiKeyCreated)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, body: Json) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let request = ApiKeyRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        let kind = if request.scopes.contains(&Scope::Admin) { "admin" } else { "api" };
+        let env = if app.sandbox.is_some() { "sandbox" } else { "live" };
+        let mut minted = mint_key(app.engine.random.as_ref(), kind, env);
+        if let crate::idempotency::Ids::Derived { .. } = ids {
+            // A repeat after a crash finds the key that was made, and makes no second one.
+            minted.id = ids.at(0).simple().to_string();
+        }
+        let ApiKeyRequest { name, scopes, business_units, expires_at } = request;
+        let new = NewKey { name, scopes, business_units, expires_at };
+        let row = mint::store_key(&app.engine.store, app.wall.now(), &minted, &new).await?;
+        let row = row.ok_or_else(|| Problem::id_reused(&minted.id))?;
+        let api_key = shape(row)?;
+        let kept = serde_json::to_vec(&api_key).unwrap_or_default();
+        let answer = Shaped::created(&ApiKeyCreated { api_key, key: minted.text })?;
+        // The secret is not kept, not even for a repeat of this request.
+        Ok(Shaped { kept: Some(kept), ..answer })
+    })
+    .await
+}
+
+/// List keys
+#[utoipa::path(get, path = "/api/v1/keys", tag = "Keys", security(("key" = ["admin"])),
+    responses((status = 200, body = Page<ApiKey>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Admin>) -> Answer {
+    caller.need_all_units()?;
+    let mut reader = app.engine.store.read().await?;
+    let rows = api_keys::all(&mut reader.conn()).await?;
+    let keys: Vec<ApiKey> = rows.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page::whole(keys))
+}
+
+/// Revoke a key
+///
+/// It is refused on every node within five seconds.
+#[utoipa::path(delete, path = "/api/v1/keys/{id}", tag = "Keys", security(("key" = ["admin"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    let now = app.wall.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !api_keys::revoke(&mut tx.conn(), now, &id).await? {
+        return Err(Problem::not_found("key", id).into());
+    }
+    audited(&mut tx, now, &caller, "revoke", "key", &id).await?;
+    tx.commit().await?;
+    app.keys.forget();
+    Shaped::no_content()
+}
+
+fn shape(row: api_keys::ApiKeyRow) -> Result<ApiKey, StoreError> {
+    let optional = |at: Option<i64>| -> Result<Option<Timestamp>, StoreError> { at.map(instant).transpose() };
+    Ok(ApiKey {
+        scopes: row.scopes.split(' ').filter_map(Scope::parse).collect(),
+        business_units: row.business_units.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+        created_at: instant(row.created_at)?,
+        expires_at: optional(row.expires_at)?,
+        revoked_at: optional(row.revoked_at)?,
+        last_used_at: optional(row.last_used_at)?,
+        id: row.id,
+        name: row.name,
+    })
+}

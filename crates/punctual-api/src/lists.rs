@@ -1,0 +1,122 @@
+//! `/api/v1/lists`: named sets of targets, resolved when a message is delivered.
+
+use axum::extract::State;
+use punctual_store::{
+    Lane, StoreError, channels,
+    lists::{self, ListRow},
+    work::instant,
+};
+use punctual_wire::{
+    FieldError, Page, Problem,
+    lists::{List, ListRequest},
+    page::NamePageQuery,
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Read},
+    body::Json,
+    parameters::{Parameters, Segments, checked_name},
+    trail::audited,
+};
+
+/// Define a list
+///
+/// A channel that does not exist is a warning, not a refusal: messages for it are parked until it does.
+#[utoipa::path(put, path = "/api/v1/lists/{name}", tag = "Lists", security(("key" = ["author"])),
+    params(("name" = String, Path)), request_body = ListRequest, responses((status = 200, body = List)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(name): Segments<String>,
+    body: Json,
+) -> Answer {
+    checked_name(&name, "/name")?;
+    let request = ListRequest::read(&body.value, "")?;
+    let now = app.engine.clock.now();
+    let business_unit = caller.unit_for(request.business_unit, "")?;
+    let mut row = ListRow {
+        channel: request.channel.unwrap_or_else(|| format!("{}:default", request.kind)),
+        targets: serde_json::Value::from(request.targets).to_string(),
+        kind: request.kind,
+        updated_at: now.as_microsecond(),
+        business_unit,
+        name,
+    };
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    let before = lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await?;
+    if before.iter().any(|before| !caller.may_touch(before.business_unit.as_deref())) {
+        return Err(Problem::not_found("list", row.name).into());
+    }
+    lists::put(&mut tx.conn(), now, &row).await?;
+    let is_known = app.engine.channels.built_in().contains(&row.channel.as_str())
+        || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
+    audited(&mut tx, now, &caller, "put", "list", &row.name).await?;
+    tx.commit().await?;
+    let channel = std::mem::take(&mut row.channel);
+    let mut list = shape(ListRow { channel: channel.clone(), ..row })?;
+    list.warnings.extend((!is_known).then(|| FieldError::channel_unknown("/channel", &channel)));
+    Shaped::ok(&list)
+}
+
+/// Look at a list
+#[utoipa::path(get, path = "/api/v1/lists/{name}", tag = "Lists", security(("key" = ["read"])),
+    params(("name" = String, Path)), responses((status = 200, body = List)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(name): Segments<String>,
+) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
+    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("list", name)))?;
+    Shaped::ok(&shape(row)?)
+}
+
+/// All lists, by name
+#[utoipa::path(get, path = "/api/v1/lists", tag = "Lists", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<List>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = lists::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
+    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let items: Vec<List> = seen.map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Remove a list
+#[utoipa::path(delete, path = "/api/v1/lists/{name}", tag = "Lists", security(("key" = ["author"])),
+    params(("name" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(name): Segments<String>,
+) -> Answer {
+    let now = app.engine.clock.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    let row = lists::by_names(&mut tx.conn(), vec![name.clone()]).await?.pop();
+    if !row.is_some_and(|row| caller.may_touch(row.business_unit.as_deref())) {
+        return Err(Problem::not_found("list", name).into());
+    }
+    lists::delete(&mut tx.conn(), &name).await?;
+    audited(&mut tx, now, &caller, "delete", "list", &name).await?;
+    tx.commit().await?;
+    Shaped::no_content()
+}
+
+fn shape(row: ListRow) -> Result<List, StoreError> {
+    Ok(List {
+        targets: serde_json::from_str(&row.targets).map_err(|_| StoreError::Stored("lists.targets"))?,
+        updated_at: instant(row.updated_at)?,
+        name: row.name,
+        kind: row.kind,
+        channel: row.channel,
+        business_unit: row.business_unit,
+        warnings: Vec::new(),
+    })
+}

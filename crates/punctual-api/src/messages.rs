@@ -1,0 +1,207 @@
+//! `/api/v1/messages`: one message to given people at a given time.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use punctual_engine::{EnsureOutcome, Ensured};
+use punctual_model::{NotificationId, WorkKey};
+use punctual_paths::messages::{self as path, KIND, NewMessage};
+use punctual_store::{
+    messages::{self, MessageRow},
+    work::{self, WorkFilter, WorkRow, instant},
+};
+use punctual_wire::{
+    Batch, BatchItem, Page, PageQuery, Problem,
+    batch::{Item, OneOrMany},
+    limits::BATCH_MAX,
+    messages::{Message, MessageAccepted, MessageRequest},
+};
+use serde_json::Value;
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::Json,
+    idempotency::{Ids, Once},
+    notifications::intake::with_content,
+    parameters::{Parameters, Segments},
+    schedules::{cancel, check_window},
+    work::{refuse_foreign, status_after},
+};
+
+/// Send a message later, or an array of at most 1,000
+///
+/// The same id with the same content again moves the message; with other content it is a conflict.
+#[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"])),
+    request_body = MessageRequest,
+    responses((status = 201, body = MessageAccepted), (status = 200, body = Batch<BatchItem>)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = OneOrMany::read(&body.value, BATCH_MAX, MessageRequest::read)?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        match request {
+            OneOrMany::One(one) => post_one(app, caller, wanted(app, caller, one, &ids, 0, "")?).await,
+            OneOrMany::Many(many) => post_many(app, caller, many, &ids).await,
+        }
+    })
+    .await
+}
+
+async fn post_one(app: &App, caller: &Known, wanted: NewMessage) -> Answer {
+    let (id, send_at) = (wanted.id.clone(), wanted.send_at);
+    let Some(Ensured { id: work_id, outcome, .. }) =
+        ensure(app, caller, vec![wanted]).await?.into_iter().next()
+    else {
+        return Err(Problem::internal().into());
+    };
+    if let EnsureOutcome::Conflict { stored, given } = &outcome {
+        return Err(Problem::input_conflict(work_id, stored, given).into());
+    }
+    let accepted = MessageAccepted { id, work_id, status: status_after(&outcome).into(), send_at };
+    if outcome == EnsureOutcome::Created { Shaped::created(&accepted) } else { Shaped::ok(&accepted) }
+}
+
+async fn post_many(app: &App, caller: &Known, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
+    let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
+    for (index, item) in many.into_iter().enumerate() {
+        let item = item.map_err(Problem::from);
+        match item.and_then(|one| wanted(app, caller, one, ids, index, &format!("/{index}"))) {
+            Ok(wanted) => {
+                outcomes.push(Ok((index, wanted.id.clone())));
+                good.push(wanted);
+            }
+            Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
+        }
+    }
+    let mut ensured = ensure(app, caller, good).await?.into_iter();
+    let items = outcomes.into_iter().map(|outcome| match outcome {
+        Err(rejected) => rejected,
+        Ok((index, id)) => match ensured.next() {
+            Some(Ensured { id: work, outcome: EnsureOutcome::Conflict { stored, given }, .. }) => {
+                BatchItem::rejected(index, Some(id), Problem::input_conflict(work, &stored, &given))
+            }
+            Some(Ensured { outcome, .. }) => {
+                BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome))
+            }
+            None => BatchItem::rejected(index, Some(id), Problem::internal()),
+        },
+    });
+    Shaped::ok(&Batch { items: items.collect() })
+}
+
+async fn ensure(app: &App, caller: &Known, wanted: Vec<NewMessage>) -> Result<Vec<Ensured>, Failure> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys =
+        wanted.iter().filter_map(|one| Some((WorkKey::message(&one.id).ok()?.to_string(), one.id.clone())));
+    refuse_foreign(app, caller, "message", keys.collect()).await?;
+    Ok(path::send_at(&app.engine, &wanted).await?)
+}
+
+fn wanted(
+    app: &App,
+    caller: &Known,
+    request: MessageRequest,
+    ids: &Ids<'_>,
+    index: usize,
+    pointer: &str,
+) -> Result<NewMessage, Problem> {
+    let MessageRequest { id, send_at, content } = request;
+    check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
+    let content = with_content(app, caller, NotificationId(Default::default()), content, pointer)?;
+    Ok(NewMessage { id: id.unwrap_or_else(|| ids.at(index).to_string()), send_at, content })
+}
+
+/// List messages, newest first
+#[utoipa::path(get, path = "/api/v1/messages", tag = "Messages", security(("key" = ["read"])),
+    params(PageQuery), responses((status = 200, body = Page<Message>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.page()?;
+    let filter = WorkFilter {
+        kind: Some(KIND.to_owned()),
+        business_units: caller.units.clone(),
+        before: page.cursor,
+        limit: i64::from(page.limit) + 1,
+        ..WorkFilter::default()
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let page = Page::cut(rows, page.limit, |row| row.id);
+    let ids = page.items.iter().filter_map(|row| path::id_of_key(&row.key)).collect();
+    let contents = messages::by_ids(&mut reader.conn(), ids).await?;
+    let mut contents: HashMap<String, MessageRow> =
+        contents.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let mut items = Vec::new();
+    for row in page.items {
+        if let Some(content) = path::id_of_key(&row.key).and_then(|id| contents.remove(&id)) {
+            items.push(shape(row, content)?);
+        }
+    }
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at a message
+#[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Message)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let (row, content) = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    Shaped::ok(&shape(row, content)?)
+}
+
+/// Cancel a message
+#[utoipa::path(delete, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["author"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let (row, _) = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    cancel(&app, row.id, &caller.actor()).await
+}
+
+async fn found(
+    app: &App,
+    id: &str,
+    allows: impl Fn(Option<&str>) -> bool,
+) -> Result<(WorkRow, MessageRow), Failure> {
+    let missing = || Failure::from(Problem::not_found("message", id));
+    let key = WorkKey::message(id).map_err(|_| missing())?;
+    let mut reader = app.engine.store.read().await?;
+    let row = work::by_key(&mut reader.conn(), key.as_str()).await?;
+    let row = row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(missing)?;
+    let content =
+        messages::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop().ok_or_else(missing)?;
+    Ok((row, content))
+}
+
+fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
+    let result: Option<Value> = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let notifications = result.as_ref().and_then(|result| result.get("notifications")?.as_array());
+    Ok(Message {
+        notifications: notifications
+            .into_iter()
+            .flatten()
+            .filter_map(|id| id.as_str().map(str::to_owned))
+            .collect(),
+        work_id: row.id,
+        status: row.status.into(),
+        on_hold: row.on_hold,
+        reason_code: row.reason_code,
+        send_at: instant(row.due_at)?,
+        created_at: instant(content.created_at)?,
+        targets: content.targets.and_then(|text| serde_json::from_str(&text).ok()),
+        context: content.context.and_then(|text| serde_json::from_str(&text).ok()),
+        id: content.id,
+        channel: content.channel,
+        list: content.list_name,
+        subject: content.subject,
+        body: content.body,
+        html: content.html,
+        template: content.template,
+        locale: content.locale,
+        business_unit: content.business_unit,
+    })
+}

@@ -1,0 +1,50 @@
+//! `/metrics`: figures for Prometheus, open to this machine and to whoever has a key that reads.
+
+use axum::{
+    extract::{Extension, State},
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+};
+use punctual_store::work;
+use punctual_wire::keys::Scope;
+
+use crate::{Peer, Shared, answer::Failure, auth::authenticate};
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Figures for Prometheus
+///
+/// Open on loopback; elsewhere it takes a key with the scope `read`.
+#[utoipa::path(get, path = "/metrics", tag = "Health", security((), ("key" = ["read"])),
+    responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
+pub async fn metrics(
+    State(app): State<Shared>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let is_local = peer.is_some_and(|Extension(Peer(peer))| peer.ip().to_canonical().is_loopback());
+    if !is_local && !app.options.open_metrics {
+        let key = authenticate(&app, &headers).await?;
+        key.need(Scope::Read)?;
+        key.need_all_units()?;
+    }
+    let now = app.engine.clock.now();
+    let mut reader = app.engine.store.read().await?;
+    let (pending, ready, held, processing) = work::counts(&mut reader.conn(), now.as_microsecond()).await?;
+    drop(reader);
+    let outbox = app.engine.outbox_kpis(None).await?.total;
+    let gauges = [
+        ("work_pending", pending),
+        ("work_ready", ready),
+        ("work_held", held),
+        ("work_processing", processing),
+        ("notifications_queued", outbox.queue_depth),
+        ("notifications_stuck", outbox.stuck),
+        ("notifications_parked", outbox.parked),
+        ("notifications_uncertain", outbox.uncertain),
+    ];
+    for (state, count) in gauges {
+        app.engine.metrics.set_rows(state, count);
+    }
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], app.engine.metrics.encode()).into_response())
+}

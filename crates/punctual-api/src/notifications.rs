@@ -1,0 +1,272 @@
+//! `/api/v1/notifications`: messages to be sent now, and what became of them.
+
+pub(crate) mod intake;
+
+use std::borrow::Cow;
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use punctual_engine::kpis::INTERVAL;
+use punctual_store::{
+    StoreError,
+    attempts::{self, AttemptRow},
+    notifications::{self, NotificationFilter, NotificationRow},
+    work::instant,
+};
+use punctual_wire::{
+    Page, PageQuery, Problem,
+    notifications::{
+        KpiFigures, Kpis, Notification, NotificationQuery, NotificationRequest, NotificationSource,
+        ResolvedTarget, SiteKpis,
+    },
+    timeline::{Timeline, TimelineEntry},
+    work::ActionRequest,
+};
+use serde_json::Value;
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Known, Operate, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+    trail::noted,
+};
+
+/// Look at a notification
+#[utoipa::path(get, path = "/api/v1/notifications/{id}", tag = "Notifications", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Notification)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let row = visible(&app, &caller, &id).await?;
+    let mut reader = app.engine.store.read().await?;
+    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
+    Shaped::ok(&shape(row, &tries, true)?)
+}
+
+/// List notifications, newest first
+#[utoipa::path(get, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["read"])),
+    params(NotificationQuery, PageQuery), responses((status = 200, body = Page<Notification>)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(parameters): Parameters,
+) -> Answer {
+    let query = NotificationQuery::read(parameters)?;
+    let stuck_after = SignedDuration::try_from(app.engine.config.stuck_after).unwrap_or(SignedDuration::MAX);
+    let stuck_before = app.engine.clock.now().checked_sub(stuck_after).unwrap_or(Timestamp::MIN);
+    let filter = NotificationFilter {
+        status: query.status,
+        kind: query.kind,
+        site: query.site,
+        list: query.list,
+        created_from: query.from.map(|at| at.as_microsecond()),
+        created_to: query.to.map(|at| at.as_microsecond()),
+        stuck_before: query.stuck.then(|| stuck_before.as_microsecond()),
+        q: query.q,
+        business_units: caller.units.clone(),
+        before: query.page.cursor,
+        limit: i64::from(query.page.limit) + 1,
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = notifications::list(&mut reader.conn(), &filter).await?;
+    let page = Page::cut(rows, query.page.limit, |row| row.seq);
+    let tries = attempts::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
+    let shaped: Vec<Notification> =
+        page.items.into_iter().map(|row| shape(row, &tries, false)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
+}
+
+/// The whole story of a notification, from its cause to the provider's answer
+#[utoipa::path(get, path = "/api/v1/notifications/{id}/timeline", tag = "Notifications", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Timeline)))]
+pub async fn timeline(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let row = visible(&app, &caller, &id).await?;
+    let moments = app.engine.timeline(&row.id).await?;
+    let items = moments
+        .into_iter()
+        .map(|moment| TimelineEntry {
+            at: moment.at,
+            what: moment.what.into(),
+            detail: moment.detail,
+            data: moment.data,
+        })
+        .collect();
+    Shaped::ok(&Timeline { id: row.id, items })
+}
+
+/// Try a parked notification again
+#[utoipa::path(post, path = "/api/v1/notifications/{id}/retry", tag = "Notifications", security(("key" = ["operate"])),
+    params(("id" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Notification)))]
+pub async fn retry(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        let row = app.engine.retry_notification(&row.id, &caller.actor()).await?;
+        noted(app, caller, "notification", &row.id, request.reason).await?;
+        answer_with(app, row).await
+    })
+    .await
+}
+
+/// Give a parked notification up
+#[utoipa::path(post, path = "/api/v1/notifications/{id}/discard", tag = "Notifications", security(("key" = ["operate"])),
+    params(("id" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Notification)))]
+pub async fn discard(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        let row = app.engine.discard_notification(&row.id, &caller.actor()).await?;
+        noted(app, caller, "notification", &row.id, request.reason).await?;
+        answer_with(app, row).await
+    })
+    .await
+}
+
+/// The figures of the outbox, of all of it and of each site
+#[utoipa::path(get, path = "/api/v1/notifications/kpis", tag = "Notifications", security(("key" = ["read"])),
+    params(("site" = Option<String>, Query, description = "Only this site")), responses((status = 200, body = Kpis)))]
+pub async fn kpis(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(parameters): Parameters,
+) -> Answer {
+    caller.need_all_units()?;
+    let site = parameters.into_iter().find(|(name, _)| name == "site").map(|(_, site)| site);
+    let found = app.engine.outbox_kpis(site.as_deref()).await?;
+    let age = |created: Option<i64>| created.map(|at| (found.at.as_microsecond() - at).max(0) / 1_000_000);
+    let total = &found.total;
+    Shaped::ok(&Kpis {
+        at: found.at,
+        stuck_after_seconds: i64::try_from(app.engine.config.stuck_after.as_secs()).unwrap_or(i64::MAX),
+        interval_seconds: i64::try_from(INTERVAL.as_secs()).unwrap_or(i64::MAX),
+        total: KpiFigures {
+            queue_depth: total.queue_depth,
+            stuck_count: total.stuck,
+            parked_count: total.parked,
+            delivered_last_interval: total.delivered,
+            oldest_pending_age_seconds: age(total.oldest_created_at),
+        },
+        uncertain: total.uncertain,
+        by_site: found
+            .by_site
+            .iter()
+            .map(|site| SiteKpis {
+                site: site.site.clone(),
+                figures: KpiFigures {
+                    queue_depth: site.queue_depth,
+                    stuck_count: site.stuck,
+                    parked_count: site.parked,
+                    delivered_last_interval: site.delivered,
+                    oldest_pending_age_seconds: age(site.oldest_created_at),
+                },
+            })
+            .collect(),
+    })
+}
+
+/// The row of this id, if the caller may see it.
+async fn visible(app: &App, caller: &Known, id: &str) -> Result<NotificationRow, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
+    let row = notifications::by_id(&mut reader.conn(), &id).await?;
+    row.filter(|row| caller.may_see(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("notification", id).into())
+}
+
+/// The row of this id, if the caller may change it and has seen its present version.
+async fn touchable(
+    app: &App,
+    caller: &Known,
+    id: &str,
+    request: &ActionRequest,
+) -> Result<NotificationRow, Failure> {
+    let row = visible(app, caller, id).await?;
+    if !caller.may_touch(row.business_unit.as_deref()) {
+        return Err(Problem::not_found("notification", id).into());
+    }
+    if request.version.is_some_and(|seen| seen != row.version) {
+        return Err(Problem::stale_version().into());
+    }
+    Ok(row)
+}
+
+async fn answer_with(app: &App, row: NotificationRow) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
+    Shaped::ok(&shape(row, &tries, true)?)
+}
+
+fn shape(row: NotificationRow, tries: &[AttemptRow], with_text: bool) -> Result<Notification, StoreError> {
+    let optional = |at: Option<i64>| at.map(instant).transpose();
+    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let is_live = matches!(row.status.as_str(), "pending" | "retrying");
+    Ok(Notification {
+        resolved_targets: resolved(tries.iter().filter(|one| one.notification_seq == row.seq))?,
+        enqueued_at: optional(row.site_enqueued_at)?,
+        created_at: instant(row.created_at)?,
+        last_attempt_at: optional(row.last_attempt_at)?,
+        next_attempt_at: if is_live { Some(instant(row.ready_at)?) } else { None },
+        delivered_at: optional(row.delivered_at)?,
+        targets: row.targets.and_then(|text| serde_json::from_str(&text).ok()),
+        context: json(row.context).filter(|_| with_text),
+        body: Some(row.body).filter(|_| with_text),
+        html: row.html.filter(|_| with_text),
+        source: NotificationSource {
+            site: row.source_site,
+            instance: row.source_instance,
+            script: row.source_script,
+        },
+        id: row.id,
+        kind: row.kind,
+        status: row.status.into(),
+        retry_count: row.retry_count,
+        last_error: row.last_error,
+        reason_code: row.reason_code,
+        channel: row.channel,
+        list: row.list_name,
+        subject: row.subject,
+        template: row.template,
+        locale: row.locale,
+        business_unit: row.business_unit,
+        work_id: row.work_id,
+        uncertain: row.uncertain,
+        version: row.version,
+    })
+}
+
+/// The latest try at each target, in the order in which targets were first tried.
+fn resolved<'a>(tries: impl Iterator<Item = &'a AttemptRow>) -> Result<Vec<ResolvedTarget>, StoreError> {
+    let mut targets: Vec<ResolvedTarget> = Vec::new();
+    for one in tries {
+        let latest = ResolvedTarget {
+            address: one.target.clone(),
+            outcome: one.outcome.clone().map(Cow::Owned),
+            message_id: one.provider_id.clone(),
+            at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
+        };
+        match targets.iter_mut().find(|target| target.address == one.target) {
+            Some(target) => *target = latest,
+            None => targets.push(latest),
+        }
+    }
+    Ok(targets)
+}

@@ -1,0 +1,166 @@
+//! The OpenAPI document: every route, described beside its handler and put together here.
+
+use utoipa::{
+    OpenApi as _,
+    openapi::{
+        Components, Content, HttpMethod, OpenApi, PathItem, Ref, RefOr, ResponseBuilder,
+        path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+        schema::{ObjectBuilder, Type},
+        security::{Http, HttpAuthScheme, SecurityScheme},
+    },
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Shared, business_units, channels, events, health, keys, lists, messages, metrics, notifications, sandbox,
+    scheduler, schedules, sources, templates, work,
+};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Punctual",
+        description = "Business events become messages that go out on time, once, and can be explained.\n\n\
+            Every route but health takes a key as `Authorization: Bearer KEY`. Times are RFC 3339 in UTC. Errors are \
+            `application/problem+json` with a stable `code` and a JSON pointer for each field at fault. Lists come in \
+            pages: give `nextCursor` back as `cursor`. Any POST may carry an `Idempotency-Key`; the same request with \
+            the same key gets the same answer and does nothing again.",
+    ),
+    tags(
+        (name = "Notifications", description = "Messages to be sent now, and what became of them"),
+        (name = "Messages", description = "One message to given people at a given time"),
+        (name = "Schedules", description = "A topic that is published at a given instant"),
+        (name = "Work", description = "What becomes due, and what a person can do about it"),
+        (name = "Events", description = "What happened elsewhere"),
+        (name = "Sources", description = "The last known state of the things that reminders are about"),
+        (name = "Lists", description = "Named sets of targets"),
+        (name = "Channels", description = "How messages leave"),
+        (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
+        (name = "Business units", description = "Who owns data, and in which time zone they live"),
+        (name = "Keys", description = "Who may call, and what for"),
+        (name = "Scheduler", description = "One pass over all that is due"),
+        (name = "Sandbox", description = "A clock that the API moves; only under `serve --sandbox`"),
+        (name = "Health", description = "Whether the server is well"),
+    ),
+    components(schemas(punctual_wire::Problem, punctual_wire::FieldError, punctual_wire::Code))
+)]
+struct Outline;
+
+/// Every route with its description.
+pub(crate) fn routes() -> OpenApiRouter<Shared> {
+    let mut router = OpenApiRouter::with_openapi(Outline::openapi())
+        .routes(routes!(notifications::list, notifications::intake::post))
+        .routes(routes!(notifications::kpis))
+        .routes(routes!(notifications::get))
+        .routes(routes!(notifications::timeline))
+        .routes(routes!(notifications::retry))
+        .routes(routes!(notifications::discard))
+        .routes(routes!(messages::list, messages::post))
+        .routes(routes!(messages::get, messages::delete))
+        .routes(routes!(schedules::list, schedules::post))
+        .routes(routes!(schedules::get, schedules::patch, schedules::delete))
+        .routes(routes!(work::list))
+        .routes(routes!(work::get))
+        .routes(routes!(work::trace))
+        .routes(routes!(work::release))
+        .routes(routes!(work::retry))
+        .routes(routes!(work::cancel))
+        .routes(routes!(events::post))
+        .routes(routes!(sources::bulk))
+        .routes(routes!(sources::list))
+        .routes(routes!(sources::get, sources::put, sources::delete))
+        .routes(routes!(lists::list))
+        .routes(routes!(lists::get, lists::put, lists::delete))
+        .routes(routes!(channels::list))
+        .routes(routes!(channels::get, channels::put, channels::delete))
+        .routes(routes!(channels::test))
+        .routes(routes!(templates::list))
+        .routes(routes!(templates::get, templates::put, templates::delete))
+        .routes(routes!(templates::preview))
+        .routes(routes!(business_units::list))
+        .routes(routes!(business_units::get, business_units::put, business_units::delete))
+        .routes(routes!(keys::list, keys::post))
+        .routes(routes!(keys::delete))
+        .routes(routes!(scheduler::tick))
+        .routes(routes!(sandbox::clock, sandbox::move_clock))
+        .routes(routes!(sandbox::sent))
+        .routes(routes!(sandbox::misbehave))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(metrics::metrics));
+    complete(router.get_openapi_mut());
+    router
+}
+
+/// The whole document.
+pub fn document() -> OpenApi {
+    routes().into_openapi()
+}
+
+/// The document as it is served and checked in.
+pub(crate) fn text(document: &OpenApi) -> String {
+    let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Adds what all routes have in common: the key, the problem, the idempotency key.
+fn complete(document: &mut OpenApi) {
+    let components = document.components.get_or_insert_with(Components::new);
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    components.add_security_scheme("key", bearer);
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
+            operation.operation_id = Some(operation_id(&method, path));
+            let problem = ResponseBuilder::new()
+                .description("What went wrong")
+                .content("application/problem+json", Content::new(Some(Ref::from_schema_name("Problem"))))
+                .build();
+            operation.responses.responses.insert("default".to_owned(), RefOr::T(problem));
+            if method == HttpMethod::Post {
+                operation.parameters.get_or_insert_default().push(RefOr::T(idempotency_key()));
+            }
+        }
+    }
+}
+
+/// A name for generated clients: `getNotificationsById`.
+fn operation_id(method: &HttpMethod, path: &str) -> String {
+    let mut id = match method {
+        HttpMethod::Get => "get",
+        HttpMethod::Put => "put",
+        HttpMethod::Post => "post",
+        HttpMethod::Delete => "delete",
+        _ => "patch",
+    }
+    .to_owned();
+    for part in path.trim_start_matches("/api/v1").split(['/', '-', '.']).filter(|part| !part.is_empty()) {
+        let name = part.trim_matches(['{', '}']);
+        if name.len() < part.len() {
+            id.push_str("By");
+        }
+        let mut letters = name.chars();
+        id.extend(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters));
+    }
+    id
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+    let all = [
+        (HttpMethod::Get, &mut item.get),
+        (HttpMethod::Put, &mut item.put),
+        (HttpMethod::Post, &mut item.post),
+        (HttpMethod::Delete, &mut item.delete),
+        (HttpMethod::Patch, &mut item.patch),
+    ];
+    all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
+}
+
+fn idempotency_key() -> Parameter {
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .description(Some("1 to 255 visible ASCII characters; the same request again gets the same answer"))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}

@@ -1,0 +1,52 @@
+//! `/api/v1/scheduler`: one bounded pass over all that is due, for tests and for use by hand.
+
+use axum::extract::State;
+use punctual_engine::PassReport;
+use punctual_wire::scheduler::{Tick, TickDeliveries, TickRequest, TickWork};
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+    auth::{Caller, Operate},
+    body::{Json, Optional},
+    idempotency::Once,
+};
+
+/// Run one pass over every stage, and say what it did
+#[utoipa::path(post, path = "/api/v1/scheduler/tick", tag = "Scheduler", security(("key" = ["operate"])),
+    request_body = Option<TickRequest>, responses((status = 200, body = Tick)))]
+pub async fn tick(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let request = TickRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let _alone = app.driver.lock().await;
+        let now = app.engine.clock.now();
+        let PassReport { due, deliveries, sweep } =
+            app.engine.pass(now, request.batch_size.unwrap_or(app.engine.config.batch)).await?;
+        let count = |rows: usize| rows as u64;
+        Shaped::ok(&Tick {
+            now,
+            processed: count(due.claimed),
+            expired: count(sweep.work + sweep.notifications),
+            dispatched: 0,
+            failed: count(due.failed),
+            work: TickWork {
+                completed: count(due.completed),
+                deactivated: count(due.deactivated),
+                held: count(due.held + sweep.held),
+            },
+            deliveries: TickDeliveries {
+                delivered: count(deliveries.delivered),
+                retrying: count(deliveries.retrying),
+                parked: count(deliveries.parked + sweep.parked),
+            },
+        })
+    })
+    .await
+}

@@ -1,0 +1,198 @@
+//! `/api/v1/schedules`: a topic that is published at a given instant, with a small payload.
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_engine::{EngineError, EnsureOutcome, Ensured};
+use punctual_model::{Cause, NewWork};
+use punctual_paths::{
+    due_window::{self, OutsideWindow},
+    schedules::{self, KIND, NewSchedule},
+};
+use punctual_store::work::{self, WorkFilter, WorkRow, instant};
+use punctual_wire::{
+    Batch, BatchItem, FieldError, Page, PageQuery, Problem,
+    batch::{Item, OneOrMany},
+    limits::BATCH_MAX,
+    schedules::{Schedule, ScheduleChange, ScheduleRequest},
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::Json,
+    idempotency::{Ids, Once},
+    parameters::{Parameters, Segments, row_id},
+    work::{refuse_foreign, status_after},
+};
+
+/// Make a schedule, or an array of at most 1,000
+///
+/// The same key again moves the same schedule; with another topic or payload it is a conflict, and the row is on hold.
+#[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
+    request_body = ScheduleRequest,
+    responses((status = 201, body = Schedule), (status = 200, body = Batch<BatchItem>)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = OneOrMany::read(&body.value, BATCH_MAX, ScheduleRequest::read)?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        match request {
+            OneOrMany::One(one) => post_one(app, caller, wanted(app, caller, one, &ids, 0, "")?).await,
+            OneOrMany::Many(many) => post_many(app, caller, many, &ids).await,
+        }
+    })
+    .await
+}
+
+async fn post_one(app: &App, caller: &Known, wanted: NewWork) -> Answer {
+    let key = wanted.key.to_string();
+    refuse_foreign(app, caller, "schedule", vec![(key.clone(), key)]).await?;
+    let ensured = app.engine.ensure(std::slice::from_ref(&wanted), Cause::Person).await?;
+    let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
+        return Err(Problem::internal().into());
+    };
+    if let EnsureOutcome::Conflict { stored, given } = &outcome {
+        return Err(Problem::input_conflict(id, stored, given).into());
+    }
+    let schedule = shape(app.engine.work_row(id).await?, Some(outcome.as_str()))?;
+    if outcome == EnsureOutcome::Created { Shaped::created(&schedule) } else { Shaped::ok(&schedule) }
+}
+
+async fn post_many(app: &App, caller: &Known, many: Vec<Item<ScheduleRequest>>, ids: &Ids<'_>) -> Answer {
+    let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
+    for (index, item) in many.into_iter().enumerate() {
+        let item = item.map_err(Problem::from);
+        match item.and_then(|one| wanted(app, caller, one, ids, index, &format!("/{index}"))) {
+            Ok(wanted) => {
+                outcomes.push(Ok(index));
+                good.push(wanted);
+            }
+            Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
+        }
+    }
+    let keys = good.iter().map(|one| (one.key.to_string(), one.key.to_string())).collect();
+    refuse_foreign(app, caller, "schedule", keys).await?;
+    let ensured = if good.is_empty() { Vec::new() } else { app.engine.ensure(&good, Cause::Person).await? };
+    let mut ensured = ensured.into_iter();
+    let items = outcomes.into_iter().map(|outcome| match outcome {
+        Err(rejected) => rejected,
+        Ok(index) => item(index, ensured.next()),
+    });
+    Shaped::ok(&Batch { items: items.collect() })
+}
+
+fn item(index: usize, ensured: Option<Ensured>) -> BatchItem {
+    let Some(Ensured { id, outcome, .. }) = ensured else {
+        return BatchItem::rejected(index, None, Problem::internal());
+    };
+    match &outcome {
+        EnsureOutcome::Conflict { stored, given } => {
+            BatchItem::rejected(index, Some(id.to_string()), Problem::input_conflict(id, stored, given))
+        }
+        other => BatchItem::accepted(index, other.as_str(), id.to_string(), status_after(other)),
+    }
+}
+
+fn wanted(
+    app: &App,
+    caller: &Known,
+    request: ScheduleRequest,
+    ids: &Ids<'_>,
+    index: usize,
+    pointer: &str,
+) -> Result<NewWork, Problem> {
+    let ScheduleRequest { topic, run_at, payload, key, business_unit } = request;
+    check_window(app.engine.clock.now(), run_at, &format!("{pointer}/runAt"))?;
+    let business_unit = caller.unit_for(business_unit, pointer)?;
+    let key = key.unwrap_or_else(|| ids.at(index).to_string());
+    let wanted = NewSchedule { key, topic, run_at, payload, business_unit }.into_work();
+    wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why).into())
+}
+
+/// How late and how far ahead a moment may be that somebody asks for.
+pub(crate) fn check_window(now: Timestamp, at: Timestamp, pointer: &str) -> Result<(), Problem> {
+    due_window::check(now, at).map_err(|outside| match outside {
+        OutsideWindow::TooOld { earliest } => FieldError::due_too_old(pointer, earliest).into(),
+        OutsideWindow::TooFar { latest } => FieldError::due_out_of_range(pointer, latest).into(),
+    })
+}
+
+/// List schedules, newest first
+#[utoipa::path(get, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["read"])),
+    params(PageQuery), responses((status = 200, body = Page<Schedule>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.page()?;
+    let filter = WorkFilter {
+        kind: Some(KIND.to_owned()),
+        business_units: caller.units.clone(),
+        before: page.cursor,
+        limit: i64::from(page.limit) + 1,
+        ..WorkFilter::default()
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let page = Page::cut(rows, page.limit, |row| row.id);
+    let items: Vec<Schedule> =
+        page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at a schedule
+#[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
+    params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    Shaped::ok(&shape(row, None)?)
+}
+
+/// Move a schedule to another moment
+#[utoipa::path(patch, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["author"])),
+    params(("id" = i64, Path)), request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let change = ScheduleChange::read(&body.value, "")?;
+    check_window(app.engine.clock.now(), change.run_at, "/runAt")?;
+    let row = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let moved = schedules::reschedule(&app.engine, row.id, change.run_at).await?;
+    let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
+    Shaped::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
+}
+
+/// Cancel a schedule
+#[utoipa::path(delete, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["author"])),
+    params(("id" = i64, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let row = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    cancel(&app, row.id, &caller.actor()).await
+}
+
+/// Cancels a row; one that is cancelled already stays so.
+pub(crate) async fn cancel(app: &App, id: i64, actor: &str) -> Answer {
+    match app.engine.cancel_work(id, actor).await {
+        Ok(_) => Shaped::no_content(),
+        Err(EngineError::StateNotAllowed { state, .. }) if state == "cancelled" => Shaped::no_content(),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn found(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
+    let number = row_id(id, "schedule")?;
+    let mut reader = app.engine.store.read().await?;
+    let row = work::by_id(&mut reader.conn(), number).await?;
+    row.filter(|row| row.kind == KIND && allows(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("schedule", id).into())
+}
+
+fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
+    let (topic, payload) = schedules::read_input(&row).unwrap_or_default();
+    let run_at = instant(row.due_at)?;
+    Ok(Schedule { work: crate::work::shape(row, outcome)?, topic, run_at, payload })
+}

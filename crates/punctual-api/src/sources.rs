@@ -1,0 +1,245 @@
+//! `/api/v1/sources`: the last known state of the things that reminders are about. A change is an event.
+
+use axum::extract::State;
+use punctual_engine::events::{Event, EventTaken, SOURCE_CHANGED, SOURCE_DELETED, Told, Touched};
+use punctual_store::{
+    StoreError,
+    sources::{self, SourceChange, SourceRow},
+    work::instant,
+};
+use punctual_wire::{
+    Batch, Page, Problem,
+    batch::Item,
+    page::NamePageQuery,
+    sources::{NamedSourceRequest, Source, SourceOutcome, SourceRequest},
+    work::WorkCounts,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Ingest, Known, Read},
+    body::{Bulk, Json},
+    idempotency::Once,
+    parameters::{Parameters, Segments, checked_name},
+};
+
+/// Sources written in one transaction: about 5 ms of SQLite's writer.
+const AT_ONCE: usize = 500;
+
+/// Tell the state of a source
+///
+/// An older state than is known (by `sequence`, else by `occurredAt`) is left aside, and `outcome` says `stale`.
+#[utoipa::path(put, path = "/api/v1/sources/{type}/{id}", tag = "Sources", security(("key" = ["ingest"])),
+    params(("type" = String, Path, example = "document"), ("id" = String, Path, example = "42")),
+    request_body = SourceRequest, responses((status = 200, body = Source)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    Segments((kind, id)): Segments<(String, String)>,
+    body: Json,
+) -> Answer {
+    checked_name(&kind, "/type")?;
+    checked_name(&id, "/id")?;
+    let request = SourceRequest::read(&body.value, "")?;
+    let told = changed(&app, &caller, kind.clone(), id.clone(), request, "")?;
+    let taken = app.engine.take_events(&app.sinks, &[told]).await?.pop();
+    let mut source = found(&app, &caller, &kind, &id).await?;
+    match taken {
+        Some(EventTaken::Accepted { touched, .. }) => {
+            source.work = Some(counts(&touched));
+            source.outcome = Some("accepted".into());
+        }
+        Some(EventTaken::Stale) => source.outcome = Some("stale".into()),
+        Some(EventTaken::NotYours) | None => return Err(missing(&kind, &id)),
+    }
+    Shaped::ok(&source)
+}
+
+/// Tell the states of at most 10,000 sources
+#[utoipa::path(post, path = "/api/v1/sources", tag = "Sources", security(("key" = ["ingest"])),
+    request_body = Batch<NamedSourceRequest>, responses((status = 200, body = Batch<SourceOutcome>)))]
+pub async fn bulk(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json<Bulk>) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let items = NamedSourceRequest::read_body(&body.value)?;
+    once.run(app, caller, &body.bytes, |_| take_all(app, caller, items)).await
+}
+
+async fn take_all(app: &App, caller: &Known, items: Vec<Item<NamedSourceRequest>>) -> Answer {
+    let (mut told, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
+    for (index, item) in items.into_iter().enumerate() {
+        let pointer = format!("/items/{index}");
+        let item = item.map_err(Problem::from);
+        match item.and_then(|one| changed(app, caller, one.kind, one.id, one.source, &pointer)) {
+            Ok(one) => {
+                outcomes.push(None);
+                told.push(one);
+            }
+            Err(problem) => outcomes.push(Some(problem)),
+        }
+    }
+    let mut taken = Vec::with_capacity(told.len());
+    for chunk in told.chunks(AT_ONCE) {
+        taken.extend(app.engine.take_events(&app.sinks, chunk).await?);
+    }
+    let mut taken = taken.into_iter();
+    let items = outcomes.into_iter().enumerate().map(|(index, refused)| match refused {
+        Some(problem) => outcome(index, "rejected", None, Some(problem)),
+        None => match taken.next() {
+            Some(EventTaken::Accepted { touched, .. }) => {
+                outcome(index, "accepted", Some(counts(&touched)), None)
+            }
+            Some(EventTaken::Stale) => outcome(index, "stale", None, None),
+            Some(EventTaken::NotYours) => outcome(
+                index,
+                "rejected",
+                None,
+                Some(Problem::not_found("source", format!("/items/{index}"))),
+            ),
+            None => outcome(index, "rejected", None, Some(Problem::internal())),
+        },
+    });
+    Shaped::ok(&Batch { items: items.collect::<Vec<_>>() })
+}
+
+fn outcome(
+    index: usize,
+    word: &'static str,
+    work: Option<WorkCounts>,
+    error: Option<Problem>,
+) -> SourceOutcome {
+    SourceOutcome { index, outcome: word.into(), work, error: error.map(Box::new) }
+}
+
+/// Look at a source
+#[utoipa::path(get, path = "/api/v1/sources/{type}/{id}", tag = "Sources", security(("key" = ["read"])),
+    params(("type" = String, Path), ("id" = String, Path)), responses((status = 200, body = Source)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((kind, id)): Segments<(String, String)>,
+) -> Answer {
+    Shaped::ok(&found(&app, &caller, &kind, &id).await?)
+}
+
+/// The sources of one type, by id
+#[utoipa::path(get, path = "/api/v1/sources/{type}", tag = "Sources", security(("key" = ["read"])),
+    params(("type" = String, Path), NamePageQuery), responses((status = 200, body = Page<Source>)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(kind): Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = sources::page(&mut reader.conn(), &kind, &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.source_id);
+    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let items: Vec<Source> = seen.map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Say that a source is gone
+#[utoipa::path(delete, path = "/api/v1/sources/{type}/{id}", tag = "Sources", security(("key" = ["ingest"])),
+    params(("type" = String, Path), ("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    Segments((kind, id)): Segments<(String, String)>,
+) -> Answer {
+    let source = found(&app, &caller, &kind, &id).await?;
+    let now = app.engine.clock.now();
+    let change = SourceChange {
+        source_type: kind.clone(),
+        source_id: id.clone(),
+        business_unit: source.business_unit,
+        active: false,
+        deleted: true,
+        state: "{}".to_owned(),
+        sequence: None,
+        // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
+        occurred_at: now.max(source.occurred_at),
+    };
+    let told =
+        Told { event: event(&app, &caller, SOURCE_DELETED, &change, Value::Null), change: Some(change) };
+    match app.engine.take_events(&app.sinks, &[told]).await?.pop() {
+        Some(EventTaken::NotYours) => Err(missing(&kind, &id)),
+        _ => Shaped::no_content(),
+    }
+}
+
+/// The event that a changed state is.
+fn changed(
+    app: &App,
+    caller: &Known,
+    kind: String,
+    id: String,
+    request: SourceRequest,
+    pointer: &str,
+) -> Result<Told, Problem> {
+    let change = SourceChange {
+        source_type: kind,
+        source_id: id,
+        business_unit: caller.unit_for(request.business_unit, pointer)?,
+        active: request.active,
+        deleted: false,
+        state: request.state.to_string(),
+        sequence: request.sequence,
+        occurred_at: request.occurred_at.unwrap_or_else(|| app.engine.clock.now()),
+    };
+    let data =
+        json!({ "businessUnit": change.business_unit, "active": change.active, "state": request.state });
+    Ok(Told { event: event(app, caller, SOURCE_CHANGED, &change, data), change: Some(change) })
+}
+
+fn event(app: &App, caller: &Known, kind: &str, change: &SourceChange, data: Value) -> Event {
+    Event {
+        id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
+        source: "/api/v1/sources".to_owned(),
+        kind: kind.to_owned(),
+        subject: Some(format!("{}/{}", change.source_type, change.source_id)),
+        sequence: change.sequence,
+        time: change.occurred_at,
+        data,
+        business_units: caller.units.clone(),
+    }
+}
+
+async fn found(app: &App, caller: &Known, kind: &str, id: &str) -> Result<Source, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let row = sources::get(&mut reader.conn(), kind, id).await?;
+    let row = row.filter(|row| !row.deleted && caller.may_see(row.business_unit.as_deref()));
+    Ok(shape(row.ok_or_else(|| missing(kind, id))?)?)
+}
+
+fn missing(kind: &str, id: &str) -> Failure {
+    Problem::not_found("source", format!("{kind}/{id}")).into()
+}
+
+pub(crate) fn counts(touched: &Touched) -> WorkCounts {
+    WorkCounts {
+        created: touched.created,
+        updated: touched.updated,
+        deactivated: touched.deactivated,
+        unchanged: touched.unchanged,
+    }
+}
+
+fn shape(row: SourceRow) -> Result<Source, StoreError> {
+    Ok(Source {
+        state: serde_json::from_str(&row.state).map_err(|_| StoreError::Stored("sources.state"))?,
+        occurred_at: instant(row.occurred_at)?,
+        updated_at: instant(row.updated_at)?,
+        kind: row.source_type,
+        id: row.source_id,
+        business_unit: row.business_unit,
+        active: row.active,
+        sequence: row.sequence,
+        version: row.version,
+        work: None,
+        outcome: None,
+    })
+}

@@ -1,0 +1,188 @@
+//! `/api/v1/templates`: subjects and bodies with variables, one variant per locale.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use punctual_store::{
+    Lane, StoreError,
+    templates::{self, TemplateRow},
+    work::instant,
+};
+use punctual_templates::{RenderFailure, RenderFault, compile_check, pick, render};
+use punctual_wire::{
+    Code, FieldError, Page, Problem,
+    page::NamePageQuery,
+    templates::{Preview, PreviewRequest, Template, TemplateRequest, Variant},
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Read},
+    body::Json,
+    idempotency::Once,
+    parameters::{Parameters, Segments, checked_name},
+    trail::audited,
+};
+
+/// Define a template
+#[utoipa::path(put, path = "/api/v1/templates/{name}", tag = "Templates", security(("key" = ["author"])),
+    params(("name" = String, Path)), request_body = TemplateRequest, responses((status = 200, body = Template)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(name): Segments<String>,
+    body: Json,
+) -> Answer {
+    caller.need_all_units()?;
+    checked_name(&name, "/name")?;
+    let request = TemplateRequest::read(&body.value, "")?;
+    check_syntax(&request.variants)?;
+    let now = app.engine.clock.now();
+    let row = TemplateRow {
+        name,
+        default_locale: request.default_locale,
+        variants: serde_json::to_string(&request.variants).map_err(|error| Failure::internal(&error))?,
+        version: 0,
+        updated_at: 0,
+    };
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    templates::put(&mut tx.conn(), now, &row).await?;
+    audited(&mut tx, now, &caller, "put", "template", &row.name).await?;
+    let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
+    tx.commit().await?;
+    Shaped::ok(&shape(stored)?)
+}
+
+fn check_syntax(variants: &BTreeMap<String, Variant>) -> Result<(), Failure> {
+    let mut faults = Vec::new();
+    for (locale, variant) in variants {
+        let texts = [
+            ("subject", Some(&variant.subject)),
+            ("body", Some(&variant.body)),
+            ("html", variant.html.as_ref()),
+        ];
+        for (field, text) in texts {
+            if let Some(fault) = text.and_then(|text| compile_check(text).err()) {
+                let detail = format!("Line {}, column {}: {}.", fault.line, fault.column, fault.detail);
+                faults.push(FieldError::new(
+                    format!("/variants/{locale}/{field}"),
+                    Code::TemplateSyntax,
+                    detail,
+                ));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+}
+
+/// Look at a template
+#[utoipa::path(get, path = "/api/v1/templates/{name}", tag = "Templates", security(("key" = ["read"])),
+    params(("name" = String, Path)), responses((status = 200, body = Template)))]
+pub async fn get(
+    State(app): State<Shared>,
+    _caller: Caller<Read>,
+    Segments(name): Segments<String>,
+) -> Answer {
+    Shaped::ok(&found(&app, &name).await?)
+}
+
+/// All templates, by name
+#[utoipa::path(get, path = "/api/v1/templates", tag = "Templates", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<Template>)))]
+pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = templates::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
+    let items: Vec<Template> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Remove a template
+#[utoipa::path(delete, path = "/api/v1/templates/{name}", tag = "Templates", security(("key" = ["author"])),
+    params(("name" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(name): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    let now = app.engine.clock.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !templates::delete(&mut tx.conn(), &name).await? {
+        return Err(Problem::not_found("template", name).into());
+    }
+    audited(&mut tx, now, &caller, "delete", "template", &name).await?;
+    tx.commit().await?;
+    Shaped::no_content()
+}
+
+/// Show a template as a recipient would see it
+#[utoipa::path(post, path = "/api/v1/templates/{name}/preview", tag = "Templates", security(("key" = ["author"])),
+    params(("name" = String, Path)), request_body = PreviewRequest, responses((status = 200, body = Preview)))]
+pub async fn preview(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: Once,
+    Segments(name): Segments<String>,
+    body: Json,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = PreviewRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let template = found(app, &name).await?;
+        let picked = pick(&template.variants, &template.default_locale, request.locale.as_deref());
+        let (locale, variant) = picked.ok_or_else(|| Failure::from(Problem::not_found("template", &name)))?;
+        let variant = punctual_templates::Variant {
+            subject: variant.subject.clone(),
+            body: variant.body.clone(),
+            html: variant.html.clone(),
+        };
+        let locale = locale.to_owned();
+        // Up to two seconds of work for the worst template there can be: not on a thread that answers others.
+        let rendered = tokio::task::spawn_blocking(move || render(&variant, &request.context)).await;
+        let rendered = rendered.map_err(|error| Failure::internal(&error))?.map_err(refusal)?;
+        Shaped::ok(&Preview { subject: rendered.subject, body: rendered.body, html: rendered.html, locale })
+    })
+    .await
+}
+
+fn refusal(fault: RenderFault) -> Failure {
+    let field = fault.field;
+    match fault.why {
+        RenderFailure::UnknownVariable { name } => {
+            FieldError::template_unknown_variable("/context", &name).into()
+        }
+        RenderFailure::Limit => FieldError::template_limit("").into(),
+        RenderFailure::SubjectInvalid => FieldError::subject_invalid("").into(),
+        RenderFailure::Syntax(fault) => {
+            let detail =
+                format!("Line {}, column {} of `{field}`: {}.", fault.line, fault.column, fault.detail);
+            FieldError::new("", Code::TemplateSyntax, detail).into()
+        }
+        RenderFailure::Failed { detail } => {
+            FieldError::new("", Code::TemplateSyntax, format!("`{field}` cannot be rendered: {detail}."))
+                .into()
+        }
+    }
+}
+
+async fn found(app: &App, name: &str) -> Result<Template, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let row = templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop();
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("template", name)))?;
+    Ok(shape(row)?)
+}
+
+fn shape(row: TemplateRow) -> Result<Template, StoreError> {
+    Ok(Template {
+        variants: serde_json::from_str(&row.variants)
+            .map_err(|_| StoreError::Stored("templates.variants"))?,
+        updated_at: instant(row.updated_at)?,
+        name: row.name,
+        default_locale: row.default_locale,
+        version: row.version,
+    })
+}

@@ -1,0 +1,270 @@
+//! `/api/v1/work`: what becomes due, and what a person can do about it.
+
+use std::borrow::Cow;
+
+use axum::extract::State;
+use punctual_engine::EnsureOutcome;
+use punctual_store::{
+    StoreError, audit,
+    work::{self, WorkFilter, WorkRow, instant},
+};
+use punctual_wire::{
+    Page, PageQuery, Problem,
+    timeline::TimelineEntry,
+    work::{ActionRequest, Work, WorkQuery, WorkTrace},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Known, Operate, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    parameters::{Parameters, Segments, row_id},
+    trail::noted,
+};
+
+/// List work, newest first
+#[utoipa::path(get, path = "/api/v1/work", tag = "Work", security(("key" = ["read"])),
+    params(WorkQuery, PageQuery), responses((status = 200, body = Page<Work>)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(parameters): Parameters,
+) -> Answer {
+    let query = WorkQuery::read(parameters)?;
+    let filter = WorkFilter {
+        status: query.status,
+        kind: query.kind,
+        on_hold: query.hold,
+        source_type: query.source_type,
+        source_id: query.source_id,
+        due_from: query.from.map(|at| at.as_microsecond()),
+        due_to: query.to.map(|at| at.as_microsecond()),
+        business_units: caller.units.clone(),
+        before: query.page.cursor,
+        limit: i64::from(query.page.limit) + 1,
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let page = Page::cut(rows, query.page.limit, |row| row.id);
+    let items: Vec<Work> = page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at a work row
+#[utoipa::path(get, path = "/api/v1/work/{id}", tag = "Work", security(("key" = ["read"])),
+    params(("id" = i64, Path)), responses((status = 200, body = Work)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let row = visible(&app, &caller, &id).await?;
+    Shaped::ok(&shape(row, None)?)
+}
+
+/// How a work row came to where it is
+#[utoipa::path(get, path = "/api/v1/work/{id}/trace", tag = "Work", security(("key" = ["read"])),
+    params(("id" = i64, Path)), responses((status = 200, body = WorkTrace)))]
+pub async fn trace(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let row = visible(&app, &caller, &id).await?;
+    let mut reader = app.engine.store.read().await?;
+    let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
+    let retries = work::retries_of(&mut reader.conn(), row.id).await?;
+    drop(reader);
+    let trace = match &row.trace_blob {
+        Some(blob) => app.engine.blobs.get(blob).await?.and_then(|bytes| serde_json::from_slice(&bytes).ok()),
+        None => None,
+    };
+    let mut items = vec![entry(
+        row.created_at,
+        "created",
+        format!("It was planned for {}.", instant(row.due_at)?),
+        json!({ "kind": row.kind, "inputHash": row.input_hash, "retryOf": row.retry_of }),
+    )?];
+    for one in entries {
+        let because = one.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        let detail = format!("{} by {}{because}", one.action, one.actor);
+        let data =
+            one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        let data = json!({ "actor": one.actor, "from": one.from_status, "to": one.to_status, "version": one.version,
+            "reason": one.reason, "data": data });
+        items.push(entry(one.at, one.action, detail, data)?);
+    }
+    for again in retries {
+        let detail = format!("It was repeated as work {} under the key {}.", again.id, again.key);
+        items.push(entry(
+            again.created_at,
+            "repeated",
+            detail,
+            json!({ "workId": again.id, "key": again.key }),
+        )?);
+    }
+    if row.status != "pending" || row.on_hold {
+        let word = if row.on_hold { "onHold".to_owned() } else { row.status.clone() };
+        let data = json!({ "reasonCode": row.reason_code, "retryCount": row.retry_count, "result": result_of(&row) });
+        items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
+    }
+    items.sort_by_key(|item| item.at);
+    Shaped::ok(&WorkTrace { id: row.id, key: row.key, items, trace })
+}
+
+/// Let a held row go on
+#[utoipa::path(post, path = "/api/v1/work/{id}/release", tag = "Work", security(("key" = ["operate"])),
+    params(("id" = i64, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Work)))]
+pub async fn release(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        let row = app.engine.release_work(row.id, &caller.actor()).await?;
+        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
+        Shaped::ok(&shape(row, None)?)
+    })
+    .await
+}
+
+/// Try a row again
+///
+/// A completed one is sent a second time under a new key, which `retryOf` links to this row.
+#[utoipa::path(post, path = "/api/v1/work/{id}/retry", tag = "Work", security(("key" = ["operate"])),
+    params(("id" = i64, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Work)))]
+pub async fn retry(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        let row = app.engine.retry_work(row.id, &caller.actor()).await?;
+        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
+        Shaped::ok(&shape(row, None)?)
+    })
+    .await
+}
+
+/// Stop a row for good
+#[utoipa::path(post, path = "/api/v1/work/{id}/cancel", tag = "Work", security(("key" = ["operate"])),
+    params(("id" = i64, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Work)))]
+pub async fn cancel(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        let row = app.engine.cancel_work(row.id, &caller.actor()).await?;
+        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
+        Shaped::ok(&shape(row, None)?)
+    })
+    .await
+}
+
+async fn visible(app: &App, caller: &Known, id: &str) -> Result<WorkRow, Failure> {
+    let number = row_id(id, "work row")?;
+    let mut reader = app.engine.store.read().await?;
+    let row = work::by_id(&mut reader.conn(), number).await?;
+    row.filter(|row| caller.may_see(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("work row", id).into())
+}
+
+async fn touchable(app: &App, caller: &Known, id: &str, request: &ActionRequest) -> Result<WorkRow, Failure> {
+    let row = visible(app, caller, id).await?;
+    if !caller.may_touch(row.business_unit.as_deref()) {
+        return Err(Problem::not_found("work row", id).into());
+    }
+    if request.version.is_some_and(|seen| seen != row.version) {
+        return Err(Problem::stale_version().into());
+    }
+    Ok(row)
+}
+
+/// Refuses keys whose rows belong to other business units than the caller's: ensuring them would touch those rows.
+pub(crate) async fn refuse_foreign(
+    app: &App,
+    caller: &Known,
+    what: &str,
+    keys: Vec<(String, String)>,
+) -> Result<(), Failure> {
+    if caller.units.is_none() {
+        return Ok(());
+    }
+    let mut reader = app.engine.store.read().await?;
+    let rows = work::by_keys(&mut reader.conn(), keys.iter().map(|(key, _)| key.clone()).collect()).await?;
+    let foreign = rows.iter().find(|row| !caller.may_touch(row.business_unit.as_deref()));
+    match foreign.and_then(|row| keys.into_iter().find(|(key, _)| *key == row.key)) {
+        Some((_, shown)) => Err(Problem::not_found(what, shown).into()),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Work, StoreError> {
+    let trigger = serde_json::to_value(row.trigger()?).ok();
+    Ok(Work {
+        result: result_of(&row),
+        trigger: trigger.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned().into(),
+        due_at: instant(row.due_at)?,
+        next_retry_at: row.next_retry_at.map(instant).transpose()?,
+        created_at: instant(row.created_at)?,
+        updated_at: instant(row.updated_at)?,
+        id: row.id,
+        key: row.key,
+        kind: row.kind,
+        business_unit: row.business_unit,
+        source_type: row.source_type,
+        source_id: row.source_id,
+        local_date: row.local_date,
+        time_zone: row.time_zone,
+        status: row.status.into(),
+        on_hold: row.on_hold,
+        reason_code: row.reason_code,
+        retry_count: row.retry_count,
+        input_hash: row.input_hash,
+        version: row.version,
+        retry_of: row.retry_of,
+        outcome: outcome.map(Cow::Borrowed),
+    })
+}
+
+fn result_of(row: &WorkRow) -> Option<Value> {
+    row.result.as_deref().and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// Where a row stands after it was ensured with this outcome.
+pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
+    match outcome {
+        EnsureOutcome::Created
+        | EnsureOutcome::Updated
+        | EnsureOutcome::Unchanged
+        | EnsureOutcome::Reactivated
+        | EnsureOutcome::Conflict { .. } => "pending",
+        EnsureOutcome::Completed => "completed",
+        EnsureOutcome::InProgress => "processing",
+        EnsureOutcome::LeftCancelled => "cancelled",
+    }
+}
+
+fn entry(
+    at: i64,
+    what: impl Into<Cow<'static, str>>,
+    detail: String,
+    data: Value,
+) -> Result<TimelineEntry, StoreError> {
+    Ok(TimelineEntry { at: instant(at)?, what: what.into(), detail, data })
+}

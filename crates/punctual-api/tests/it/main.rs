@@ -1,0 +1,14 @@
+//! The API as its clients see it: every test goes through the router, on SQLite and on PostgreSQL.
+
+mod bad_input;
+mod client;
+mod definitions;
+mod document;
+mod idempotency;
+mod keys;
+mod pages;
+mod scopes;
+mod server;
+mod sources;
+mod stories;
+mod units;

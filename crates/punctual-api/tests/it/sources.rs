@@ -1,0 +1,168 @@
+//! Events and sources: an older state never overwrites a newer one, and each item has its own outcome.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::Method;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_engine::{Event, EventSink, events::Touched};
+use punctual_store::{StoreError, Tx};
+use punctual_testkit::{Bed, on_both};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+on_both! {
+    an_older_state_never_overwrites_a_newer_one;
+    a_batch_about_one_source_is_taken_in_its_order;
+    an_event_that_nobody_hears_is_no_error;
+    an_event_reaches_whoever_listens;
+    many_sources_at_once_have_an_outcome_each;
+    a_source_that_is_gone_is_gone;
+}
+
+fn changed(sequence: Value, time: Value, state: Value) -> Value {
+    json!({ "specversion": "1.0", "id": "1", "source": "/crm", "type": "source.changed", "subject": "document/42",
+        "sequence": sequence, "time": time, "data": { "businessUnit": "nz", "state": state } })
+}
+
+fn outcomes(reply: &Value) -> Vec<&str> {
+    reply["items"].as_array().unwrap().iter().map(|item| item["outcome"].as_str().unwrap()).collect()
+}
+
+async fn an_older_state_never_overwrites_a_newer_one(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let tell = async |sequence: Value, time: Value, state: Value| {
+        let reply = client.post("/api/v1/events", changed(sequence, time, state)).await.expect(200);
+        reply["items"][0]["outcome"].as_str().unwrap().to_owned()
+    };
+    let none = Value::Null;
+    assert_eq!(tell(json!("7"), none.clone(), json!({ "n": 7 })).await, "accepted");
+    assert_eq!(tell(json!("6"), none.clone(), json!({ "n": 6 })).await, "stale");
+    assert_eq!(tell(json!(7), none.clone(), json!({ "n": 77 })).await, "stale");
+    assert_eq!(tell(none.clone(), json!("2026-05-14T04:00:00Z"), json!({ "n": 1 })).await, "stale");
+    let source = client.get("/api/v1/sources/document/42").await.expect(200);
+    assert_eq!(
+        (&source["state"], &source["sequence"], &source["businessUnit"]),
+        (&json!({ "n": 7 }), &json!(7), &json!("nz"))
+    );
+    assert_eq!(tell(none, json!("2026-05-14T05:30:00Z"), json!({ "n": 8 })).await, "accepted");
+    assert_eq!(client.get("/api/v1/sources/document/42").await.expect(200)["sequence"], 7);
+
+    let put = json!({ "state": { "n": 9 }, "occurredAt": "2026-05-14T05:00:00Z" });
+    let stale = client.put("/api/v1/sources/document/42", put).await.expect(200);
+    assert_eq!((&stale["outcome"], &stale["state"]), (&json!("stale"), &json!({ "n": 8 })));
+    let put = json!({ "state": { "n": 9 }, "sequence": 8 });
+    let taken = client.put("/api/v1/sources/document/42", put).await.expect(200);
+    assert_eq!((&taken["outcome"], &taken["state"]), (&json!("accepted"), &json!({ "n": 9 })));
+}
+
+async fn a_batch_about_one_source_is_taken_in_its_order(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let none = || Value::Null;
+    client.post("/api/v1/events", changed(json!("2"), none(), json!({ "n": 2 }))).await.expect(200);
+    let batch: Vec<Value> =
+        [1, 3, 5, 4].iter().map(|n| changed(json!(n.to_string()), none(), json!({ "n": n }))).collect();
+    let headers = [("content-type", "application/cloudevents-batch+json")];
+    let reply = client
+        .send(Method::POST, "/api/v1/events", &headers, Value::from(batch).to_string())
+        .await
+        .expect(200);
+    assert_eq!(outcomes(&reply), ["stale", "accepted", "accepted", "stale"]);
+    let source = client.get("/api/v1/sources/document/42").await.expect(200);
+    assert_eq!((&source["state"], &source["sequence"]), (&json!({ "n": 5 }), &json!(5)));
+}
+
+async fn an_event_that_nobody_hears_is_no_error(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let mut event = changed(Value::Null, Value::Null, json!({}));
+    event["type"] = json!("ticket.closed");
+    let headers = [("content-type", "application/cloudevents+json; charset=utf-8")];
+    let reply = client.send(Method::POST, "/api/v1/events", &headers, event.to_string()).await.expect(200);
+    let item = json!({ "index": 0, "outcome": "accepted", "unmatched": 1,
+        "work": { "created": 0, "updated": 0, "deactivated": 0, "unchanged": 0 } });
+    assert_eq!(reply, json!({ "items": [item] }));
+    let batch = json!([event, { "type": "x" }]);
+    let reply = client.post("/api/v1/events", batch).await.expect(200);
+    assert_eq!(outcomes(&reply), ["accepted", "rejected"]);
+    assert_eq!(reply["items"][1]["error"]["errors"][0]["pointer"], "/1/specversion");
+}
+
+/// Hears of tickets and sources, and writes down what it heard.
+#[derive(Default)]
+struct Ear(Mutex<Vec<String>>);
+
+impl EventSink for Ear {
+    fn hears(&self, kind: &str) -> bool {
+        kind.starts_with("ticket.") || kind.starts_with("source.")
+    }
+
+    fn take<'a>(
+        &'a self,
+        _tx: &'a mut Tx,
+        _now: Timestamp,
+        events: &'a [&'a Event],
+    ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
+        let heard = events
+            .iter()
+            .map(|event| format!("{} {}", event.kind, event.subject.clone().unwrap_or_default()));
+        self.0.lock().unwrap().extend(heard);
+        Box::pin(async { Ok(events.iter().map(|_| Touched { created: 2, ..Touched::default() }).collect()) })
+    }
+}
+
+async fn an_event_reaches_whoever_listens(bed: Bed) {
+    let ear = Arc::new(Ear::default());
+    let client = Client::with(&bed, |state| state.sinks.add(ear.clone())).await;
+    let mut event = changed(json!("1"), Value::Null, json!({}));
+    let stale = event.clone();
+    event["type"] = json!("ticket.closed");
+    let batch = json!([stale, stale, event]);
+    let reply = client.post("/api/v1/events", batch).await.expect(200);
+    assert_eq!(outcomes(&reply), ["accepted", "stale", "accepted"]);
+    assert_eq!(
+        (&reply["items"][2]["work"]["created"], &reply["items"][2]["unmatched"]),
+        (&json!(2), &json!(0))
+    );
+    let put = client.put("/api/v1/sources/document/1", json!({})).await.expect(200);
+    assert_eq!(put["work"]["created"], 2);
+    let heard = ear.0.lock().unwrap().clone();
+    assert_eq!(
+        heard,
+        ["source.changed document/42", "ticket.closed document/42", "source.changed document/1"]
+    );
+}
+
+async fn many_sources_at_once_have_an_outcome_each(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let mut items: Vec<Value> =
+        (0..1_200).map(|n| json!({ "type": "document", "id": n.to_string(), "state": { "n": n } })).collect();
+    items.push(json!({ "type": "document", "id": "" }));
+    items.push(json!({ "type": "document", "id": "7", "state": { "n": "newer" }, "occurredAt": "2026-05-14T05:00:01Z" }));
+    items.push(json!({ "type": "document", "id": "8", "occurredAt": "2026-05-14T04:00:00Z" }));
+    let reply = client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
+    let told = outcomes(&reply);
+    assert_eq!(told[1_199..], ["accepted", "rejected", "accepted", "stale"]);
+    assert_eq!(reply["items"][1_200]["error"]["errors"][0]["pointer"], "/items/1200/id");
+    assert_eq!(client.get("/api/v1/sources/document/7").await.expect(200)["state"], json!({ "n": "newer" }));
+    assert_eq!(client.get("/api/v1/sources/document/1199").await.expect(200)["state"], json!({ "n": 1199 }));
+}
+
+async fn a_source_that_is_gone_is_gone(bed: Bed) {
+    let client = Client::new(&bed).await;
+    client
+        .put("/api/v1/sources/document/42", json!({ "state": { "secret": 1 }, "sequence": 3 }))
+        .await
+        .expect(200);
+    client.delete("/api/v1/sources/document/42").await.expect(204);
+    client.get("/api/v1/sources/document/42").await.refused(404, "not_found");
+    client.delete("/api/v1/sources/document/42").await.refused(404, "not_found");
+    assert_eq!(client.get("/api/v1/sources/document").await.expect(200)["items"], json!([]));
+    client.put("/api/v1/sources/document/42", json!({ "sequence": 4 })).await.expect(200);
+    let mut event = changed(json!("5"), Value::Null, json!({}));
+    event["type"] = json!("source.deleted");
+    event.as_object_mut().unwrap().remove("data");
+    let reply = client.post("/api/v1/events", event).await.expect(200);
+    assert_eq!(outcomes(&reply), ["accepted"]);
+    client.get("/api/v1/sources/document/42").await.refused(404, "not_found");
+}

@@ -1,0 +1,265 @@
+//! From a request to what arrived, with the sandbox's clock.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::Method;
+use punctual_model::Arrival;
+use punctual_testkit::{Bed, BedBuilder, Database, on_both, run};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+on_both! {
+    a_message_is_sent_at_its_moment;
+    a_notification_is_delivered_and_can_be_explained;
+    a_channel_that_fails_is_tried_again_and_parked;
+    the_same_id_is_one_notification;
+    the_same_key_is_one_schedule;
+    a_tick_says_what_it_did;
+    work_is_released_repeated_and_cancelled;
+    a_jump_runs_what_is_ready;
+}
+
+#[test]
+fn a_schedule_arrives_at_its_moment() {
+    for database in [Database::Sqlite, Database::Postgres] {
+        let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
+        let ear = heard.clone();
+        let listener = move |arrival: &Arrival| {
+            ear.lock().unwrap().push(arrival.clone());
+            Ok(())
+        };
+        run(BedBuilder::new(database).listener("invoices.*", listener), |bed| schedule_story(bed, heard));
+    }
+}
+
+async fn schedule_story(bed: Bed, heard: Arc<Mutex<Vec<Arrival>>>) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "topic": "invoices.close", "runAt": "2026-05-14T07:00:00+02:00", "payload": { "a": 1 }, "key": "nightly" });
+    let made = client.post("/api/v1/schedules", body).await.expect(201);
+    assert_eq!(
+        (&made["key"], &made["kind"], &made["trigger"], &made["status"], &made["outcome"]),
+        (&json!("schedule:nightly"), &json!("schedule"), &json!("at"), &json!("pending"), &json!("created")),
+    );
+    let path = format!("/api/v1/schedules/{}", made["id"]);
+    let moved = client.patch(&path, json!({ "runAt": "2026-05-14T08:30:00Z" })).await.expect(200);
+    assert_eq!((&moved["runAt"], &moved["outcome"]), (&json!("2026-05-14T08:30:00Z"), &json!("updated")));
+    client.advance("3h").await;
+    assert!(heard.lock().unwrap().is_empty());
+    client.advance("1h").await;
+    let arrivals = heard.lock().unwrap().clone();
+    assert_eq!(arrivals.len(), 1);
+    assert_eq!((arrivals[0].topic.as_str(), arrivals[0].payload.as_str()), ("invoices.close", "{\"a\":1}"));
+    assert_eq!(arrivals[0].due_at.to_string(), "2026-05-14T08:30:00Z");
+    let done = client.get(&path).await.expect(200);
+    assert_eq!((&done["status"], &done["payload"]), (&json!("completed"), &json!({ "a": 1 })));
+    client.patch(&path, json!({ "runAt": "2026-05-15T08:30:00Z" })).await.refused(409, "state_not_allowed");
+    client.delete(&path).await.refused(409, "state_not_allowed");
+}
+
+async fn a_message_is_sent_at_its_moment(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "id": "m-1", "sendAt": "2026-05-14T06:00:00Z", "targets": ["a@b.example"],
+        "channel": "email:default", "subject": "S", "body": "B" });
+    let made = client.post("/api/v1/messages", body.clone()).await.expect(201);
+    assert_eq!((&made["id"], &made["status"]), (&json!("m-1"), &json!("pending")));
+    client.post("/api/v1/messages", body.clone()).await.expect(200);
+    client.advance("30m").await;
+    assert!(bed.sent().is_empty());
+    client.advance("30m").await;
+    let sent = client.get("/api/v1/sandbox/sent").await.expect(200);
+    let sent = &sent["items"][0];
+    assert_eq!((&sent["address"], &sent["at"]), (&json!("a@b.example"), &json!("2026-05-14T06:00:00Z")));
+    let message = client.get("/api/v1/messages/m-1").await.expect(200);
+    assert_eq!(
+        (&message["status"], &message["notifications"][0]),
+        (&json!("completed"), &sent["notificationId"])
+    );
+    client.post("/api/v1/messages", body.clone()).await.expect(200);
+    client.delete("/api/v1/messages/m-1").await.refused(409, "state_not_allowed");
+
+    let mut other = body;
+    other["id"] = json!("m-2");
+    other["sendAt"] = json!("2026-05-15T06:00:00Z");
+    client.post("/api/v1/messages", other).await.expect(201);
+    client.delete("/api/v1/messages/m-2").await.expect(204);
+    client.delete("/api/v1/messages/m-2").await.expect(204);
+    assert_eq!(client.get("/api/v1/messages/m-2").await.expect(200)["status"], "cancelled");
+    client.advance("2d").await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn a_notification_is_delivered_and_can_be_explained(bed: Bed) {
+    let client = Client::new(&bed).await;
+    client
+        .put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["a@b.example", "c@d.example"] }))
+        .await
+        .expect(200);
+    let body = json!({ "id": "0197A3C4-5D6E-7F80-9A1B-2C3D4E5F6071", "list": "ops", "subject": "S", "body": "B",
+        "source": { "site": "plant-7", "instance": "i", "script": "watch.sh" } });
+    let made = client.post("/api/v1/notifications", body).await.expect(201);
+    let id = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071";
+    assert_eq!(made, json!({ "id": id, "status": "pending" }));
+    // Nothing runs by itself.
+    assert!(bed.sent().is_empty());
+    client.advance("1s").await;
+    let mut shown = client.get(&format!("/api/v1/notifications/{id}")).await.expect(200);
+    assert_eq!(shown["resolvedTargets"].as_array().unwrap().len(), 2);
+    // Two sends at once end in any order.
+    shown["resolvedTargets"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .for_each(|target| target["messageId"] = json!("mem-*"));
+    insta::assert_json_snapshot!("delivered_notification", shown);
+    let timeline = client.get(&format!("/api/v1/notifications/{id}/timeline")).await.expect(200);
+    let told: Vec<_> =
+        timeline["items"].as_array().unwrap().iter().map(|item| item["what"].as_str().unwrap()).collect();
+    assert_eq!(told.first(), Some(&"queued"));
+    assert_eq!(told.last(), Some(&"delivered"));
+    assert_eq!(told.iter().filter(|what| **what == "attemptEnded").count(), 2);
+    let path = format!("/api/v1/notifications/{id}/discard");
+    let refused = client.call(Method::POST, &path, None).await.refused(409, "state_not_allowed");
+    assert_eq!((&refused["state"], &refused["allowed"]), (&json!("delivered"), &json!([])));
+}
+
+async fn a_channel_that_fails_is_tried_again_and_parked(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let channel = json!({ "adapter": "memory", "retry": { "max": 1, "intervalSeconds": 60 } });
+    client.put("/api/v1/channels/memory:poor", channel).await.expect(200);
+    let misbehave = json!({ "outcome": "transient", "times": 2, "error": "451 later" });
+    client.put("/api/v1/sandbox/channels/memory:poor", misbehave).await.expect(204);
+    let body = json!({ "targets": ["x"], "channel": "memory:poor", "subject": "S", "body": "B" });
+    let id = client.post("/api/v1/notifications", body).await.expect(201)["id"].clone();
+    let path = format!("/api/v1/notifications/{}", id.as_str().unwrap());
+    client.advance("1s").await;
+    let shown = client.get(&path).await.expect(200);
+    assert_eq!((&shown["status"], &shown["retryCount"]), (&json!("retrying"), &json!(1)));
+    assert_eq!(shown["nextAttemptAt"], "2026-05-14T05:01:00Z");
+    assert_eq!(shown["resolvedTargets"][0]["outcome"], "transient");
+    client.advance("1h").await;
+    let shown = client.get(&path).await.expect(200);
+    assert_eq!((&shown["status"], &shown["retryCount"]), (&json!("parked"), &json!(2)));
+    assert!(shown["lastError"].as_str().unwrap().contains("451 later"));
+    let stale = client.post(&format!("{path}/retry"), json!({ "version": 1 })).await;
+    stale.refused(409, "stale_version");
+    let seen = json!({ "version": shown["version"], "reason": "the relay is back" });
+    let again = client.post(&format!("{path}/retry"), seen).await.expect(200);
+    assert_eq!((&again["status"], &again["retryCount"]), (&json!("pending"), &json!(0)));
+    let told = bed.audit("notification", id.as_str().unwrap()).await;
+    assert_eq!(told.last().map(String::as_str), Some("note:the relay is back"));
+    let reply = client.call(Method::POST, "/api/v1/scheduler/tick", None).await.expect(200);
+    assert_eq!(reply["deliveries"], json!({ "delivered": 1, "retrying": 0, "parked": 0 }));
+    let shown = client.get(&path).await.expect(200);
+    assert_eq!(
+        (&shown["status"], &shown["resolvedTargets"][0]["outcome"]),
+        (&json!("delivered"), &json!("delivered"))
+    );
+
+    let misbehave = json!({ "outcome": "permanent", "times": 1 });
+    client.put("/api/v1/sandbox/channels/memory:poor", misbehave).await.expect(204);
+    let body = json!({ "targets": ["y"], "channel": "memory:poor", "subject": "S", "body": "B" });
+    let id = client.post("/api/v1/notifications", body).await.expect(201)["id"].clone();
+    client.advance("1s").await;
+    let path = format!("/api/v1/notifications/{}/discard", id.as_str().unwrap());
+    assert_eq!(client.call(Method::POST, &path, None).await.expect(200)["status"], "discarded");
+    assert_eq!(bed.sent_to(), ["x"]);
+}
+
+async fn the_same_id_is_one_notification(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let mut body = json!({ "id": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "targets": ["x"], "channel": "memory:default",
+        "subject": "S", "body": "B" });
+    client.post("/api/v1/notifications", body.clone()).await.expect(201);
+    assert_eq!(client.post("/api/v1/notifications", body.clone()).await.expect(200)["status"], "pending");
+    client.advance("1s").await;
+    assert_eq!(client.post("/api/v1/notifications", body.clone()).await.expect(200)["status"], "delivered");
+    let both = client.post("/api/v1/notifications", json!([body, body])).await.expect(200);
+    let outcomes: Vec<_> =
+        both["items"].as_array().unwrap().iter().map(|item| item["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["unchanged", "unchanged"]);
+    body["subject"] = json!("T");
+    client.post("/api/v1/notifications", body.clone()).await.refused(409, "id_reused");
+    let one = client.post("/api/v1/notifications", json!([body])).await.expect(200);
+    assert_eq!(one["items"][0]["error"]["code"], "id_reused");
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn the_same_key_is_one_schedule(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let schedule =
+        |at: &str, payload: Value| json!({ "topic": "t", "runAt": at, "payload": payload, "key": "k" });
+    let first =
+        client.post("/api/v1/schedules", schedule("2026-05-14T06:00:00Z", json!({}))).await.expect(201);
+    let same =
+        client.post("/api/v1/schedules", schedule("2026-05-14T06:00:00Z", json!({}))).await.expect(200);
+    assert_eq!((&same["id"], &same["outcome"]), (&first["id"], &json!("unchanged")));
+    let moved =
+        client.post("/api/v1/schedules", schedule("2026-05-14T07:00:00Z", json!({}))).await.expect(200);
+    assert_eq!((&moved["id"], &moved["outcome"]), (&first["id"], &json!("updated")));
+    let conflict =
+        client.post("/api/v1/schedules", schedule("2026-05-14T07:00:00Z", json!({ "a": 1 }))).await;
+    let conflict = conflict.refused(409, "input_conflict");
+    assert_eq!((&conflict["workId"], &conflict["stored"]), (&first["id"], &first["inputHash"]));
+    assert_ne!(conflict["given"], conflict["stored"]);
+    let path = format!("/api/v1/work/{}", first["id"]);
+    assert_eq!(client.get(&path).await.expect(200)["onHold"], true);
+    client.call(Method::POST, &format!("{path}/release"), None).await.expect(200);
+    client.advance("3h").await;
+    let done =
+        client.post("/api/v1/schedules", schedule("2026-05-14T09:00:00Z", json!({}))).await.expect(200);
+    assert_eq!((&done["outcome"], &done["status"]), (&json!("completed"), &json!("completed")));
+    let trace = client.get(&format!("{path}/trace")).await.expect(200);
+    let told: Vec<_> =
+        trace["items"].as_array().unwrap().iter().map(|item| item["what"].as_str().unwrap()).collect();
+    assert_eq!(told, ["created", "conflict", "release", "completed"]);
+}
+
+async fn a_tick_says_what_it_did(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let message = json!({ "sendAt": "2026-05-14T05:00:00Z", "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" });
+    client.post("/api/v1/messages", json!([message, message])).await.expect(200);
+    assert!(bed.sent().is_empty());
+    let tick = client.post("/api/v1/scheduler/tick", json!({ "batchSize": 1 })).await.expect(200);
+    insta::assert_json_snapshot!("tick", tick);
+    let tick = client.call(Method::POST, "/api/v1/scheduler/tick", None).await.expect(200);
+    assert_eq!(tick["processed"], 1);
+    assert_eq!(bed.sent().len(), 2);
+}
+
+async fn work_is_released_repeated_and_cancelled(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "id": "m", "sendAt": "2026-05-14T05:00:00Z", "targets": ["x"], "channel": "memory:default",
+        "subject": "S", "body": "B" });
+    let id = client.post("/api/v1/messages", body).await.expect(201)["workId"].clone();
+    let act = async |id: &Value, action: &str| {
+        client.call(Method::POST, &format!("/api/v1/work/{id}/{action}"), None).await
+    };
+    let refused = act(&id, "release").await.refused(409, "state_not_allowed");
+    assert_eq!((&refused["state"], &refused["allowed"]), (&json!("pending"), &json!(["cancel"])));
+    assert_eq!(act(&id, "cancel").await.expect(200)["status"], "cancelled");
+    act(&id, "cancel").await.refused(409, "state_not_allowed");
+    assert_eq!(act(&id, "retry").await.expect(200)["status"], "pending");
+    client.advance("1s").await;
+    let again = act(&id, "retry").await.expect(200);
+    assert_eq!((&again["retryOf"], &again["key"]), (&id, &json!("message:m:support-retry:1")));
+    client.advance("1s").await;
+    assert_eq!(bed.sent_to(), ["x", "x"]);
+    let trace = client.get(&format!("/api/v1/work/{id}/trace")).await.expect(200);
+    assert!(trace["items"].as_array().unwrap().iter().any(|item| item["what"] == "repeated"), "{trace}");
+}
+
+async fn a_jump_runs_what_is_ready(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let message = |at: &str| json!({ "sendAt": at, "targets": [at], "channel": "memory:default", "subject": "S", "body": "B" });
+    let (early, late) = ("2026-05-14T06:00:00Z", "2026-05-14T07:00:00Z");
+    client.post("/api/v1/messages", json!([message(early), message(late)])).await.expect(200);
+    let moved =
+        client.put("/api/v1/sandbox/clock", json!({ "now": "2026-05-14T08:00:00Z" })).await.expect(200);
+    assert_eq!(moved, json!({ "now": "2026-05-14T08:00:00Z" }));
+    assert_eq!(client.get("/api/v1/sandbox/clock").await.expect(200), moved);
+    let mut sent = bed.sent_to();
+    sent.sort();
+    assert_eq!(sent, [early, late]);
+    assert!(bed.sent().iter().all(|sent| sent.at.to_string() == "2026-05-14T08:00:00Z"));
+}

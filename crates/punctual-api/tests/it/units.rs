@@ -1,0 +1,147 @@
+//! A key that is limited to business units sees and changes only what is theirs; anything else is not there.
+
+use axum::http::Method;
+use punctual_testkit::{Bed, on_both};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+on_both! {
+    what_belongs_to_others_is_not_there;
+    something_new_belongs_to_the_key_s_unit;
+    nothing_of_others_can_be_taken_over;
+    what_concerns_everybody_needs_a_key_without_limits;
+}
+
+const EVERYTHING: [&str; 5] = ["operate", "author", "ingest", "read", "admin"];
+
+fn message(unit: Value) -> Value {
+    json!({ "targets": ["x"], "channel": "sms:none", "subject": "S", "body": "B", "businessUnit": unit })
+}
+
+async fn what_belongs_to_others_is_not_there(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let ours = client.new_key(&EVERYTHING, Some(&["nz"])).await;
+    let theirs = client.new_key(&EVERYTHING, Some(&["de"])).await;
+    let id = ours.post("/api/v1/notifications", message(json!("nz"))).await.expect(201)["id"].clone();
+    let common = client.post("/api/v1/notifications", message(Value::Null)).await.expect(201)["id"].clone();
+    client.advance("1s").await;
+    let schedule = json!({ "topic": "t", "runAt": "2026-05-14T06:00:00Z", "key": "k" });
+    let schedule = ours.post("/api/v1/schedules", schedule).await.expect(201)["id"].clone();
+    let later = json!({ "id": "m", "sendAt": "2026-05-14T06:00:00Z", "targets": ["x"], "subject": "S", "body": "B",
+        "channel": "memory:default" });
+    ours.post("/api/v1/messages", later).await.expect(201);
+    ours.put("/api/v1/lists/ops", json!({ "type": "sms", "targets": [] })).await.expect(200);
+    ours.put("/api/v1/sources/document/1", json!({})).await.expect(200);
+    ours.put("/api/v1/business-units/nz", json!({ "name": "NZ", "timeZone": "Pacific/Auckland" }))
+        .await
+        .expect(200);
+
+    let id = id.as_str().unwrap();
+    let paths = [
+        format!("/api/v1/notifications/{id}"),
+        format!("/api/v1/notifications/{id}/timeline"),
+        format!("/api/v1/work/{schedule}"),
+        format!("/api/v1/work/{schedule}/trace"),
+        format!("/api/v1/schedules/{schedule}"),
+        "/api/v1/messages/m".to_owned(),
+        "/api/v1/lists/ops".to_owned(),
+        "/api/v1/sources/document/1".to_owned(),
+        "/api/v1/business-units/nz".to_owned(),
+    ];
+    for path in &paths {
+        ours.get(path).await.expect(200);
+        theirs.get(path).await.refused(404, "not_found");
+    }
+    for list in ["work", "schedules", "messages", "lists", "sources/document", "business-units"] {
+        let path = format!("/api/v1/{list}");
+        assert!(!ours.get(&path).await.expect(200)["items"].as_array().unwrap().is_empty(), "{list}");
+        assert_eq!(theirs.get(&path).await.expect(200)["items"], json!([]), "{list}");
+    }
+    let seen = theirs.get("/api/v1/notifications").await.expect(200);
+    assert_eq!(seen["items"].as_array().unwrap().iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&common]);
+
+    for path in [
+        format!("/api/v1/notifications/{id}/retry"),
+        format!("/api/v1/notifications/{}/discard", common.as_str().unwrap()),
+        format!("/api/v1/work/{schedule}/cancel"),
+    ] {
+        theirs.call(Method::POST, &path, None).await.refused(404, "not_found");
+    }
+    let change = json!({ "runAt": "2026-05-14T09:00:00Z" });
+    theirs.patch(&format!("/api/v1/schedules/{schedule}"), change).await.refused(404, "not_found");
+    for path in
+        ["/api/v1/messages/m", "/api/v1/lists/ops", "/api/v1/sources/document/1", "/api/v1/business-units/nz"]
+    {
+        theirs.delete(path).await.refused(404, "not_found");
+        ours.delete(path).await.expect(204);
+    }
+    ours.delete(&format!("/api/v1/schedules/{schedule}")).await.expect(204);
+}
+
+async fn something_new_belongs_to_the_key_s_unit(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let one = client.new_key(&["ingest"], Some(&["nz"])).await;
+    let two = client.new_key(&["ingest"], Some(&["nz", "au"])).await;
+    let id = one.post("/api/v1/notifications", message(Value::Null)).await.expect(201)["id"].clone();
+    let shown = client.get(&format!("/api/v1/notifications/{}", id.as_str().unwrap())).await.expect(200);
+    assert_eq!(shown["businessUnit"], "nz");
+    one.post("/api/v1/notifications", message(json!("de"))).await.refused(404, "not_found");
+    let missing = two.post("/api/v1/notifications", message(Value::Null)).await.refused(422, "missing_field");
+    assert_eq!(missing["errors"][0]["pointer"], "/businessUnit");
+    two.post("/api/v1/notifications", message(json!("au"))).await.expect(201);
+    let batch = one.post("/api/v1/notifications", json!([message(json!("de"))])).await.expect(200);
+    assert_eq!(batch["items"][0]["error"]["code"], "not_found");
+    client.advance("1s").await;
+}
+
+async fn nothing_of_others_can_be_taken_over(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let ours = client.new_key(&EVERYTHING, Some(&["nz"])).await;
+    let theirs = client.new_key(&EVERYTHING, Some(&["de"])).await;
+    let schedule = |at: &str| json!({ "topic": "t", "runAt": at, "key": "k" });
+    let first = ours.post("/api/v1/schedules", schedule("2026-05-14T06:00:00Z")).await.expect(201);
+    theirs.post("/api/v1/schedules", schedule("2026-05-15T06:00:00Z")).await.refused(404, "not_found");
+    theirs
+        .post("/api/v1/schedules", json!([schedule("2026-05-15T06:00:00Z")]))
+        .await
+        .refused(404, "not_found");
+    let row = client.get(&format!("/api/v1/work/{}", first["id"])).await.expect(200);
+    assert_eq!((&row["dueAt"], &row["onHold"]), (&json!("2026-05-14T06:00:00Z"), &json!(false)));
+    ours.put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["1"] })).await.expect(200);
+    theirs
+        .put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["2"] }))
+        .await
+        .refused(404, "not_found");
+    ours.put("/api/v1/sources/document/1", json!({ "state": { "n": 1 } })).await.expect(200);
+    theirs.put("/api/v1/sources/document/1", json!({ "state": { "n": 2 } })).await.refused(404, "not_found");
+    let bulk = json!({ "items": [{ "type": "document", "id": "1" }, { "type": "document", "id": "2" }] });
+    let bulk = theirs.post("/api/v1/sources", bulk).await.expect(200);
+    assert_eq!(
+        (&bulk["items"][0]["error"]["code"], &bulk["items"][1]["outcome"]),
+        (&json!("not_found"), &json!("accepted"))
+    );
+    assert_eq!(ours.get("/api/v1/lists/ops").await.expect(200)["targets"], json!(["1"]));
+    assert_eq!(ours.get("/api/v1/sources/document/1").await.expect(200)["state"], json!({ "n": 1 }));
+    client.advance("2h").await;
+}
+
+async fn what_concerns_everybody_needs_a_key_without_limits(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
+    let template = json!({ "defaultLocale": "en", "variants": { "en": { "subject": "S", "body": "B" } } });
+    let routes = [
+        (Method::POST, "/api/v1/keys", json!({ "name": "k", "scopes": ["admin"] })),
+        (Method::GET, "/api/v1/keys", json!({})),
+        (Method::PUT, "/api/v1/channels/email:a", json!({ "adapter": "memory" })),
+        (Method::PUT, "/api/v1/templates/t", template),
+        (Method::POST, "/api/v1/scheduler/tick", json!({})),
+        (Method::PUT, "/api/v1/sandbox/clock", json!({ "advance": "1h" })),
+        (Method::GET, "/api/v1/sandbox/sent", json!({})),
+        (Method::GET, "/api/v1/notifications/kpis", json!({})),
+        (Method::GET, "/metrics", json!({})),
+    ];
+    for (method, path, body) in routes {
+        limited.call(method, path, Some(body)).await.refused(403, "scope_missing");
+    }
+}

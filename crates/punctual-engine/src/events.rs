@@ -1,0 +1,249 @@
+//! What happened elsewhere: events reach whoever listens to their type, and two types of them tell the state of a source.
+//!
+//! `source.changed` and `source.deleted` are written to the sources first, so that a sink decides on what is stored. All
+//! of it is one transaction: a batch of events is taken whole or not at all.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_store::{
+    Lane, StoreError, Tx,
+    sources::{self, SourceChange, SourceRow},
+};
+use serde_json::Value;
+
+use crate::{Engine, EngineError};
+
+/// The type of an event that tells the state of a source.
+pub const SOURCE_CHANGED: &str = "source.changed";
+/// The type of an event that says a source is gone.
+pub const SOURCE_DELETED: &str = "source.deleted";
+
+/// One thing that happened elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Unique for its `source`.
+    pub id: String,
+    pub source: String,
+    pub kind: String,
+    pub subject: Option<String>,
+    pub sequence: Option<i64>,
+    pub time: Timestamp,
+    pub data: Value,
+    /// The business units its sender is limited to.
+    pub business_units: Option<Vec<String>>,
+}
+
+/// How many work rows an event touched, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    pub created: u64,
+    pub updated: u64,
+    pub deactivated: u64,
+    pub unchanged: u64,
+}
+
+impl Touched {
+    pub fn add(&mut self, other: &Self) {
+        self.created += other.created;
+        self.updated += other.updated;
+        self.deactivated += other.deactivated;
+        self.unchanged += other.unchanged;
+    }
+}
+
+/// A path that listens to events. It writes through the transaction it is given, which the engine commits.
+pub trait EventSink: Send + Sync {
+    /// Whether events of this type concern it.
+    fn hears(&self, kind: &str) -> bool;
+
+    /// Takes those it hears, in their order; answers what each did, in the same order.
+    fn take<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        now: Timestamp,
+        events: &'a [&'a Event],
+    ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>>;
+}
+
+/// Everybody who listens.
+#[derive(Clone, Default)]
+pub struct EventSinks(Vec<Arc<dyn EventSink>>);
+
+impl EventSinks {
+    pub fn add(&mut self, sink: Arc<dyn EventSink>) {
+        self.0.push(sink);
+    }
+
+    pub fn hears(&self, kind: &str) -> bool {
+        self.0.iter().any(|sink| sink.hears(kind))
+    }
+
+    /// Gives each sink what it hears; the answers are summed up by event.
+    async fn take(&self, tx: &mut Tx, now: Timestamp, events: &[&Event]) -> Result<Vec<Touched>, StoreError> {
+        let mut touched = vec![Touched::default(); events.len()];
+        for sink in &self.0 {
+            let heard: Vec<usize> =
+                (0..events.len()).filter(|index| sink.hears(&events[*index].kind)).collect();
+            if heard.is_empty() {
+                continue;
+            }
+            let own: Vec<&Event> = heard.iter().map(|index| events[*index]).collect();
+            for (index, did) in heard.into_iter().zip(sink.take(tx, now, &own).await?) {
+                touched[index].add(&did);
+            }
+        }
+        Ok(touched)
+    }
+}
+
+/// What became of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventTaken {
+    Accepted {
+        touched: Touched,
+        unmatched: bool,
+    },
+    /// Something newer is known about its source.
+    Stale,
+    /// Its source belongs to somebody else.
+    NotYours,
+}
+
+/// An event, and the state of a source where it tells one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    pub event: Event,
+    pub change: Option<SourceChange>,
+}
+
+impl Engine {
+    /// Takes events in their order, in one transaction; an answer for each.
+    pub async fn take_events(
+        &self,
+        sinks: &EventSinks,
+        told: &[Told],
+    ) -> Result<Vec<EventTaken>, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let verdicts = write_sources(&mut tx, now, told).await?;
+        let passed: Vec<&Event> = told
+            .iter()
+            .zip(&verdicts)
+            .filter(|(_, verdict)| verdict.is_none())
+            .map(|(told, _)| &told.event)
+            .collect();
+        let mut touched = sinks.take(&mut tx, now, &passed).await?.into_iter();
+        tx.commit().await?;
+        Ok(told
+            .iter()
+            .zip(verdicts)
+            .map(|(told, verdict)| {
+                verdict.unwrap_or_else(|| EventTaken::Accepted {
+                    touched: touched.next().unwrap_or_default(),
+                    unmatched: told.change.is_none() && !sinks.hears(&told.event.kind),
+                })
+            })
+            .collect())
+    }
+}
+
+/// Writes the newest state of each source; answers which events stop here, and why.
+async fn write_sources(
+    tx: &mut Tx,
+    now: Timestamp,
+    told: &[Told],
+) -> Result<Vec<Option<EventTaken>>, StoreError> {
+    let mut keys: Vec<(&str, &str)> =
+        told.iter().filter_map(|told| told.change.as_ref()).map(key_of).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.is_empty() {
+        return Ok(vec![None; told.len()]);
+    }
+    let stored = sources::lock(&mut tx.conn(), &keys).await?;
+    let mut known: HashMap<(&str, &str), Known> = stored
+        .iter()
+        .map(|row| ((row.source_type.as_str(), row.source_id.as_str()), Known::of(row)))
+        .collect();
+    let mut newest: BTreeMap<(&str, &str), SourceChange> = BTreeMap::new();
+    let mut verdicts = Vec::with_capacity(told.len());
+    for one in told {
+        let Some(change) = &one.change else {
+            verdicts.push(None);
+            continue;
+        };
+        let before = known.get(&key_of(change));
+        let units = one.event.business_units.as_deref();
+        verdicts.push(match before {
+            Some(before) if !before.is_within(units) => Some(EventTaken::NotYours),
+            Some(before) if !before.is_followed_by(change) => Some(EventTaken::Stale),
+            _ => {
+                let after = Known {
+                    business_unit: change.business_unit.clone(),
+                    sequence: change.sequence.or(before.and_then(|before| before.sequence)),
+                    occurred_at: change.occurred_at.as_microsecond(),
+                };
+                known.insert(key_of(change), after);
+                // Only a sequence that came with this batch: the statement compares it with the stored one.
+                let told_before = newest.get(&key_of(change)).and_then(|earlier| earlier.sequence);
+                let sequence = change.sequence.or(told_before);
+                newest.insert(key_of(change), SourceChange { sequence, ..change.clone() });
+                None
+            }
+        });
+    }
+    let newest: Vec<SourceChange> = newest.into_values().collect();
+    if newest.is_empty() {
+        return Ok(verdicts);
+    }
+    let taken = sources::put(&mut tx.conn(), now, &newest).await?;
+    if taken.len() < newest.len() {
+        // Another writer brought a source to life in between, and with something newer.
+        let taken: HashSet<(&str, &str)> =
+            taken.iter().map(|row| (row.source_type.as_str(), row.source_id.as_str())).collect();
+        for (one, verdict) in told.iter().zip(&mut verdicts) {
+            if one.change.as_ref().is_some_and(|change| !taken.contains(&key_of(change))) {
+                verdict.get_or_insert(EventTaken::Stale);
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+fn key_of(change: &SourceChange) -> (&str, &str) {
+    (&change.source_type, &change.source_id)
+}
+
+/// What decides whether a state is newer, and whose it is.
+struct Known {
+    business_unit: Option<String>,
+    sequence: Option<i64>,
+    occurred_at: i64,
+}
+
+impl Known {
+    fn of(row: &SourceRow) -> Self {
+        Self {
+            business_unit: row.business_unit.clone(),
+            sequence: row.sequence,
+            occurred_at: row.occurred_at,
+        }
+    }
+
+    /// The producer's own order where both have one, else the time.
+    fn is_followed_by(&self, change: &SourceChange) -> bool {
+        match (change.sequence, self.sequence) {
+            (Some(new), Some(old)) => new > old,
+            _ => change.occurred_at.as_microsecond() >= self.occurred_at,
+        }
+    }
+
+    fn is_within(&self, units: Option<&[String]>) -> bool {
+        units.is_none_or(|units| self.business_unit.as_ref().is_some_and(|unit| units.contains(unit)))
+    }
+}

@@ -1,0 +1,156 @@
+//! Schedules arrive on their topic: at least once, on time, and a listener that refuses is asked again.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use punctual_engine::{EngineError, EnsureOutcome};
+use punctual_model::{Arrival, Cause};
+use punctual_paths::schedules;
+use punctual_testkit::{Bed, on_both};
+
+on_both! {
+    a_schedule_arrives_on_its_topic_at_its_moment;
+    a_topic_may_end_in_a_star;
+    a_topic_without_listeners_is_nobodys_fault;
+    a_listener_that_refuses_is_asked_again_after_five_minutes;
+    a_listener_that_panics_holds_the_row_and_harms_no_other;
+    an_arrival_whose_commit_failed_is_told_again_under_the_same_id;
+    a_schedule_is_moved_and_cancelled;
+    a_schedule_that_has_arrived_is_not_moved;
+}
+
+/// What listeners were told, and how often the stubborn one refused.
+#[derive(Clone, Default)]
+struct Ears {
+    heard: Arc<Mutex<Vec<Arrival>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Ears {
+    fn heard(&self) -> Vec<(String, String)> {
+        self.heard.lock().unwrap().iter().map(|one| (one.id.clone(), one.topic.clone())).collect()
+    }
+}
+
+fn listening(bed: Bed) -> (Bed, Ears) {
+    let ears = Ears::default();
+    let (heard, asked) = (ears.heard.clone(), ears.asked.clone());
+    let hear = move |arrival: &Arrival| {
+        heard.lock().unwrap().push(arrival.clone());
+        Ok(())
+    };
+    let stubborn = move |_: &Arrival| {
+        if asked.fetch_add(1, Ordering::SeqCst) == 0 { Err("not now".to_owned()) } else { Ok(()) }
+    };
+    let panicking = |_: &Arrival| -> Result<(), String> { panic!("a listener that panics") };
+    let bed = bed.with(|bed| {
+        bed.listener("billing.*", hear.clone())
+            .listener("backup", hear)
+            .listener("stubborn", stubborn)
+            .listener("panicking", panicking)
+    });
+    (bed, ears)
+}
+
+async fn a_schedule_arrives_on_its_topic_at_its_moment(bed: Bed) {
+    let (bed, ears) = listening(bed);
+    bed.schedule("nightly", "backup", bed.after(60)).await;
+    assert_eq!(bed.run_for(59).await.steps, 0);
+    assert!(ears.heard().is_empty());
+    let advanced = bed.run_for(10).await;
+    assert_eq!((advanced.steps, advanced.done.due.completed), (1, 1));
+    let arrival = ears.heard.lock().unwrap()[0].clone();
+    assert_eq!((arrival.id.as_str(), arrival.topic.as_str()), ("schedule:nightly", "backup"));
+    assert_eq!(arrival.payload, r#"{"key":"nightly"}"#);
+    assert_eq!(arrival.due_at.to_string(), "2026-05-14T05:01:00Z");
+}
+
+async fn a_topic_may_end_in_a_star(bed: Bed) {
+    let (bed, ears) = listening(bed);
+    for (key, topic) in [("a", "billing.run"), ("b", "billing."), ("c", "billing"), ("d", "backup.x")] {
+        bed.schedule(key, topic, bed.now()).await;
+    }
+    bed.tick().await;
+    let mut heard = ears.heard();
+    heard.sort();
+    assert_eq!(heard, [("schedule:a".into(), "billing.run".into()), ("schedule:b".into(), "billing.".into())]);
+}
+
+async fn a_topic_without_listeners_is_nobodys_fault(bed: Bed) {
+    bed.schedule("a", "nobody", bed.now()).await;
+    assert_eq!(bed.tick().await.due.completed, 1);
+}
+
+async fn a_listener_that_refuses_is_asked_again_after_five_minutes(bed: Bed) {
+    let (bed, ears) = listening(bed);
+    bed.schedule("a", "stubborn", bed.now()).await;
+    assert_eq!(bed.tick().await.due.retried, 1);
+    let row = bed.work("schedule:a").await;
+    assert_eq!(row.reason_code.as_deref(), Some("listener-failed"));
+    assert_eq!(row.ready_at, bed.after(300).as_microsecond());
+    assert_eq!(bed.run_for(300).await.done.due.completed, 1);
+    assert_eq!(ears.asked.load(Ordering::SeqCst), 2);
+}
+
+async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: Bed) {
+    let (bed, _ears) = listening(bed);
+    bed.schedule("a", "panicking", bed.now()).await;
+    bed.schedule("b", "backup", bed.now()).await;
+    let report = bed.tick().await;
+    assert_eq!((report.due.held, report.due.completed), (1, 1));
+    assert_eq!(bed.work("schedule:a").await.reason_code.as_deref(), Some("panic"));
+}
+
+async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Bed) {
+    let (bed, ears) = listening(bed);
+    bed.schedule("a", "backup", bed.now()).await;
+    bed.faults.fail("work.settle", true, 1);
+    let failed = bed.engine.due_tick(bed.now(), 10).await;
+    assert!(matches!(failed, Err(EngineError::Store(_))), "{failed:?}");
+    assert_eq!(bed.work("schedule:a").await.status, "processing");
+    bed.wait(60);
+    assert_eq!(bed.tick().await.due.completed, 1);
+    let told = ("schedule:a".to_owned(), "backup".to_owned());
+    assert_eq!(ears.heard(), [told.clone(), told]);
+}
+
+async fn a_schedule_is_moved_and_cancelled(bed: Bed) {
+    let (bed, _ears) = listening(bed);
+    let id = bed.schedule("a", "backup", bed.after(60)).await;
+    let moved = schedules::reschedule(&bed.engine, id, bed.after(600)).await.unwrap().unwrap();
+    assert_eq!((moved.id, moved.outcome), (id, EnsureOutcome::Updated));
+    assert_eq!(bed.run_for(599).await.done.due.claimed, 0);
+    bed.engine.cancel_work(id, "ann").await.unwrap();
+    assert_eq!(bed.run_for(600).await.done.due.claimed, 0);
+    assert_eq!(bed.audit("work", &id.to_string()).await, ["cancel"]);
+    assert!(schedules::reschedule(&bed.engine, id + 1000, bed.now()).await.unwrap().is_none());
+    let row = schedules::NewSchedule {
+        key: "a".into(),
+        topic: "backup".into(),
+        run_at: bed.now(),
+        payload: serde_json::json!({ "key": "a" }),
+        business_unit: None,
+    };
+    let asked_again = bed.engine.ensure(&[row.into_work().unwrap()], Cause::Machine).await.unwrap();
+    assert_eq!(asked_again[0].outcome, EnsureOutcome::LeftCancelled);
+}
+
+async fn a_schedule_that_has_arrived_is_not_moved(bed: Bed) {
+    let (bed, ears) = listening(bed);
+    let id = bed.schedule("a", "backup", bed.now()).await;
+    bed.tick().await;
+    let refused = schedules::reschedule(&bed.engine, id, bed.after(60)).await;
+    assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
+    assert_eq!(ears.heard().len(), 1);
+}
+
+/// Two listeners for one topic would be told in no order that anybody chose.
+#[test]
+fn a_second_listener_of_a_topic_is_refused() {
+    let mut listeners = punctual_engine::Listeners::default();
+    let hear = |_: &Arrival| Ok(());
+    listeners.add("a", Arc::new(hear)).unwrap();
+    assert!(listeners.add("a", Arc::new(hear)).is_err());
+}

@@ -1,0 +1,226 @@
+//! The loops by themselves: woken when something is written, on time, and gone without a trace when they are stopped.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use punctual_model::{Arrival, Decision, ReasonCode};
+use punctual_testkit::{Bed, BedBuilder, Gated, TestPath, new_work, on_both, signal};
+use tokio::sync::mpsc;
+
+on_both! {
+    a_row_written_now_is_handled_without_the_poll with hourly_poll;
+    a_row_of_the_near_future_is_handled_at_its_moment with hourly_poll;
+    a_notification_written_now_is_sent_without_the_poll with hourly_poll;
+    a_row_moved_forward_is_handled_at_its_new_moment with hourly_poll;
+    a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).tells_others();
+    long_running_rows_follow_one_another_without_the_poll with hourly_poll;
+    work_that_sends_is_sent_at_once with hourly_poll;
+    a_stop_lets_what_is_under_way_finish with hourly_poll;
+    a_stop_gives_back_what_does_not_finish with hourly_poll;
+    a_dead_workers_rows_are_taken_by_the_sweep with hourly_poll;
+}
+
+/// The system's clock, and a poll so rare that only a wake-up can explain what happens.
+fn hourly_poll(bed: BedBuilder) -> BedBuilder {
+    bed.wall_clock().config(|config| {
+        config.poll_every = Duration::from_secs(3600);
+        config.grace = Duration::from_millis(200);
+    })
+}
+
+/// Arrivals, with when they were heard.
+fn listening(bed: &Bed) -> (Bed, mpsc::UnboundedReceiver<(String, i64)>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let clock = punctual_testkit::WallClock;
+    let hear = move |arrival: &Arrival| {
+        let late = punctual_model::Clock::now(&clock).as_microsecond() - arrival.due_at.as_microsecond();
+        sender.send((arrival.id.clone(), late)).map_err(|error| error.to_string())
+    };
+    (bed.with(|bed| bed.listener("*", hear)), receiver)
+}
+
+async fn idle(bed: &Bed) {
+    // The first pass of the loops must be over, or it would find the row by itself.
+    signal("the first look", async {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        let mut tx = bed.begin().await;
+        punctual_store::facts::put(&mut tx.conn(), bed.now(), "idle", "1").await.unwrap();
+        tx.commit().await.unwrap();
+    })
+    .await;
+}
+
+async fn a_row_written_now_is_handled_without_the_poll(bed: Bed) {
+    let (bed, mut heard) = listening(&bed);
+    let running = bed.engine.run();
+    for n in 0..20 {
+        idle(&bed).await;
+        bed.schedule(&n.to_string(), "t", bed.now()).await;
+        let (id, late) = signal("the arrival", heard.recv()).await.unwrap();
+        assert_eq!(id, format!("schedule:{n}"));
+        assert!(late < 5_000_000, "{late} us");
+    }
+    running.stop().await;
+}
+
+async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: Bed) {
+    let (bed, mut heard) = listening(&bed);
+    let running = bed.engine.run();
+    idle(&bed).await;
+    for n in 0..20 {
+        let at = bed.now() + jiff::SignedDuration::from_millis(30 + 10 * n);
+        bed.schedule(&n.to_string(), "t", at).await;
+    }
+    for _ in 0..20 {
+        let (id, late) = signal("the arrival", heard.recv()).await.unwrap();
+        assert!((0..5_000_000).contains(&late), "{id} came {late} us after its moment");
+    }
+    running.stop().await;
+}
+
+async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    gate.let_go(20);
+    for n in 0..20 {
+        idle(&bed).await;
+        bed.accept_one(bed.message_over("gated:default", &[&format!("{n}@example.org")])).await;
+        assert_eq!(gate.arrived().await.address, format!("{n}@example.org"));
+    }
+    running.stop().await;
+}
+
+async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {
+    let (bed, mut heard) = listening(&bed);
+    let running = bed.engine.run();
+    let id = bed.schedule("a", "t", bed.after(3600)).await;
+    idle(&bed).await;
+    punctual_paths::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
+    signal("the arrival", heard.recv()).await.unwrap();
+    running.stop().await;
+}
+
+async fn a_node_without_workers_wakes_the_others(bed: Bed) {
+    let (bed, mut heard) = listening(&bed);
+    let other = bed.node("front").await;
+    let running = bed.engine.run();
+    idle(&bed).await;
+    // Until the node listens, nobody can tell it anything: a row a little ahead is told again by the next one.
+    signal("a wake-up from the other node", async {
+        for n in 0.. {
+            other.schedule(&n.to_string(), "t", other.now()).await;
+            if tokio::time::timeout(Duration::from_millis(200), heard.recv()).await.is_ok() {
+                return;
+            }
+        }
+    })
+    .await;
+    other.schedule("last", "t", other.now()).await;
+    signal("all arrivals", async { while heard.recv().await.is_some_and(|(id, _)| id != "schedule:last") {} }).await;
+    running.stop().await;
+}
+
+async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
+    let (sender, mut done) = mpsc::unbounded_channel();
+    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
+        let (sender, key) = (sender.clone(), row.key.clone());
+        async move {
+            sender.send(key).unwrap();
+            Ok(serde_json::Value::Null)
+        }
+    });
+    let bed = bed.with(|bed| bed.path(path));
+    let rows: Vec<_> = (0..12).map(|n| new_work("long", &format!("k:{n}"), bed.now())).collect();
+    bed.ensure(&rows).await;
+    let running = bed.engine.run();
+    for _ in 0..12 {
+        signal("the next long-running row", done.recv()).await.unwrap();
+    }
+    running.stop().await;
+}
+
+async fn work_that_sends_is_sent_at_once(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let path = TestPath::new("test", |row, _| {
+        let audience = punctual_model::Audience::Targets(vec![row.key.clone()]);
+        let nil = punctual_model::NotificationId(Default::default());
+        let mut new = punctual_model::NewNotification::new(nil, audience, "Due", "Now");
+        new.channel = "gated:default".parse().ok();
+        Decision::Deliver(vec![new])
+    });
+    let bed = bed.with(|bed| bed.path(path).adapter(adapter));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    idle(&bed).await;
+    gate.let_go(100);
+    let rows: Vec<_> = (0..100).map(|n| new_work("test", &format!("k:{n}"), bed.now())).collect();
+    bed.ensure(&rows).await;
+    let mut sent = Vec::new();
+    for _ in 0..100 {
+        sent.push(gate.arrived().await.address);
+    }
+    sent.sort();
+    sent.dedup();
+    assert_eq!(sent.len(), 100, "each once");
+    running.stop().await;
+    for row in bed.notifications().await {
+        assert_eq!((row.status.as_str(), row.tries), ("delivered", 1));
+    }
+}
+
+async fn a_stop_lets_what_is_under_way_finish(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let bed = bed.with(|bed| bed.adapter(adapter).config(|config| config.grace = Duration::from_secs(60)));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
+    gate.arrived().await;
+    let stopping = tokio::spawn(running.stop());
+    tokio::task::yield_now().await;
+    assert!(!stopping.is_finished());
+    gate.let_go(1);
+    signal("the stop", stopping).await.unwrap();
+    assert_eq!(bed.notification(&id).await.status, "delivered");
+    bed.accept_one(bed.message_over("gated:default", &["b@example.org"])).await;
+    bed.leaves_open("a stopped node sends nothing more");
+}
+
+async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
+    gate.arrived().await;
+    signal("the stop", running.stop()).await;
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.lease_expires_at), ("retrying", None), "no lease is left to run out");
+    assert_eq!(row.uncertain, 1, "it may have been sent");
+    bed.leaves_open("another node would send it again");
+}
+
+async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: Bed) {
+    let heard = Arc::new(Mutex::new(0));
+    let (log, (sender, mut arrived)) = (heard.clone(), mpsc::unbounded_channel());
+    let bed = bed.with(|bed| {
+        bed.config(|config| config.sweep_every = Duration::from_millis(50)).listener("t", move |_: &Arrival| {
+            *log.lock().unwrap() += 1;
+            sender.send(()).map_err(|error| error.to_string())
+        })
+    });
+    bed.schedule("a", "t", bed.now()).await;
+    let mut tx = bed.begin().await;
+    let lease = bed.now() + jiff::SignedDuration::from_millis(300);
+    punctual_store::work::claim(&mut tx, "schedule", bed.now(), lease, 10).await.unwrap();
+    tx.commit().await.unwrap();
+    let running = bed.engine.run();
+    signal("the arrival", arrived.recv()).await.unwrap();
+    running.stop().await;
+    assert_eq!(*heard.lock().unwrap(), 1);
+}

@@ -1,0 +1,116 @@
+//! What people do: each act is audited, and refused clearly where the state does not allow it.
+
+use punctual_channels::Misbehaviour;
+use punctual_engine::EngineError;
+use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_testkit::{Bed, TestPath, new_work, on_both};
+
+on_both! {
+    a_support_retry_is_a_new_row_linked_to_the_old_one;
+    a_row_that_waits_is_not_retried;
+    a_cancelled_row_is_brought_back_by_a_person;
+    a_row_under_way_is_not_cancelled;
+    a_discarded_notification_stays_and_is_not_retried;
+    what_is_not_parked_is_neither_retried_nor_discarded;
+    what_is_not_there_is_not_found;
+}
+
+fn sending(bed: &Bed) -> Bed {
+    bed.with(|bed| {
+        bed.path(TestPath::new("test", |row, _| {
+            if row.key.starts_with("skip") {
+                return Decision::Skip(ReasonCode::new("no-recipients"));
+            }
+            let audience = Audience::Targets(vec!["a@example.org".into()]);
+            let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
+            new.channel = "memory:default".parse().ok();
+            Decision::Deliver(vec![new])
+        }))
+    })
+}
+
+fn refused<T: std::fmt::Debug>(answer: Result<T, EngineError>) -> String {
+    match answer {
+        Err(error @ EngineError::StateNotAllowed { .. }) => error.to_string(),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: Bed) {
+    let bed = sending(&bed);
+    let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
+    bed.tick().await;
+    let before = bed.work_by_id(id).await;
+    for n in 1..=2 {
+        let retry = bed.engine.retry_work(id, "ann").await.unwrap();
+        assert_eq!((retry.key, retry.retry_of), (format!("k:1:support-retry:{n}"), Some(id)));
+        assert_eq!(bed.tick().await.deliveries.delivered, 1);
+    }
+    assert_eq!(bed.sent().len(), 3, "a support retry sends again, under its own key");
+    assert_eq!(bed.work_by_id(id).await, before, "the first row is as it was");
+    let ids: std::collections::HashSet<String> = bed.notifications().await.into_iter().map(|row| row.id).collect();
+    assert_eq!(ids.len(), 3);
+}
+
+async fn a_row_that_waits_is_not_retried(bed: Bed) {
+    let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
+    assert!(refused(bed.engine.retry_work(id, "ann").await).contains("pending"));
+    bed.leaves_open("nothing works it");
+}
+
+async fn a_cancelled_row_is_brought_back_by_a_person(bed: Bed) {
+    let bed = sending(&bed);
+    let id = bed.ensure_one(new_work("test", "skip:1", bed.now())).await.id;
+    bed.engine.cancel_work(id, "ann").await.unwrap();
+    assert_eq!(bed.tick().await.due.claimed, 0);
+    bed.engine.retry_work(id, "bob").await.unwrap();
+    assert_eq!(bed.tick().await.due.deactivated, 1);
+    let entries = punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
+    let told: Vec<_> = entries.iter().map(|row| (row.actor.as_str(), row.action.as_str(), row.version)).collect();
+    assert_eq!(told, [("ann", "cancel", Some(2)), ("bob", "retry", Some(3)), ("engine", "deactivate", Some(5))]);
+}
+
+async fn a_row_under_way_is_not_cancelled(bed: Bed) {
+    let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
+    let mut tx = bed.begin().await;
+    punctual_store::work::claim(&mut tx, "test", bed.now(), bed.after(60), 1).await.unwrap();
+    tx.commit().await.unwrap();
+    let text = refused(bed.engine.cancel_work(id, "ann").await);
+    assert_eq!(text, "work is processing; only pending and failed rows can be cancelled");
+    assert!(bed.audit("work", &id.to_string()).await.is_empty(), "what did not happen is not written down");
+    bed.leaves_open("a worker has it");
+}
+
+async fn parked(bed: &Bed) -> String {
+    bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
+    let id = bed.accept_one(bed.message("a@example.org")).await;
+    bed.tick().await;
+    id
+}
+
+async fn a_discarded_notification_stays_and_is_not_retried(bed: Bed) {
+    let id = parked(&bed).await;
+    let row = bed.engine.discard_notification(&id, "ann").await.unwrap();
+    assert_eq!(row.status, "discarded");
+    assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains("discarded"));
+    assert_eq!(bed.audit("notification", &id).await, ["park:rejected-by-receiver", "discard:rejected-by-receiver"]);
+}
+
+async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: Bed) {
+    let id = bed.accept_one(bed.message("a@example.org")).await;
+    for state in ["pending", "delivered"] {
+        assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains(state));
+        assert!(refused(bed.engine.discard_notification(&id, "ann").await).contains(state));
+        bed.tick().await;
+    }
+}
+
+async fn what_is_not_there_is_not_found(bed: Bed) {
+    assert!(matches!(bed.engine.cancel_work(99, "ann").await, Err(EngineError::NotFound)));
+    assert!(matches!(bed.engine.retry_work(99, "ann").await, Err(EngineError::NotFound)));
+    assert!(matches!(bed.engine.release_work(99, "ann").await, Err(EngineError::NotFound)));
+    let id = NotificationId(Default::default()).to_string();
+    assert!(matches!(bed.engine.retry_notification(&id, "ann").await, Err(EngineError::NotFound)));
+    assert!(matches!(bed.engine.discard_notification(&id, "ann").await, Err(EngineError::NotFound)));
+    assert!(matches!(bed.engine.timeline(&id).await, Err(EngineError::NotFound)));
+}

@@ -1,0 +1,141 @@
+//! R10: a poison row harms only itself.
+
+use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_testkit::{Bed, Scripted, TestPath, channel::delivered, new_work, new_work_with, on_both, scale};
+use serde_json::json;
+
+on_both! {
+    r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself;
+    r10_a_preparation_that_panics_is_held_and_harms_no_other;
+    r10_a_load_that_panics_ends_in_hold;
+}
+
+/// Each kind of poison, by the number of the row in its hundred.
+const POISON: [&str; 6] = ["decide", "listener", "input", "template", "channel", "missing"];
+
+fn poisoned(bed: &Bed) -> Bed {
+    let path = TestPath::new("test", |row, _| {
+        let what = row.key.split(':').nth(1).unwrap_or_default();
+        assert!(what != "decide", "a decision that panics");
+        let audience = Audience::Targets(vec![format!("{what}@example.org")]);
+        let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", row.key.clone());
+        new.channel = "picky:default".parse().ok();
+        if what == "template" {
+            new.template = Some("endless".into());
+        }
+        Decision::Deliver(vec![new])
+    });
+    let picky = Scripted::new("picky", |message| {
+        assert!(message.address != "channel@example.org", "a channel that panics");
+        delivered()
+    });
+    bed.with(|bed| {
+        bed.path(path)
+            .adapter(picky)
+            .listener("poison", |_: &punctual_model::Arrival| -> Result<(), String> { panic!("a listener") })
+    })
+}
+
+async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed) {
+    let bed = poisoned(&bed);
+    bed.channel("picky:default", "picky").await;
+    let endless = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
+    bed.template("endless", "en", json!({ "en": { "subject": "x", "body": endless } })).await;
+
+    let hundreds = scale(10, 1000);
+    let (mut rows, mut good) = (Vec::new(), 0);
+    for n in 0..hundreds * 100 {
+        rows.push(match POISON.get(n % 100).copied() {
+            Some("listener") => {
+                let input = json!({ "topic": "poison", "payload": {} });
+                new_work_with("schedule", &format!("schedule:{n}"), bed.now(), &input)
+            }
+            Some("input") => new_work_with("schedule", &format!("schedule:{n}"), bed.now(), &json!([1, "no topic"])),
+            Some("missing") => new_work_with("message", &format!("message:{n}"), bed.now(), &json!({ "messageId": "no" })),
+            Some(what) => new_work("test", &format!("k:{what}:{n}"), bed.now()),
+            None => {
+                good += 1;
+                new_work("test", &format!("k:good:{n}"), bed.now())
+            }
+        });
+    }
+    for chunk in rows.chunks(1000) {
+        bed.ensure(chunk).await;
+    }
+    let report = bed.tick().await;
+    assert_eq!(report.due.held, hundreds * 4, "panic, panic, unreadable, missing");
+    assert_eq!(report.deliveries.parked, hundreds * 2, "template limit, panic");
+    assert_eq!(report.deliveries.delivered, good);
+    assert_eq!(report.due.retried + report.due.failed + report.deliveries.retrying, 0);
+    for n in 0..hundreds {
+        let reason = async |key: String| bed.work(&key).await.reason_code;
+        assert_eq!(reason(format!("k:decide:{}", n * 100)).await.as_deref(), Some("panic"));
+        assert_eq!(reason(format!("schedule:{}", n * 100 + 1)).await.as_deref(), Some("panic"));
+        assert_eq!(reason(format!("schedule:{}", n * 100 + 2)).await.as_deref(), Some("input-unreadable"));
+        assert_eq!(reason(format!("message:{}", n * 100 + 5)).await.as_deref(), Some("message-missing"));
+    }
+    let reasons: std::collections::BTreeSet<String> =
+        bed.notifications().await.into_iter().filter_map(|row| row.reason_code).collect();
+    assert!(reasons.iter().all(|reason| reason == "panic" || reason == "template_limit"), "{reasons:?}");
+}
+
+async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: Bed) {
+    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(|row| {
+        let bad = row.key.starts_with("bad");
+        async move {
+            assert!(!bad, "a preparation that panics");
+            Ok(serde_json::Value::Null)
+        }
+    });
+    let bed = bed.with(|bed| bed.path(path));
+    bed.ensure(&[new_work("long", "bad:1", bed.now()), new_work("long", "good:1", bed.now())]).await;
+    let report = bed.tick().await.due;
+    assert_eq!((report.held, report.deactivated), (1, 1));
+    let row = bed.work("bad:1").await;
+    assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("panic")));
+}
+
+/// A path whose reading panics for one row of the batch.
+struct BadLoad;
+
+impl punctual_engine::Path for BadLoad {
+    fn kind(&self) -> &'static str {
+        "bad-load"
+    }
+
+    fn load<'a>(
+        &'a self,
+        _conn: &'a mut punctual_store::Conn<'_>,
+        batch: &'a [punctual_engine::Claimed],
+    ) -> futures_util::future::BoxFuture<
+        'a,
+        Result<Box<dyn punctual_engine::Decide>, punctual_store::StoreError>,
+    > {
+        Box::pin(async move {
+            assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
+            Ok(Box::new(AllDone) as Box<dyn punctual_engine::Decide>)
+        })
+    }
+}
+
+struct AllDone;
+
+impl punctual_engine::Decide for AllDone {
+    fn decide(
+        &self,
+        _row: &punctual_engine::Claimed,
+        _prepared: &serde_json::Value,
+        _now: jiff::Timestamp,
+    ) -> punctual_model::Decided {
+        Decision::Deliver(Vec::new()).into()
+    }
+}
+
+async fn r10_a_load_that_panics_ends_in_hold(bed: Bed) {
+    let bed = bed.with(|bed| bed.path(BadLoad));
+    let rows: Vec<_> = ["bad:1", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
+    bed.ensure(&rows).await;
+    let report = bed.tick().await.due;
+    assert_eq!((report.completed, report.held), (2, 1), "the batch is split and the others go on");
+    assert_eq!(bed.work("bad:1").await.reason_code.as_deref(), Some("panic"));
+}

@@ -1,0 +1,153 @@
+//! Retention removes only what is finished, and forgetting never reopens an id (R3, R24).
+
+use punctual_channels::Misbehaviour;
+use punctual_engine::{Accepted, EngineError};
+use punctual_store::notifications;
+use punctual_testkit::{Bed, BedBuilder, on_both, scale};
+
+on_both! {
+    r24_only_what_is_finished_and_past_its_window_is_removed;
+    r03_a_purged_id_never_sends_again;
+    r03_an_id_that_is_being_purged_is_not_reopened;
+    r24_a_purge_and_an_operators_retry_never_lose_a_live_row with small_batches;
+    r24_a_clock_two_years_ahead_removes_no_live_row;
+    a_purge_says_what_it_did_and_forgets_old_answers;
+}
+
+const DAY: i64 = 86_400;
+
+fn small_batches(bed: BedBuilder) -> BedBuilder {
+    bed.config(|config| config.purge_batch = 7)
+}
+
+async fn parked(bed: &Bed, address: &str) -> String {
+    bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
+    let id = bed.accept_one(bed.message(address)).await;
+    bed.tick().await;
+    id
+}
+
+async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: Bed) {
+    let mut future = bed.message("future@example.org");
+    future.not_before = Some(bed.after(800 * DAY));
+    let live = bed.accept_one(future).await;
+    let old = [bed.accept_to(&["a@example.org"]).await.remove(0), parked(&bed, "b@example.org").await];
+    let discarded = parked(&bed, "c@example.org").await;
+    bed.engine.discard_notification(&discarded, "ann").await.unwrap();
+    bed.wait(DAY);
+    let young = bed.accept_to(&["d@example.org"]).await.remove(0);
+    bed.tick().await;
+    bed.wait(364 * DAY);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 0, "exactly a year is kept");
+    bed.wait(1);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 3);
+    let mut left: Vec<String> = bed.notifications().await.into_iter().map(|row| row.id).collect();
+    let mut expected = vec![live, young];
+    left.sort();
+    expected.sort();
+    assert_eq!(left, expected);
+    for id in old {
+        assert!(matches!(bed.engine.notification_row(&id).await, Err(EngineError::NotFound)));
+    }
+    bed.leaves_open("one lies in the future");
+}
+
+async fn r03_a_purged_id_never_sends_again(bed: Bed) {
+    let new: Vec<_> = (0..300).map(|n| bed.message(&format!("{n}@example.org"))).collect();
+    bed.accept(new.clone()).await;
+    bed.tick().await;
+    bed.wait(366 * DAY);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 300);
+    let again = bed.accept(new.clone()).await;
+    assert!(again.iter().all(|answer| *answer == Accepted::Duplicate { status: "delivered".into() }), "{again:?}");
+    let mut other = new[0].clone();
+    other.body = "Other".into();
+    assert_eq!(bed.accept(vec![other]).await, [Accepted::IdReused], "its digest is remembered too");
+    assert_eq!(bed.tick().await.deliveries.claimed, 0);
+    assert_eq!(bed.sent().len(), 300);
+    assert_eq!(bed.notifications().await.len(), 0);
+}
+
+/// A repeat that arrives while its id is being purged: it waits, and finds the tombstone.
+async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: Bed) {
+    let new = bed.message("a@example.org");
+    bed.accept_one(new.clone()).await;
+    bed.tick().await;
+    bed.wait(366 * DAY);
+    let mut purging = bed.begin().await;
+    let purged = notifications::purge(&mut purging.conn(), bed.now(), bed.after(-1), 10).await.unwrap();
+    assert_eq!(purged.notifications, 1);
+    let engine = bed.engine.clone();
+    let repeat = tokio::spawn(async move { engine.accept(vec![new]).await.unwrap() });
+    // On PostgreSQL the repeat must have reached the lock before the purge commits, or this proves nothing.
+    bed.until_blocked().await;
+    purging.commit().await.unwrap();
+    assert_eq!(repeat.await.unwrap(), [Accepted::Duplicate { status: "delivered".into() }]);
+    assert_eq!(bed.tick().await.deliveries.claimed, 0);
+}
+
+/// Ends in a live row or a clear refusal, never in a deleted pending row.
+async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: Bed) {
+    let rounds = scale(10, 200);
+    for round in 0..rounds {
+        let mut ids = Vec::new();
+        bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 40, "no");
+        for n in 0..40 {
+            ids.push(bed.accept_one(bed.message(&format!("{round}-{n}@example.org"))).await);
+        }
+        bed.tick().await;
+        bed.wait(400 * DAY);
+        let purging = tokio::spawn({
+            let (engine, now) = (bed.engine.clone(), bed.now());
+            async move { engine.purge(now).await.unwrap().removed }
+        });
+        let mut retrying = tokio::task::JoinSet::new();
+        for id in ids {
+            let engine = bed.engine.clone();
+            retrying.spawn(async move { (engine.retry_notification(&id, "ann").await, id) });
+        }
+        let mut retried = 0;
+        for (answer, id) in retrying.join_all().await {
+            match answer {
+                Ok(row) => {
+                    retried += 1;
+                    assert_eq!(row.status, "pending");
+                    assert_eq!(bed.notification(&id).await.status, "pending", "a live row is not purged");
+                }
+                Err(EngineError::NotFound) => {}
+                Err(other) => panic!("not a clear refusal: {other}"),
+            }
+        }
+        let removed = purging.await.unwrap();
+        assert_eq!(removed + retried, 40);
+        assert_eq!(bed.tick().await.deliveries.delivered, retried);
+        bed.wait(400 * DAY);
+        bed.engine.purge(bed.now()).await.unwrap();
+    }
+}
+
+async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: Bed) {
+    bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Transient, 1, "busy");
+    let ids = bed.accept_to(&["a@example.org"]).await;
+    bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
+    let pending = bed.accept_to(&["b@example.org"]).await;
+    bed.wait(730 * DAY);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 0);
+    assert_eq!(bed.notification(&ids[0]).await.status, "retrying");
+    assert_eq!(bed.notification(&pending[0]).await.status, "pending");
+    assert_eq!(bed.tick().await.deliveries.delivered, 2);
+}
+
+async fn a_purge_says_what_it_did_and_forgets_old_answers(bed: Bed) {
+    use punctual_store::idempotency::{self, Answered};
+    assert_eq!(bed.engine.last_purge().await.unwrap(), None);
+    let answer = Answered { digest: "d".into(), status: 201, body: "{}".into() };
+    let mut tx = bed.begin().await;
+    idempotency::remember(&mut tx.conn(), bed.now(), "ann", "k", &answer).await.unwrap();
+    tx.commit().await.unwrap();
+    bed.wait(DAY + 1);
+    let report = bed.engine.purge(bed.now()).await.unwrap();
+    assert_eq!(bed.engine.last_purge().await.unwrap(), Some(report.clone()));
+    assert_eq!((report.removed, report.keep_for_days, report.at), (0, 365, bed.now()));
+    assert_eq!(idempotency::find(&mut bed.read().await.conn(), "ann", "k").await.unwrap(), None);
+}

@@ -1,0 +1,51 @@
+//! What benchmarks and trials do to a database from outside: a fresh one, settled, and gone afterwards.
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::{Store, StoreError, db::Result};
+
+/// A database of its own for one measurement, removed by `remove`.
+pub struct FreshDatabase {
+    pub url: String,
+    admin_url: Option<(String, String)>,
+}
+
+impl FreshDatabase {
+    /// On PostgreSQL a new database beside the one of `url`; on SQLite a new file where `url` says.
+    pub async fn create(url: &str, name: &str) -> Result<Self> {
+        if url.starts_with("sqlite:") {
+            return Ok(Self { url: url.to_owned(), admin_url: None });
+        }
+        debug_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "a name made by the program");
+        let mut admin = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+        let create = format!("CREATE DATABASE {name}");
+        sqlx::raw_sql(AssertSqlSafe(create)).execute(&mut admin).await.map_err(StoreError::connection)?;
+        let (server, options) = match url.split_once('?') {
+            Some((server, options)) => (server, format!("?{options}")),
+            None => (url, String::new()),
+        };
+        let scheme = server.find("://").map_or(0, |at| at + 3);
+        let base = server[scheme..].find('/').map_or(server, |at| &server[..scheme + at]);
+        Ok(Self { url: format!("{base}/{name}{options}"), admin_url: Some((url.to_owned(), name.to_owned())) })
+    }
+
+    pub async fn remove(self) -> Result<()> {
+        let Some((admin_url, name)) = self.admin_url else { return Ok(()) };
+        let mut admin = PgConnection::connect(&admin_url).await.map_err(StoreError::connection)?;
+        let remove = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        sqlx::raw_sql(AssertSqlSafe(remove)).execute(&mut admin).await.map_err(StoreError::connection)?;
+        Ok(())
+    }
+}
+
+/// Brings statistics up to date and empties the logs, so that a measurement starts from rest.
+pub async fn settle_down(store: &Store, url: &str) -> Result<()> {
+    if url.starts_with("sqlite:") {
+        return store.checkpoint().await;
+    }
+    let mut conn = PgConnection::connect(url).await.map_err(StoreError::connection)?;
+    for statement in ["VACUUM ANALYZE", "CHECKPOINT"] {
+        sqlx::raw_sql(statement).execute(&mut conn).await.map_err(StoreError::connection)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! What a bed is built from, and how a test changes it.
+
+use std::sync::Arc;
+
+use punctual_channels::{Captured, MemoryAdapter};
+use punctual_engine::{EngineConfig, Listener, Listeners, Path};
+use punctual_model::{Adapter, Clock, ManualClock};
+
+use super::{Bed, Database, START};
+use crate::WallClock;
+
+#[derive(Clone)]
+pub struct Recipe {
+    pub(super) database: Database,
+    pub(super) seed: u64,
+    pub(super) connections: u32,
+    pub(super) without_skip_locked: bool,
+    pub(super) tells_others: bool,
+    pub(super) config: EngineConfig,
+    pub(super) paths: Vec<Arc<dyn Path>>,
+    pub(super) adapters: Vec<Arc<dyn Adapter>>,
+    pub(super) listeners: Listeners,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) captured: Arc<Captured>,
+    /// Set where another clock than the manual one tells the time.
+    pub(super) told_by: Option<Arc<dyn Clock>>,
+}
+
+/// A bed that is being made.
+#[must_use]
+pub struct BedBuilder(Recipe);
+
+impl From<Recipe> for BedBuilder {
+    fn from(recipe: Recipe) -> Self {
+        Self(recipe)
+    }
+}
+
+impl From<BedBuilder> for Recipe {
+    fn from(builder: BedBuilder) -> Self {
+        builder.0
+    }
+}
+
+impl BedBuilder {
+    pub fn new(database: Database) -> Self {
+        let start = START.parse().unwrap_or_else(|error| panic!("{START}: {error}"));
+        let captured = Captured::new();
+        Self(Recipe {
+            database,
+            seed: 1,
+            connections: 8,
+            without_skip_locked: false,
+            tells_others: false,
+            config: EngineConfig::default(),
+            paths: punctual_paths::all(),
+            adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
+            listeners: Listeners::default(),
+            clock: Arc::new(ManualClock::new(start)),
+            captured,
+            told_by: None,
+        })
+    }
+
+    /// Claims wait for each other instead of skipping locked rows.
+    pub fn without_skip_locked(mut self) -> Self {
+        self.0.without_skip_locked = true;
+        self
+    }
+
+    /// Every commit tells the other nodes, as on a node without workers.
+    pub fn tells_others(mut self) -> Self {
+        self.0.tells_others = true;
+        self
+    }
+
+    /// Connections to PostgreSQL, for each node.
+    pub fn connections(mut self, connections: u32) -> Self {
+        self.0.connections = connections;
+        self
+    }
+
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.0.seed = seed;
+        self
+    }
+
+    pub fn config(mut self, change: impl FnOnce(&mut EngineConfig)) -> Self {
+        change(&mut self.0.config);
+        self
+    }
+
+    pub fn path(mut self, path: impl Path + 'static) -> Self {
+        self.0.paths.push(Arc::new(path));
+        self
+    }
+
+    /// The adapter, and a channel `NAME:default` that uses it once the test puts one.
+    pub fn adapter(mut self, adapter: impl Adapter + 'static) -> Self {
+        self.0.adapters.push(Arc::new(adapter));
+        self
+    }
+
+    /// # Panics
+    /// When the topic has a listener already.
+    pub fn listener(mut self, topic: &str, listener: impl Listener + 'static) -> Self {
+        let added = self.0.listeners.add(topic, Arc::new(listener));
+        added.unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// The system's time instead of a clock that stands still: for tests with the loops running.
+    pub fn wall_clock(mut self) -> Self {
+        self.0.told_by = Some(Arc::new(WallClock));
+        self
+    }
+
+    /// # Panics
+    /// When there is no database to be had.
+    pub async fn open(self) -> Bed {
+        Bed::made(self.0).await
+    }
+}

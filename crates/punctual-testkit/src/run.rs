@@ -1,0 +1,46 @@
+//! Running one test: a runtime, a bed, a deadline, and a look at what it leaves behind.
+
+use std::{future::Future, time::Duration};
+
+use crate::{Bed, BedBuilder, Database};
+
+/// No test takes this long; one that hangs says so.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// How long a test waits for a signal of something that happens at once.
+const SIGNAL: Duration = Duration::from_secs(20);
+
+/// A builder for this database, changed as the test wants it.
+pub fn adjusted(database: Database, with: impl FnOnce(BedBuilder) -> BedBuilder) -> BedBuilder {
+    with(BedBuilder::new(database))
+}
+
+/// Runs a test body on a bed of its own, and fails where it leaves open rows without saying so.
+///
+/// # Panics
+/// When the test fails, hangs, or leaves rows open.
+pub fn run<F: Future<Output = ()>>(builder: BedBuilder, body: impl FnOnce(Bed) -> F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
+    runtime.block_on(async {
+        let bed = builder.open().await;
+        let ended = tokio::time::timeout(PATIENCE, body(bed.clone())).await;
+        assert!(ended.is_ok(), "the test did not end within {PATIENCE:?}");
+        bed.finish().await;
+    });
+}
+
+/// Waits for something that must happen without anybody moving the clock.
+///
+/// # Panics
+/// When it does not happen.
+pub async fn signal<T>(what: &str, waited_for: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(SIGNAL, waited_for).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what} did not happen within {SIGNAL:?}"),
+    }
+}
+
+/// `commit` trials on each change, `release` of them with `PUNCTUAL_RIG_SCALE=release`.
+pub fn scale(commit: usize, release: usize) -> usize {
+    if std::env::var("PUNCTUAL_RIG_SCALE").is_ok_and(|scale| scale == "release") { release } else { commit }
+}

@@ -1,0 +1,211 @@
+//! `punctual bench`: how fast and how punctual this machine is, with real rows and real durability.
+//!
+//! Each measurement uses a database of its own and the code of `serve`. With `--json` it prints the lines of the
+//! comparison harness, so that Punctual stands in one table with other queues.
+
+mod deliver;
+mod drain;
+mod http;
+mod ingest;
+mod punctuality;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use punctual_channels::{Captured, MemoryAdapter};
+use punctual_engine::{Engine, EngineConfig, Listeners, Setup};
+use punctual_model::Clock;
+use punctual_store::{Store, StoreOptions, blobs::Blobs, maintenance::FreshDatabase};
+use serde_json::{Value, json};
+
+use crate::{clock::SystemClock, random::SystemRandom};
+
+#[derive(Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+    /// `postgres://…` (a database of its own is made beside it) or `sqlite:FOLDER`; a temporary SQLite file by default.
+    #[arg(long, env = "PUNCTUAL_DATABASE_URL", global = true)]
+    database_url: Option<String>,
+    /// How many rows.
+    #[arg(long, global = true)]
+    jobs: Option<usize>,
+    /// One JSON line instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Clone, Copy)]
+enum What {
+    /// Schedules ensured, 1,000 a batch.
+    Ingest,
+    /// Due schedules claimed, handled and completed.
+    Drain,
+    /// Due messages decided, queued, sent over the memory channel and settled.
+    Deliver,
+    /// Schedules at random instants over 20 s: how late their handlers start.
+    Punctuality,
+    /// The drain of 20,000 due rows, alone and with 1,000,000 future rows in the table.
+    Backlog,
+    /// Notifications posted one a request over 64 connections, durable before the answer.
+    Http,
+}
+
+/// What one measurement found: a line of the harness.
+pub struct Measured {
+    test: &'static str,
+    jobs: usize,
+    figures: Value,
+}
+
+pub async fn run(args: BenchArgs) -> Result<()> {
+    let jobs = |default| args.jobs.unwrap_or(default);
+    let bench = Bench::new(args.database_url.clone())?;
+    let measured = match args.what {
+        What::Ingest => vec![ingest::measure(&bench, jobs(100_000)).await?],
+        What::Drain => vec![drain::measure(&bench, "drain", jobs(100_000), 0).await?],
+        What::Deliver => vec![deliver::measure(&bench, jobs(100_000)).await?],
+        What::Punctuality => vec![punctuality::measure(&bench, jobs(2_000)).await?],
+        What::Backlog => {
+            let alone = drain::measure(&bench, "drain20", jobs(20_000), 0).await?;
+            vec![alone, drain::measure(&bench, "backlog", jobs(20_000), 1_000_000).await?]
+        }
+        What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
+    };
+    let ratio = match measured.as_slice() {
+        [alone, with] => with.per_second().zip(alone.per_second()).map(|(with, alone)| with / alone),
+        _ => None,
+    };
+    for one in &measured {
+        one.print(&bench, args.json);
+    }
+    if let (Some(ratio), false) = (ratio, args.json) {
+        println!("backlog / alone: {ratio:.2}");
+    }
+    Ok(())
+}
+
+/// What every measurement shares.
+pub struct Bench {
+    url: String,
+    clock: Arc<SystemClock>,
+    settings: std::sync::Mutex<String>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// One engine on a database of its own.
+pub struct Rig {
+    engine: Engine,
+    url: String,
+    database: FreshDatabase,
+    file: Option<PathBuf>,
+}
+
+impl Bench {
+    fn new(url: Option<String>) -> Result<Self> {
+        let (url, folder) = match url {
+            Some(url) => (url, None),
+            None => {
+                let folder = tempfile::tempdir().context("no temporary folder")?;
+                (format!("sqlite:{}", folder.path().display()), Some(folder))
+            }
+        };
+        let clock = SystemClock::start().context("no timer thread")?;
+        Ok(Self { url, clock, settings: Default::default(), _folder: folder })
+    }
+
+    /// A fresh database with an engine on it; nothing runs yet.
+    async fn rig(&self, name: &str, listeners: Listeners) -> Result<Rig> {
+        let number = self.clock.now().as_microsecond();
+        let (url, file) = match self.url.strip_prefix("sqlite:") {
+            Some(folder) => {
+                let file = PathBuf::from(folder).join(format!("bench-{name}-{number}.sqlite"));
+                (format!("sqlite:{}", file.display()), Some(file))
+            }
+            None => (self.url.clone(), None),
+        };
+        let database = FreshDatabase::create(&url, &format!("punctual_bench_{name}_{number}")).await?;
+        let url = database.url.clone();
+        let store = Store::open(StoreOptions::new(url.clone()), self.clock.now()).await?;
+        let durability = serde_json::to_value(store.durability())?;
+        let mut settings = format!("{} {}", store.durability().database, store.durability().version);
+        for (setting, value) in &store.durability().settings {
+            settings.push_str(&format!(", {setting}={value}"));
+        }
+        drop(durability);
+        if let Ok(mut kept) = self.settings.lock() {
+            *kept = settings;
+        }
+        let memory = Captured::new();
+        let engine = Engine::new(Setup {
+            store,
+            blobs: Blobs::in_memory(),
+            clock: self.clock.clone(),
+            random: Arc::new(SystemRandom),
+            config: EngineConfig { node: "bench".into(), ..EngineConfig::default() },
+            paths: punctual_paths::all(),
+            adapters: vec![Arc::new(MemoryAdapter::new(memory))],
+            capture: None,
+            listeners,
+        })?;
+        Ok(Rig { engine, url, database, file })
+    }
+}
+
+impl Rig {
+    /// Statistics up to date and logs empty, so that a measurement starts from rest.
+    async fn settle_down(&self) -> Result<()> {
+        Ok(punctual_store::maintenance::settle_down(&self.engine.store, &self.url).await?)
+    }
+
+    async fn remove(self) -> Result<()> {
+        self.engine.store.close().await;
+        self.database.remove().await?;
+        if let Some(file) = self.file {
+            for end in ["", "-wal", "-shm", ".lock"] {
+                let mut name = file.clone().into_os_string();
+                name.push(end);
+                let _ = std::fs::remove_file(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    fn rate(test: &'static str, jobs: usize, took: Duration) -> Self {
+        let rate = (jobs as f64 / took.as_secs_f64()).round();
+        Self { test, jobs, figures: json!({ "jobs_per_s": rate, "handled_per_s": rate, "seconds": took.as_secs_f64() }) }
+    }
+
+    fn per_second(&self) -> Option<f64> {
+        self.figures.get("jobs_per_s").and_then(Value::as_f64)
+    }
+
+    fn print(&self, bench: &Bench, as_json: bool) {
+        let settings = bench.settings.lock().map(|text| text.clone()).unwrap_or_default();
+        if as_json {
+            let peer = if bench.url.starts_with("sqlite:") { "punctual-sqlite" } else { "punctual" };
+            let mut line = json!({ "peer": peer, "version": env!("CARGO_PKG_VERSION"), "test": self.test, "n": self.jobs });
+            if let (Some(line), Some(figures)) = (line.as_object_mut(), self.figures.as_object()) {
+                line.extend(figures.clone());
+                line.insert("settings".into(), settings.into());
+            }
+            println!("{line}");
+            return;
+        }
+        match self.per_second() {
+            Some(rate) => println!("{:<12} {:>9} rows  {:>9.0}/s   ({settings})", self.test, self.jobs, rate),
+            None => println!("{:<12} {:>9} rows  {}   ({settings})", self.test, self.jobs, self.figures),
+        }
+    }
+}
+
+/// A payload of about 200 bytes, the one of the comparison harness.
+fn payload(number: usize) -> Value {
+    let digest = punctual_model::InputHash::of(&json!(number)).to_string();
+    json!({ "i": number, "user": format!("user-{}", number % 5000), "kind": "reminder", "channel": "push",
+            "ref": &digest[..40], "title": "Your order has an update",
+            "body": format!("Parcel {} arrives today, open the app", &digest[..12]) })
+}

@@ -1,0 +1,66 @@
+//! Schedules ensured, 1,000 a batch, by two callers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::Result;
+use jiff::{SignedDuration, Timestamp};
+use punctual_engine::{Engine, Listeners};
+use punctual_model::{Cause, Clock, NewWork};
+use punctual_paths::schedules::NewSchedule;
+
+use super::{Bench, Measured, payload};
+
+/// Rows a call ensures.
+pub(super) const BATCH: usize = 1_000;
+/// Callers at once: one binds while the other's commit is under way.
+const CALLERS: usize = 2;
+
+pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
+    let rig = bench.rig("ingest", Listeners::default()).await?;
+    let due = bench.clock.now() + SignedDuration::from_hours(24);
+    let work = schedules(0..jobs, |_| due)?;
+    let started = bench.clock.now();
+    ensure_all(&rig.engine, work).await?;
+    let took = bench.clock.now().duration_since(started);
+    rig.remove().await?;
+    Ok(Measured::rate("bulk", jobs, took.unsigned_abs()))
+}
+
+/// The rows of these schedules, made before the clock starts: a caller of the library brings its own.
+pub(super) fn schedules(numbers: std::ops::Range<usize>, due: impl Fn(usize) -> Timestamp) -> Result<Vec<NewWork>> {
+    numbers
+        .map(|number| {
+            let new = NewSchedule {
+                key: format!("bench-{number}"),
+                topic: "bench".into(),
+                run_at: due(number),
+                payload: payload(number),
+                business_unit: None,
+            };
+            Ok(new.into_work()?)
+        })
+        .collect()
+}
+
+pub(super) async fn ensure_all(engine: &Engine, work: Vec<NewWork>) -> Result<()> {
+    let batches: Arc<Vec<Vec<NewWork>>> = Arc::new(work.chunks(BATCH).map(<[NewWork]>::to_vec).collect());
+    let next = Arc::new(AtomicUsize::new(0));
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|_| {
+            let (engine, batches, next) = (engine.clone(), batches.clone(), next.clone());
+            tokio::spawn(async move {
+                while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    engine.ensure(batch, Cause::Machine).await?;
+                }
+                anyhow::Ok(())
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.await??;
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Configuration: flags, then `PUNCTUAL_*` variables, then `punctual.toml`, then the defaults. Checked whole at
+//! start-up; a bad file stops the process and says what would be right.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use punctual_channels::AllowList;
+use punctual_model::{Secret, durations, nearest};
+use serde::Deserialize;
+
+/// The flags of `serve` and `demo`.
+#[derive(Args, Clone, Default)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, env = "PUNCTUAL_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// The folder for the database file, blobs and the admin key.
+    #[arg(long, env = "PUNCTUAL_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// `postgres://…` or `sqlite:FILE`; a SQLite file in the data folder by default.
+    #[arg(long, env = "PUNCTUAL_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// A clock that the API moves, and every channel captured instead of sent.
+    #[arg(long, env = "PUNCTUAL_SANDBOX")]
+    pub sandbox: bool,
+    /// A key for everything, at least 16 visible characters; one is made at the first start if none is given.
+    #[arg(long, env = "PUNCTUAL_ADMIN_KEY", value_name = "KEY", hide_env_values = true)]
+    pub admin_key: Option<String>,
+    /// Write the address that is listened on to this file.
+    #[arg(long, value_name = "FILE")]
+    pub address_file: Option<PathBuf>,
+    /// What this node does.
+    #[arg(long, env = "PUNCTUAL_ROLE", value_enum)]
+    pub role: Option<Role>,
+    /// The configuration file; `punctual.toml` in the working folder is read if it is there.
+    #[arg(long, env = "PUNCTUAL_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Networks that messages may go to although they are internal, such as `127.0.0.0/8,10.1.0.0/16:8443`.
+    #[arg(long, env = "PUNCTUAL_OUTGOING_ALLOW", value_name = "NETWORKS")]
+    pub outgoing_allow: Option<String>,
+    /// This node's name in attempts and logs; the host's name and process by default.
+    #[arg(long, env = "PUNCTUAL_NODE", value_name = "NAME")]
+    pub node: Option<String>,
+    /// How long a claim is good for without renewal, such as `60s`.
+    #[arg(long, env = "PUNCTUAL_LEASE", value_name = "DURATION")]
+    pub lease: Option<String>,
+    /// How often expired claims are looked for, such as `5s`.
+    #[arg(long, env = "PUNCTUAL_SWEEP_EVERY", value_name = "DURATION")]
+    pub sweep_every: Option<String>,
+    /// How long ended notifications are kept, such as `365d`.
+    #[arg(long, env = "PUNCTUAL_KEEP_FOR", value_name = "DURATION")]
+    pub keep_for: Option<String>,
+    /// After how long a waiting notification counts as stuck, such as `10m`.
+    #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
+    pub stuck_after: Option<String>,
+    /// Run although the database may lose acknowledged rows at a power cut.
+    #[arg(long, env = "PUNCTUAL_ACCEPT_WEAK_DURABILITY")]
+    pub accept_weak_durability: bool,
+    /// Logs as text for people or as JSON lines.
+    #[arg(long, env = "PUNCTUAL_LOG_FORMAT", value_enum)]
+    pub log_format: Option<LogFormat>,
+    /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.
+    #[arg(long, env = "PUNCTUAL_CRASH_AT", hide = true)]
+    pub crash_at: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Answers requests and works.
+    #[default]
+    All,
+    /// Answers requests; others work.
+    Api,
+    /// Works; answers only health and metrics.
+    Worker,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What `punctual.toml` may say: the flags, in snake case.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: Option<SocketAddr>,
+    data_dir: Option<PathBuf>,
+    database_url: Option<String>,
+    sandbox: Option<bool>,
+    admin_key: Option<String>,
+    role: Option<Role>,
+    outgoing_allow: Option<String>,
+    node: Option<String>,
+    lease: Option<String>,
+    sweep_every: Option<String>,
+    keep_for: Option<String>,
+    stuck_after: Option<String>,
+    accept_weak_durability: Option<bool>,
+    log_format: Option<LogFormat>,
+}
+
+const KNOWN_KEYS: &[&str] = &[
+    "listen", "data_dir", "database_url", "sandbox", "admin_key", "role", "outgoing_allow", "node", "lease",
+    "sweep_every", "keep_for", "stuck_after", "accept_weak_durability", "log_format",
+];
+
+/// What a node runs with.
+#[derive(Debug)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub database_url: Secret,
+    pub sandbox: bool,
+    pub admin_key: Option<Secret>,
+    pub address_file: Option<PathBuf>,
+    pub role: Role,
+    pub outgoing_allow: AllowList,
+    pub node: String,
+    pub lease: Duration,
+    pub sweep_every: Duration,
+    pub keep_for: Duration,
+    pub stuck_after: Duration,
+    pub accept_weak_durability: bool,
+    pub log_format: LogFormat,
+    pub crash_at: Option<punctual_store::CrashPoint>,
+}
+
+/// The longest call a channel may make; a lease must outlive it.
+const LONGEST_CALL: Duration = Duration::from_secs(30);
+
+impl Config {
+    /// Puts flags, variables, file and defaults together.
+    pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
+        let file = read_file(args.config.as_deref())?;
+        let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir.into());
+        let database_url = args
+            .database_url
+            .or(file.database_url)
+            .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("punctual.sqlite").display()));
+        let allow = args.outgoing_allow.or(file.outgoing_allow).unwrap_or_default();
+        let config = Self {
+            listen: args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            data_dir,
+            database_url: Secret::new(database_url),
+            sandbox: args.sandbox || file.sandbox.unwrap_or(false),
+            admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
+            address_file: args.address_file,
+            role: args.role.or(file.role).unwrap_or_default(),
+            outgoing_allow: allow.parse().context("outgoing_allow")?,
+            node: args.node.or(file.node).unwrap_or_else(default_node),
+            lease: duration("lease", args.lease.or(file.lease), "60s")?,
+            sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
+            keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
+            stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
+            accept_weak_durability: args.accept_weak_durability || file.accept_weak_durability.unwrap_or(false),
+            log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+            crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
+        };
+        ensure!(
+            config.lease > config.sweep_every,
+            "lease ({}) must be longer than sweep_every ({})",
+            durations::format(config.lease),
+            durations::format(config.sweep_every)
+        );
+        Ok(config)
+    }
+
+    /// A third of the lease, as the rule for renewals says; never so rare that a long call outlives its lease.
+    pub fn renew_every(&self) -> Duration {
+        (self.lease / 3).min(LONGEST_CALL)
+    }
+}
+
+fn duration(name: &str, text: Option<String>, default: &str) -> Result<Duration> {
+    let text = text.unwrap_or_else(|| default.to_owned());
+    let value = durations::parse(&text).with_context(|| format!("{name} = \"{text}\""))?;
+    ensure!(!value.is_zero(), "{name} must be longer than nothing");
+    Ok(value)
+}
+
+fn default_node() -> String {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let host = host.trim();
+    format!("{}-{}", if host.is_empty() { "node" } else { host }, std::process::id())
+}
+
+fn read_file(given: Option<&Path>) -> Result<File> {
+    let path = given.unwrap_or(Path::new("punctual.toml"));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => return Ok(File::default()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let table: toml::Table = toml::from_str(&text).with_context(|| format!("{} is no TOML", path.display()))?;
+    if let Some(unknown) = table.keys().find(|key| !KNOWN_KEYS.contains(&key.as_str())) {
+        let line = text.lines().position(|line| line.trim_start().starts_with(unknown.as_str())).map_or(1, |n| n + 1);
+        bail!(
+            "{}, line {line}: `{unknown}` is not known; {}",
+            path.display(),
+            nearest::suggestion(unknown, KNOWN_KEYS)
+        );
+    }
+    toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(toml: &str) -> Result<Config> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("punctual.toml");
+        std::fs::write(&path, toml).unwrap();
+        Config::read(ServeArgs { config: Some(path), ..Default::default() }, "./punctual-data")
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_handbook() {
+        let config = read("").unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(config.database_url.expose(), "sqlite:./punctual-data/punctual.sqlite");
+        assert_eq!(config.lease, Duration::from_secs(60));
+        assert!(!config.sandbox && config.admin_key.is_none());
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.toml");
+        std::fs::write(&path, "lease = \"30s\"\nnode = \"a\"").unwrap();
+        let args = ServeArgs { config: Some(path), node: Some("b".into()), ..Default::default() };
+        let config = Config::read(args, "d").unwrap();
+        assert_eq!((config.node.as_str(), config.lease), ("b", Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_bad_file_says_where_and_what_would_be_right() {
+        let fault = |toml: &str| format!("{:#}", read(toml).unwrap_err());
+        assert!(fault("lise = \"60s\"").contains("line 1: `lise` is not known; did you mean `lease`?"));
+        assert!(fault("lease = \"1 month\"").contains("lease = \"1 month\""));
+        assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
+        assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
+        assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let config = read("admin_key = \"correct-horse-battery\"\ndatabase_url = \"postgres://u:pw@h/d\"").unwrap();
+        let shown = format!("{config:?}");
+        assert!(!shown.contains("correct-horse") && !shown.contains("pw@"), "{shown}");
+    }
+}

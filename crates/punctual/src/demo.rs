@@ -1,0 +1,50 @@
+//! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
+
+mod samples;
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::{
+    config::{Config, ServeArgs},
+    node::{Node, Time},
+    output,
+    serve::{admin_key, listen, until_signal},
+};
+
+/// Where the demo keeps its data unless told otherwise.
+const DATA_DIR: &str = "./punctual-data/demo";
+
+pub async fn run(mut args: ServeArgs) -> Result<()> {
+    args.sandbox = true;
+    let config = Config::read(args, DATA_DIR)?;
+    output::start_logging(config.log_format);
+    let node = Node::open(&config, Time::Manual).await?;
+    let new_key = admin_key(&node, &config, "demo").await?;
+    samples::load(&node.engine).await?;
+    let listener = listen(&config).await?;
+    let address = format!("http://{}", listener.local_addr()?);
+    node.let_time_flow();
+    let running = node.start_working().await?;
+    let kept = std::fs::read_to_string(config.data_dir.join("admin.key")).unwrap_or_default();
+    let key = match (new_key, &config.admin_key) {
+        (Some(key), _) => key,
+        (None, Some(_)) => "the one you gave".to_owned(),
+        (None, None) => kept.trim().to_owned(),
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Punctual listens on {address}")?;
+    writeln!(out, "Key:      {key}")?;
+    writeln!(out, "API page: {address}/docs")?;
+    writeln!(out, "\nIt is a sandbox: nothing leaves this process, and the clock can be moved. Try")?;
+    writeln!(out, "  curl -H 'Authorization: Bearer {key}' {address}/api/v1/notifications?limit=5")?;
+    writeln!(
+        out,
+        "  curl -X PUT -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n       \
+         -d '{{\"advance\":\"24h\"}}' {address}/api/v1/sandbox/clock"
+    )?;
+    out.flush()?;
+    drop(out);
+    until_signal(listener, &node, true, Some(running)).await
+}

@@ -1,0 +1,24 @@
+//! `punctual migrate`: the schema up to date, without serving.
+
+use anyhow::Result;
+use clap::Args;
+use punctual_model::Clock;
+use punctual_store::{Store, StoreOptions};
+
+use crate::{clock::SystemClock, config::{Config, ServeArgs}};
+
+#[derive(Args)]
+pub struct MigrateArgs {
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+pub async fn run(args: MigrateArgs) -> Result<()> {
+    let config = Config::read(args.serve, "./punctual-data")?;
+    let clock = SystemClock::start()?;
+    let store = Store::open(StoreOptions::new(config.database_url.expose()), clock.now()).await?;
+    let durability = store.durability();
+    println!("The schema is up to date ({} {}).", durability.database, durability.version);
+    store.close().await;
+    Ok(())
+}

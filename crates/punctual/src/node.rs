@@ -1,0 +1,113 @@
+//! One node: store, engine, API and loops, put together from the configuration.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use jiff::{SignedDuration, Timestamp};
+use punctual_api::{ApiState, Sandbox};
+use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
+use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
+use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
+
+use crate::{
+    clock::SystemClock,
+    config::{Config, Role},
+    random::SystemRandom,
+};
+
+pub struct Node {
+    pub engine: Engine,
+    pub wall: Arc<SystemClock>,
+    pub sandbox: Option<(Arc<ManualClock>, Arc<Captured>)>,
+}
+
+/// How the engine's time runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// The system's.
+    Real,
+    /// It stands until it is moved: the sandbox.
+    Manual,
+}
+
+impl Node {
+    /// Opens the database and puts the engine on it; nothing runs yet.
+    pub async fn open(config: &Config, time: Time) -> Result<Self> {
+        let wall = SystemClock::start().context("no timer thread")?;
+        let options = StoreOptions {
+            accept_weak_durability: config.accept_weak_durability,
+            tells_others: config.role == Role::Api,
+            faults: config.crash_at.clone().map_or_else(Faults::default, Faults::crash_at),
+            ..StoreOptions::new(config.database_url.expose())
+        };
+        std::fs::create_dir_all(&config.data_dir)
+            .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
+        let store = Store::open(options, wall.now()).await?;
+        let blobs = Blobs::folder(&config.data_dir.join("blobs"))?;
+        let captured = Captured::new();
+        let guard = Guard::new(config.outgoing_allow.clone());
+        let adapters = adapters(&guard, &Trust::platform(), &captured);
+        let manual = (time == Time::Manual).then(|| Arc::new(ManualClock::new(wall.now())));
+        let clock: Arc<dyn Clock> = match &manual {
+            Some(manual) => manual.clone(),
+            None => wall.clone(),
+        };
+        let capture = manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
+        let engine = Engine::new(Setup {
+            store,
+            blobs,
+            clock,
+            random: Arc::new(SystemRandom),
+            config: EngineConfig {
+                node: config.node.clone(),
+                lease: config.lease,
+                renew_every: config.renew_every(),
+                sweep_every: config.sweep_every,
+                keep_for: config.keep_for,
+                stuck_after: config.stuck_after,
+                ..EngineConfig::default()
+            },
+            paths: punctual_paths::all(),
+            adapters,
+            capture,
+            listeners: Listeners::default(),
+        })?;
+        Ok(Self { engine, wall, sandbox: manual.map(|clock| (clock, captured)) })
+    }
+
+    /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
+    pub fn api(&self, flowing: bool) -> ApiState {
+        let mut state = ApiState::new(self.engine.clone(), self.wall.clone());
+        state.sandbox = self
+            .sandbox
+            .as_ref()
+            .map(|(clock, captured)| Sandbox { clock: clock.clone(), captured: captured.clone(), flowing });
+        state
+    }
+
+    /// Releases what a crash left and starts the loops.
+    pub async fn start_working(&self) -> Result<Running> {
+        self.engine.release_leases(self.engine.clock.now()).await?;
+        Ok(self.engine.run())
+    }
+
+    /// Lets a manual clock run at the speed of the real one, on top of whatever it is set to.
+    pub fn let_time_flow(&self) {
+        let Some((manual, _)) = self.sandbox.clone() else { return };
+        let wall = self.wall.clone();
+        tokio::spawn(async move {
+            let mut before = wall.now();
+            loop {
+                wall.sleep_until(before + FLOW_STEP).await;
+                let now = wall.now();
+                let moved: Timestamp = manual.now() + now.duration_since(before);
+                manual.set(moved);
+                before = now;
+            }
+        });
+    }
+}
+
+/// The grain of a flowing sandbox clock.
+const FLOW_STEP: SignedDuration = SignedDuration::from_millis(20);

@@ -1,0 +1,15 @@
+//! What the program prints: logs to standard error, answers to standard output.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::LogFormat;
+
+/// Starts logging; `PUNCTUAL_LOG` filters as `RUST_LOG` does, and `info` is the default.
+pub fn start_logging(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("PUNCTUAL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => builder.with_target(false).init(),
+        LogFormat::Json => builder.json().flatten_event(true).init(),
+    }
+}
