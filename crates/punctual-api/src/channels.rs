@@ -30,7 +30,7 @@ use crate::{
 /// A secret that is left out keeps its present value; null removes it. A secret may be given as `env:NAME` or
 /// `file:PATH`, to be looked up where it is used.
 #[utoipa::path(put, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["admin"])),
-    params(("key" = String, Path, example = "email:default")), request_body = ChannelRequest,
+    params(("key" = String, Path, example = "email:default")), request_body(content = ChannelRequest, example = json!({"adapter": "smtp", "settings": {"host": "mail.example.org", "port": 587, "tls": "starttls", "username": "punctual", "password": "env:SMTP_PASSWORD", "from": "reminders@example.org"}, "retry": {"policy": "fixed", "max": 3, "intervalSeconds": 60}})),
     responses((status = 200, body = Channel)))]
 pub async fn put(
     State(app): State<Shared>,

@@ -29,7 +29,7 @@ use crate::{
 ///
 /// The answer has the key itself, for the only time: it is stored nowhere.
 #[utoipa::path(post, path = "/api/v1/keys", tag = "Keys", security(("key" = ["admin"])),
-    request_body = ApiKeyRequest, responses((status = 201, body = ApiKeyCreated)))]
+    request_body(content = ApiKeyRequest, example = json!({"name": "billing, production", "scopes": ["ingest", "read"]})), responses((status = 201, body = ApiKeyCreated)))]
 pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, body: Json) -> Answer {
     caller.need_all_units()?;
     let (app, caller) = (&*app, &*caller);

@@ -25,7 +25,7 @@ use crate::{
 ///
 /// A channel that does not exist is a warning, not a refusal: messages for it are parked until it does.
 #[utoipa::path(put, path = "/api/v1/lists/{name}", tag = "Lists", security(("key" = ["author"])),
-    params(("name" = String, Path)), request_body = ListRequest, responses((status = 200, body = List)))]
+    params(("name" = String, Path)), request_body(content = ListRequest, example = json!({"type": "email", "targets": ["a@example.org"]})), responses((status = 200, body = List)))]
 pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Author>,

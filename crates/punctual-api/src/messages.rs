@@ -34,7 +34,7 @@ use crate::{
 ///
 /// The same id with the same content again moves the message; with other content it is a conflict.
 #[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"])),
-    request_body = MessageRequest,
+    request_body(content = MessageRequest, example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
     responses((status = 201, body = MessageAccepted), (status = 200, body = Batch<BatchItem>)))]
 pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
     let (app, caller) = (&*app, &*caller);

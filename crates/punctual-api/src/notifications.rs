@@ -16,8 +16,7 @@ use punctual_store::{
 use punctual_wire::{
     Page, PageQuery, Problem,
     notifications::{
-        KpiFigures, Kpis, Notification, NotificationQuery, NotificationRequest, NotificationSource,
-        ResolvedTarget, SiteKpis,
+        KpiFigures, Kpis, Notification, NotificationQuery, NotificationSource, ResolvedTarget, SiteKpis,
     },
     timeline::{Timeline, TimelineEntry},
     work::ActionRequest,

@@ -50,7 +50,7 @@ pub async fn clock(State(app): State<Shared>, _here: InSandbox, _caller: Caller<
 /// `now` jumps there and runs what is ready then; `advance` steps through every instant on the way at which something
 /// is ready.
 #[utoipa::path(put, path = "/api/v1/sandbox/clock", tag = "Sandbox", security(("key" = ["operate"])),
-    request_body = ClockRequest, responses((status = 200, body = SandboxClock)))]
+    request_body(content = ClockRequest, example = json!({"advance": "24h"})), responses((status = 200, body = SandboxClock)))]
 pub async fn move_clock(
     State(app): State<Shared>,
     _here: InSandbox,

@@ -14,7 +14,7 @@ use crate::{
 
 /// Run one pass over every stage, and say what it did
 #[utoipa::path(post, path = "/api/v1/scheduler/tick", tag = "Scheduler", security(("key" = ["operate"])),
-    request_body = Option<TickRequest>, responses((status = 200, body = Tick)))]
+    request_body(content = Option<TickRequest>, example = json!({"batchSize": 100})), responses((status = 200, body = Tick)))]
 pub async fn tick(
     State(app): State<Shared>,
     caller: Caller<Operate>,

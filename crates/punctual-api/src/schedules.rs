@@ -30,7 +30,7 @@ use crate::{
 ///
 /// The same key again moves the same schedule; with another topic or payload it is a conflict, and the row is on hold.
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
-    request_body = ScheduleRequest,
+    request_body(content = ScheduleRequest, example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
     responses((status = 201, body = Schedule), (status = 200, body = Batch<BatchItem>)))]
 pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
     let (app, caller) = (&*app, &*caller);

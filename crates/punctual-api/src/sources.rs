@@ -33,7 +33,7 @@ const AT_ONCE: usize = 500;
 /// An older state than is known (by `sequence`, else by `occurredAt`) is left aside, and `outcome` says `stale`.
 #[utoipa::path(put, path = "/api/v1/sources/{type}/{id}", tag = "Sources", security(("key" = ["ingest"])),
     params(("type" = String, Path, example = "document"), ("id" = String, Path, example = "42")),
-    request_body = SourceRequest, responses((status = 200, body = Source)))]
+    request_body(content = SourceRequest, example = json!({"businessUnit": "nz", "active": true, "state": {"kind": "first-aid", "expiresOn": "2030-05-14"}})), responses((status = 200, body = Source)))]
 pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Ingest>,

@@ -27,7 +27,7 @@ use crate::{
 
 /// Define a template
 #[utoipa::path(put, path = "/api/v1/templates/{name}", tag = "Templates", security(("key" = ["author"])),
-    params(("name" = String, Path)), request_body = TemplateRequest, responses((status = 200, body = Template)))]
+    params(("name" = String, Path)), request_body(content = TemplateRequest, example = json!({"defaultLocale": "en", "variants": {"en": {"subject": "Your {{ document }} expires", "body": "On {{ date }}."}}})), responses((status = 200, body = Template)))]
 pub async fn put(
     State(app): State<Shared>,
     caller: Caller<Author>,

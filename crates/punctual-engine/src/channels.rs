@@ -52,7 +52,10 @@ struct State {
 }
 
 impl Channels {
-    pub fn new(adapters: Vec<Arc<dyn Adapter>>, capture: Option<Arc<dyn Adapter>>) -> Result<Self, DuplicateKey> {
+    pub fn new(
+        adapters: Vec<Arc<dyn Adapter>>,
+        capture: Option<Arc<dyn Adapter>>,
+    ) -> Result<Self, DuplicateKey> {
         let mut registry = Registry::new("adapters");
         for adapter in adapters {
             registry.add(adapter.name(), adapter)?;
@@ -147,9 +150,10 @@ impl Channels {
             Some(capture) => capture,
             None => self.adapters.get(&row.adapter).ok_or_else(|| format!("no adapter `{}`", row.adapter))?,
         };
-        let mut settings: serde_json::Value = serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
+        let mut settings: serde_json::Value =
+            serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
         if self.capture.is_some() {
-            settings = serde_json::json!({ "channel": key.as_str() });
+            settings = serde_json::json!({});
         } else {
             self.fill_in(adapter.secret_fields(), &mut settings)?;
         }
@@ -172,12 +176,15 @@ impl Channels {
     fn fill_in(&self, fields: &[&str], settings: &mut serde_json::Value) -> Result<(), String> {
         for field in fields {
             let Some(value) = settings.get_mut(*field) else { continue };
-            let Some(reference) = value.as_str().filter(|text| text.starts_with("env:") || text.starts_with("file:"))
+            let Some(reference) =
+                value.as_str().filter(|text| text.starts_with("env:") || text.starts_with("file:"))
             else {
                 continue;
             };
             let found = self.secrets.get().and_then(|secrets| secrets(reference));
-            *value = found.ok_or_else(|| format!("the secret `{field}` is not set: nothing at `{reference}`"))?.into();
+            *value = found
+                .ok_or_else(|| format!("the secret `{field}` is not set: nothing at `{reference}`"))?
+                .into();
         }
         Ok(())
     }

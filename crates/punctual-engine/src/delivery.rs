@@ -80,7 +80,8 @@ impl Engine {
 
     /// The channels that have a notification ready at `by`, soonest first.
     async fn ready_channels(&self, by: Timestamp) -> Result<Vec<String>, StoreError> {
-        let ready = self.earliest_deliveries().await?.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
+        let ready =
+            self.earliest_deliveries().await?.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
         Ok(ready.map(|(channel, _)| channel).collect())
     }
 
@@ -148,7 +149,10 @@ impl Engine {
         let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
         let ledger = plan::Ledger::new(earlier);
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
-        Ok(rows.into_iter().map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
+            .collect())
     }
 
     async fn intend(&self, tx: &mut Tx, items: &[ToSend], now: Timestamp) -> Result<(), StoreError> {

@@ -11,11 +11,7 @@ use jiff::Timestamp;
 use punctual_model::{Decided, Decision, ReasonCode};
 use punctual_store::{Lane, StoreError, work};
 
-use crate::{
-    Claimed, Engine, EngineError, Path,
-    config::later,
-    delivery::HandOver,
-};
+use crate::{Claimed, Engine, EngineError, Path, config::later, delivery::HandOver};
 use decide::decide_all;
 
 /// What one tick of the due stage did.
@@ -214,7 +210,12 @@ impl Engine {
 
     /// Puts a batch whose decision could not be made or written back in line under its retry policy, or on hold where
     /// the path itself broke.
-    async fn put_back(&self, batch: &Batch, now: Timestamp, failed: Failed) -> Result<DueReport, EngineError> {
+    async fn put_back(
+        &self,
+        batch: &Batch,
+        now: Timestamp,
+        failed: Failed,
+    ) -> Result<DueReport, EngineError> {
         tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch could not be decided");
         let decision = match failed {
             Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),

@@ -41,7 +41,12 @@ pub async fn write(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<
 }
 
 /// Ends rows that are no longer wanted, with an audit entry for each.
-pub async fn deactivate(tx: &mut Tx, now: Timestamp, reason: &str, mut keys: Vec<String>) -> Result<usize, StoreError> {
+pub async fn deactivate(
+    tx: &mut Tx,
+    now: Timestamp,
+    reason: &str,
+    mut keys: Vec<String>,
+) -> Result<usize, StoreError> {
     keys.sort_unstable();
     keys.dedup();
     let changed = work::deactivate(&mut tx.conn(), now, reason, keys).await?;
@@ -65,7 +70,12 @@ pub async fn deactivate(tx: &mut Tx, now: Timestamp, reason: &str, mut keys: Vec
 
 /// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows wait for what
 /// was withdrawn no longer, and their paths are not told of it: whoever withdraws knows.
-pub async fn withdraw(tx: &mut Tx, now: Timestamp, reason: &str, origins: Vec<String>) -> Result<usize, StoreError> {
+pub async fn withdraw(
+    tx: &mut Tx,
+    now: Timestamp,
+    reason: &str,
+    origins: Vec<String>,
+) -> Result<usize, StoreError> {
     let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
     let entries: Vec<audit::Entry> = touched
         .iter()

@@ -24,7 +24,10 @@ pub enum EnsureOutcome {
     /// A person cancelled it, and only a person revives it.
     LeftCancelled,
     /// The key is known with another input: the row is on hold.
-    Conflict { stored: String, given: String },
+    Conflict {
+        stored: String,
+        given: String,
+    },
 }
 
 impl EnsureOutcome {
@@ -171,7 +174,9 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
                 EnsureOutcome::Updated
             }
         }
-        WorkStatus::Cancelled if row.cancelled_by_person && cause == Cause::Machine => EnsureOutcome::LeftCancelled,
+        WorkStatus::Cancelled if row.cancelled_by_person && cause == Cause::Machine => {
+            EnsureOutcome::LeftCancelled
+        }
         WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => EnsureOutcome::Reactivated,
     })
 }

@@ -30,7 +30,9 @@ pub const UNROUTED: &str = "unrouted:list";
 pub enum Accepted {
     Created,
     /// The same id with the same content: this is its state.
-    Duplicate { status: String },
+    Duplicate {
+        status: String,
+    },
     /// The id is known with other content; nothing was changed.
     IdReused,
 }
@@ -108,9 +110,8 @@ impl Engine {
                 }
             }
             Err(error) if group.len() == 1 => {
-                for job in group {
+                if let Some(job) = group.into_iter().next() {
                     let _ = job.reply.send(Err(error));
-                    return;
                 }
             }
             Err(_) => {
@@ -126,7 +127,9 @@ impl Engine {
     async fn insert(&self, items: &[&NewNotification]) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let channels = route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+        let channels =
+            route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
+                .await?;
         let queued: Vec<Queued> = items
             .iter()
             .zip(channels)
@@ -137,7 +140,15 @@ impl Engine {
                     new.kind = kind_of(&channel);
                 }
                 let ready_at = new.not_before.map_or(now, |at| at.max(now));
-                Queued { new, digest, channel, ready_at, lease_until: None, work_id: None, reports_back: false }
+                Queued {
+                    new,
+                    digest,
+                    channel,
+                    ready_at,
+                    lease_until: None,
+                    work_id: None,
+                    reports_back: false,
+                }
             })
             .collect();
         let answers = insert_in(&mut tx, now, &queued).await?;
@@ -176,7 +187,11 @@ async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec
             let is_first = answered.insert(item.new.id);
             if let Some((digest, status)) = present.get(&id) {
                 let same = *digest == item.digest;
-                return if same { Accepted::Duplicate { status: status.clone() } } else { Accepted::IdReused };
+                return if same {
+                    Accepted::Duplicate { status: status.clone() }
+                } else {
+                    Accepted::IdReused
+                };
             }
             let same = first.get(&item.new.id).is_some_and(|kept| kept.digest == item.digest);
             match (is_first, same) {
@@ -202,8 +217,11 @@ pub(crate) async fn route<'a>(
         .collect();
     names.sort_unstable();
     names.dedup();
-    let lists: HashMap<String, String> =
-        lists::by_names(&mut tx.conn(), names).await?.into_iter().map(|list| (list.name, list.channel)).collect();
+    let lists: HashMap<String, String> = lists::by_names(&mut tx.conn(), names)
+        .await?
+        .into_iter()
+        .map(|list| (list.name, list.channel))
+        .collect();
     Ok(items
         .map(|(channel, audience, kind)| match (channel, audience) {
             (Some(channel), _) => channel.as_str().to_owned(),

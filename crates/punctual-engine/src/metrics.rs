@@ -4,12 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{
-        counter::Counter,
-        family::Family,
-        gauge::Gauge,
-        histogram::Histogram,
-    },
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 use punctual_model::SendOutcome;
@@ -59,7 +54,9 @@ impl Metrics {
             work: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
-            lateness: Histogram::new([0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0]),
+            lateness: Histogram::new([
+                0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0,
+            ]),
             batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
             queue: Family::default(),
             loop_failures: Counter::default(),

@@ -22,7 +22,8 @@ impl Engine {
         let Some(changed) = work::release_hold(&mut tx.conn(), now, id).await? else {
             return Err(not_allowed("work", &row.status, "only a row on hold can be released"));
         };
-        let entry = acted(actor, "release", "work", id.to_string(), &row.status, &row.status, changed.version);
+        let entry =
+            acted(actor, "release", "work", id.to_string(), &row.status, &row.status, changed.version);
         let entry = audit::Entry { reason: row.reason_code, ..entry };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         tx.raise(Stage::Work, now);
@@ -44,12 +45,20 @@ impl Engine {
             (work::insert_retry(&mut tx.conn(), now, &row, key.as_str()).await?, "completed")
         } else {
             row.status()?.after(WorkEvent::Retry).map_err(|_| {
-                not_allowed("work", &row.status, "only failed, deactivated, cancelled or completed rows can be retried")
+                not_allowed(
+                    "work",
+                    &row.status,
+                    "only failed, deactivated, cancelled or completed rows can be retried",
+                )
             })?;
             (work::retry(&mut tx.conn(), now, id).await?, row.status.as_str())
         };
         let Some(retried) = retried else {
-            return Err(not_allowed("work", &row.status, "it changed while it was being retried; look again"));
+            return Err(not_allowed(
+                "work",
+                &row.status,
+                "it changed while it was being retried; look again",
+            ));
         };
         let entry = acted(actor, "retry", "work", retried.id.to_string(), from, "pending", retried.version);
         let data = serde_json::json!({ "retryOf": row.id.to_string(), "key": retried.key }).to_string();
@@ -83,7 +92,8 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
-        let refused = || not_allowed("the notification", &row.status, "only a parked notification can be retried");
+        let refused =
+            || not_allowed("the notification", &row.status, "only a parked notification can be retried");
         row.status()?.after(NotificationEvent::Retry).map_err(|_| refused())?;
         let Some(version) = notifications::retry(&mut tx.conn(), now, row.seq).await? else {
             return Err(self.changed_meanwhile(id).await);
@@ -92,7 +102,8 @@ impl Engine {
             work::count_up(&mut tx.conn(), work).await?;
         }
         let entry = acted(actor, "retry", "notification", row.id.clone(), "parked", "pending", version);
-        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }]).await?;
+        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
+            .await?;
         tx.raise(Stage::Delivery, now);
         tx.commit().await?;
         self.notification_row(id).await
@@ -103,14 +114,16 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
-        let refused = || not_allowed("the notification", &row.status, "only a parked notification can be discarded");
+        let refused =
+            || not_allowed("the notification", &row.status, "only a parked notification can be discarded");
         row.status()?.after(NotificationEvent::Discard).map_err(|_| refused())?;
         let Some(version) = notifications::discard(&mut tx.conn(), now, row.seq).await? else {
             return Err(self.changed_meanwhile(id).await);
         };
         let to = NotificationStatus::Discarded.as_str();
         let entry = acted(actor, "discard", "notification", row.id.clone(), "parked", to, version);
-        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }]).await?;
+        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
+            .await?;
         tx.commit().await?;
         self.notification_row(id).await
     }

@@ -76,7 +76,8 @@ impl Running {
         self.stop.cancel();
         self.loops.wait().await;
         self.tasks.close();
-        let patience = self.engine.clock.sleep_until(later(self.engine.clock.now(), self.engine.config.grace));
+        let patience =
+            self.engine.clock.sleep_until(later(self.engine.clock.now(), self.engine.config.grace));
         tokio::select! {
             () = self.tasks.wait() => {}
             () = patience => {
@@ -137,7 +138,8 @@ impl Node {
                     node.engine.clock.sleep_until(moment).await;
                 }
                 let now = node.engine.clock.now();
-                let later = rows.split_off(rows.partition_point(|row| row.ready_at <= now.as_microsecond()).max(1));
+                let later =
+                    rows.split_off(rows.partition_point(|row| row.ready_at <= now.as_microsecond()).max(1));
                 let ready = std::mem::replace(&mut rows, later);
                 match node.engine.work_on(Batch { path: path.clone(), rows: ready }, now, true).await {
                     Ok((_, hand_over)) => {

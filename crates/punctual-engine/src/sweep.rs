@@ -126,7 +126,8 @@ impl Engine {
                 status: if parks { "parked" } else { "retrying" },
                 // The try under way counts: it may well have gone out.
                 retry_count: row.retry_count + i64::from(doubt),
-                last_error: doubt.then(|| "the node stopped while sending; it may or may not have been sent".into()),
+                last_error: doubt
+                    .then(|| "the node stopped while sending; it may or may not have been sent".into()),
                 reason: doubt.then(|| "uncertain".into()),
                 retry_at: next,
                 channel: None,

@@ -41,7 +41,12 @@ impl Engine {
         }
         if let Some(enqueued) = row.site_enqueued_at {
             let site = row.source_site.clone().unwrap_or_default();
-            moments.push(moment(enqueued, "enqueuedAtSite", format!("it was enqueued at site {site}"), json!({ "site": site })));
+            moments.push(moment(
+                enqueued,
+                "enqueuedAtSite",
+                format!("it was enqueued at site {site}"),
+                json!({ "site": site }),
+            ));
         }
         moments.push(moment(
             row.created_at,
@@ -70,7 +75,12 @@ impl Engine {
         }
         moments.extend(audited(audit::of(&mut reader.conn(), "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
-            moments.push(moment(delivered, "delivered", "it was delivered".into(), json!({ "retryCount": row.retry_count })));
+            moments.push(moment(
+                delivered,
+                "delivered",
+                "it was delivered".into(),
+                json!({ "retryCount": row.retry_count }),
+            ));
         }
         moments.sort_by_key(|moment| moment.at);
         Ok(moments)
@@ -80,7 +90,9 @@ impl Engine {
 fn ended(outcome: &str, attempt: &attempts::AttemptRow) -> String {
     let to = &attempt.target;
     match outcome {
-        "delivered" => format!("{to}: taken over, message id {}", attempt.provider_id.as_deref().unwrap_or("none")),
+        "delivered" => {
+            format!("{to}: taken over, message id {}", attempt.provider_id.as_deref().unwrap_or("none"))
+        }
         "uncertain" => format!("{to}: no answer; it may or may not have arrived"),
         "transient" => format!("{to}: failed for now: {}", attempt.answer.as_deref().unwrap_or("no text")),
         _ => format!("{to}: refused: {}", attempt.answer.as_deref().unwrap_or("no text")),
@@ -90,7 +102,8 @@ fn ended(outcome: &str, attempt: &attempts::AttemptRow) -> String {
 fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {
     rows.into_iter().map(|row| {
         let because = row.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
-        let data = row.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        let data =
+            row.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         moment(
             row.at,
             "audit",

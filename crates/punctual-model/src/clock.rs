@@ -1,9 +1,6 @@
 //! Time and chance come in from outside: nothing in Punctual asks the system for them but the binary.
 
-use std::{
-    sync::Mutex,
-    task::Waker,
-};
+use std::{sync::Mutex, task::Waker};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;

@@ -108,7 +108,13 @@ impl From<Decision> for Decided {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Ensure(Box<NewWork>),
-    Deactivate { keys: Vec<WorkKey>, reason: ReasonCode },
+    Deactivate {
+        keys: Vec<WorkKey>,
+        reason: ReasonCode,
+    },
     /// Withdraw what this work row has queued and not yet sent.
-    Withdraw { origin: WorkKey, reason: ReasonCode },
+    Withdraw {
+        origin: WorkKey,
+        reason: ReasonCode,
+    },
 }

@@ -71,7 +71,12 @@ pub const ORDINARY_PRIORITY: i64 = 5;
 
 impl NewNotification {
     /// A plain message; everything else keeps its default.
-    pub fn new(id: NotificationId, audience: Audience, subject: impl Into<String>, body: impl Into<String>) -> Self {
+    pub fn new(
+        id: NotificationId,
+        audience: Audience,
+        subject: impl Into<String>,
+        body: impl Into<String>,
+    ) -> Self {
         Self {
             id,
             kind: String::new(),
@@ -105,7 +110,8 @@ impl NewNotification {
             }
             None => digest.update(u64::MAX.to_be_bytes()),
         };
-        let json = |value: &Option<serde_json::Value>| value.as_ref().map(|value| InputHash::of(value).to_string());
+        let json =
+            |value: &Option<serde_json::Value>| value.as_ref().map(|value| InputHash::of(value).to_string());
         field(Some(&self.kind));
         field(self.channel.as_ref().map(ChannelKey::as_str));
         field(Some(&self.audience.identity()));

@@ -235,7 +235,9 @@ mod tests {
         };
         let table: Vec<String> = WorkStatus::ALL
             .into_iter()
-            .map(|from| WorkEvent::ALL.into_iter().map(|event| from.after(event).map_or('-', letter)).collect())
+            .map(|from| {
+                WorkEvent::ALL.into_iter().map(|event| from.after(event).map_or('-', letter)).collect()
+            })
             .collect();
         assert_eq!(table, ["pr--d-k-", "r-cfdp--", "c-------", "p---d-kp", "p---d--p", "p-----kp"]);
     }
@@ -253,7 +255,12 @@ mod tests {
         };
         let table: Vec<String> = NotificationStatus::ALL
             .into_iter()
-            .map(|from| NotificationEvent::ALL.into_iter().map(|event| from.after(event).map_or('-', letter)).collect())
+            .map(|from| {
+                NotificationEvent::ALL
+                    .into_iter()
+                    .map(|event| from.after(event).map_or('-', letter))
+                    .collect()
+            })
             .collect();
         assert_eq!(table, ["drkw--", "drkw--", "------", "---wpx", "------", "------"]);
     }

@@ -37,7 +37,13 @@ mod tests {
         for good in ["2026-05-13T05:12:34Z", "2026-05-14T05:12:34Z", "2036-05-13T00:00:00Z"] {
             assert_eq!(check(now, good.parse().unwrap()), Ok(()), "{good}");
         }
-        assert!(matches!(check(now, "2026-05-13T05:12:33Z".parse().unwrap()), Err(OutsideWindow::TooOld { .. })));
-        assert!(matches!(check(now, "2036-06-01T00:00:00Z".parse().unwrap()), Err(OutsideWindow::TooFar { .. })));
+        assert!(matches!(
+            check(now, "2026-05-13T05:12:33Z".parse().unwrap()),
+            Err(OutsideWindow::TooOld { .. })
+        ));
+        assert!(matches!(
+            check(now, "2036-06-01T00:00:00Z".parse().unwrap()),
+            Err(OutsideWindow::TooFar { .. })
+        ));
     }
 }

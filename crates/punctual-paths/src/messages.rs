@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Path, ensure_in};
 use punctual_model::{
-    Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId, ReasonCode,
-    Trigger, WorkKey, keys::KeyParts,
+    Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
+    ReasonCode, Trigger, WorkKey, keys::KeyParts,
 };
 use punctual_store::{
     Conn, Lane, StoreError,
@@ -40,7 +40,10 @@ impl NewMessage {
             setting_id: None,
             due_at: self.send_at,
             local: None,
-            input_hash: InputHash::of_fields(&[("message", self.id.as_str().into()), ("content", digest.into())]),
+            input_hash: InputHash::of_fields(&[
+                ("message", self.id.as_str().into()),
+                ("content", digest.into()),
+            ]),
             input: json!({ "messageId": self.id }).to_string(),
         })
     }
@@ -110,7 +113,8 @@ impl Path for Messages {
         Box::pin(async move {
             let ids = batch.iter().filter_map(|row| message_id(&row.input)).collect();
             let rows = messages::by_ids(conn, ids).await?;
-            Ok(Box::new(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect())) as Box<dyn Decide>)
+            Ok(Box::new(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect()))
+                as Box<dyn Decide>)
         })
     }
 }

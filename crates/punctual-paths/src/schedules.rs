@@ -35,7 +35,8 @@ struct Input<'a> {
 impl NewSchedule {
     /// The work row. Topic and payload are its identity; its moment is not, so that it can be moved.
     pub fn into_work(self) -> Result<NewWork, KeyError> {
-        let input_hash = InputHash::of_fields(&[("topic", self.topic.as_str().into()), ("payload", self.payload.clone())]);
+        let input_hash =
+            InputHash::of_fields(&[("topic", self.topic.as_str().into()), ("payload", self.payload.clone())]);
         let input = serde_json::json!({ "topic": self.topic, "payload": self.payload }).to_string();
         Ok(NewWork {
             key: WorkKey::schedule(&self.key)?,

@@ -36,8 +36,7 @@ const INSERT: Sql = Sql::same(
 /// Keeps a new key; false if its id or secret is already there.
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Result<bool> {
     let k = key;
-    let bound =
-        args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, k.business_units.clone(), k.expires_at];
+    let bound = args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, k.business_units.clone(), k.expires_at];
     Ok(conn.execute(&INSERT, bound).await? > 0)
 }
 
@@ -48,16 +47,15 @@ pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<Ap
     conn.fetch_optional(&BY_HASH, args![secret_hash]).await
 }
 
-const ALL: Sql = Sql::same("api_keys.all", concat!("SELECT ", columns!(), " FROM api_keys ORDER BY created_at, id"));
+const ALL: Sql =
+    Sql::same("api_keys.all", concat!("SELECT ", columns!(), " FROM api_keys ORDER BY created_at, id"));
 
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ApiKeyRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
 
-const REVOKE: Sql = Sql::same(
-    "api_keys.revoke",
-    "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
-);
+const REVOKE: Sql =
+    Sql::same("api_keys.revoke", "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL");
 
 /// Ends a key; false if there is none of that id that is still good.
 pub async fn revoke(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {

@@ -29,18 +29,31 @@ pub struct Intent {
     pub channel: String,
 }
 
-macro_rules! intend { ($rows:literal) => { concat!("
+macro_rules! intend {
+    ($rows:literal) => {
+        concat!(
+            "
     INSERT INTO attempts (notification_seq, target, n, node, channel, started_at)
-    SELECT r.seq, r.target, r.n, $2, r.channel, $1 FROM ", $rows) } }
+    SELECT r.seq, r.target, r.n, $2, r.channel, $1 FROM ",
+            $rows
+        )
+    };
+}
 const INTEND: Sql = Sql::each(
     "attempts.intend",
-    intend!("(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS channel FROM json_each($3)) AS r"),
+    intend!(
+        "(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS channel FROM json_each($3)) AS r"
+    ),
     intend!("UNNEST($3::bigint[], $4::text[], $5::bigint[], $6::text[]) AS r(seq, target, n, channel)"),
 );
 
 /// Writes down what is about to be sent, and by which node.
 pub async fn intend(conn: &mut Conn<'_>, now: Timestamp, node: &str, intents: &[Intent]) -> Result<u64> {
-    macro_rules! column { (|$row:ident| $value:expr) => { intents.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            intents.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.execute(
         &INTEND,
         args![
@@ -69,12 +82,20 @@ pub struct AttemptResult {
 
 // A late answer is kept even where the sweep had already called the attempt uncertain: it is the truth, and a
 // recorded yes keeps the next try away from that target.
-macro_rules! record { ($rows:literal) => { concat!("
+macro_rules! record {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE attempts
     SET finished_at = r.finished_at, outcome = r.outcome, provider_id = r.provider_id, answer = r.answer
-    FROM ", $rows, "
+    FROM ",
+            $rows,
+            "
     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
-      AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')") } }
+      AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')"
+        )
+    };
+}
 const RECORD: Sql = Sql::each(
     "attempts.record",
     record!("(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS finished_at, value->>4 AS outcome,
@@ -85,7 +106,11 @@ const RECORD: Sql = Sql::each(
 
 /// Writes what came of tries.
 pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u64> {
-    macro_rules! column { (|$row:ident| $value:expr) => { results.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            results.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.execute(
         &RECORD,
         args![
@@ -105,25 +130,42 @@ macro_rules! of { ($seqs:literal) => { concat!("
     SELECT notification_seq, target, n, node, channel, started_at, finished_at, outcome, provider_id, answer
     FROM attempts WHERE notification_seq IN (", $seqs, ")
     ORDER BY notification_seq, n, target") } }
-const OF: Sql = Sql::each("attempts.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::bigint[])"));
+const OF: Sql =
+    Sql::each("attempts.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::bigint[])"));
 
 /// Every try of these notifications, in order.
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<AttemptRow>> {
     conn.fetch_all(&OF, args![seqs]).await
 }
 
-macro_rules! uncertain { ($seqs:literal) => { concat!("
+macro_rules! uncertain {
+    ($seqs:literal) => {
+        concat!(
+            "
     UPDATE attempts SET outcome = 'uncertain', finished_at = $1
-    WHERE outcome IS NULL AND notification_seq IN (", $seqs, ")
-    RETURNING notification_seq AS seq") } }
+    WHERE outcome IS NULL AND notification_seq IN (",
+            $seqs,
+            ")
+    RETURNING notification_seq AS seq"
+        )
+    };
+}
 const UNCERTAIN: Sql = Sql::each(
     "attempts.mark_uncertain",
     uncertain!("SELECT value FROM json_each($2)"),
     uncertain!("SELECT UNNEST($2::bigint[])"),
 );
 
-macro_rules! count_uncertain { ($seqs:literal) => { concat!("
-    UPDATE notifications SET uncertain = uncertain + 1 WHERE seq IN (", $seqs, ")") } }
+macro_rules! count_uncertain {
+    ($seqs:literal) => {
+        concat!(
+            "
+    UPDATE notifications SET uncertain = uncertain + 1 WHERE seq IN (",
+            $seqs,
+            ")"
+        )
+    };
+}
 const COUNT_UNCERTAIN: Sql = Sql::each(
     "notifications.count_uncertain",
     count_uncertain!("SELECT value FROM json_each($1)"),

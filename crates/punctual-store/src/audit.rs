@@ -56,7 +56,11 @@ pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> R
     if entries.is_empty() {
         return Ok(());
     }
-    macro_rules! column { (|$row:ident| $value:expr) => { entries.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            entries.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.execute(
         &APPEND,
         args![

@@ -3,7 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path as BlobPath};
+use object_store::{
+    ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path as BlobPath,
+};
 
 use crate::{StoreError, db::Result};
 

@@ -25,8 +25,16 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, unit: &BusinessUnitRow) ->
     Ok(())
 }
 
-macro_rules! by_ids { ($ids:literal) => { concat!("
-    SELECT id, name, time_zone, updated_at FROM business_units WHERE id IN (", $ids, ")") } }
+macro_rules! by_ids {
+    ($ids:literal) => {
+        concat!(
+            "
+    SELECT id, name, time_zone, updated_at FROM business_units WHERE id IN (",
+            $ids,
+            ")"
+        )
+    };
+}
 const BY_IDS: Sql = Sql::each(
     "business_units.by_ids",
     by_ids!("SELECT value FROM json_each($1)"),

@@ -4,6 +4,7 @@
 //! above this crate knows nothing of SQL.
 
 mod args;
+mod explain;
 mod faults;
 mod gate;
 mod open;
@@ -11,10 +12,10 @@ mod open;
 use sqlx::{FromRow, PgConnection, SqliteConnection, postgres::PgRow, sqlite::SqliteRow};
 
 pub use args::Arg;
+pub(crate) use args::args;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
 pub use open::{Durability, Ear, Reader, Store, StoreOptions, Tx};
-pub(crate) use args::args;
 
 use crate::StoreError;
 
@@ -52,6 +53,7 @@ pub enum Conn<'c> {
 impl Conn<'_> {
     pub async fn fetch_all<T: Record>(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<Vec<T>> {
         self.faults().before(sql.name)?;
+        self.explain(sql, &args).await?;
         let rows = match self {
             Conn::Sqlite(c, _) => {
                 sqlx::query_as_with(sql.sqlite, args::for_sqlite(args)?).fetch_all(&mut **c).await
@@ -76,6 +78,7 @@ impl Conn<'_> {
     /// Runs a statement that returns no rows; answers how many it changed.
     pub async fn execute(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<u64> {
         self.faults().before(sql.name)?;
+        self.explain(sql, &args).await?;
         let changed = match self {
             Conn::Sqlite(c, _) => sqlx::query_with(sql.sqlite, args::for_sqlite(args)?)
                 .execute(&mut **c)

@@ -17,7 +17,9 @@ pub enum StoreError {
         .0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
     )]
     WeakDurability(Vec<(String, String)>),
-    #[error("the database has schema {found}, this program knows {known}; use a newer program, nothing was changed")]
+    #[error(
+        "the database has schema {found}, this program knows {known}; use a newer program, nothing was changed"
+    )]
     NewerSchema { found: i64, known: i64 },
     #[error("migration {0} in the database is not the one this program has")]
     ChangedMigration(String),

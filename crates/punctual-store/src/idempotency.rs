@@ -13,8 +13,10 @@ pub struct Answered {
     pub body: String,
 }
 
-const FIND: Sql =
-    Sql::same("idempotency.find", "SELECT digest, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2");
+const FIND: Sql = Sql::same(
+    "idempotency.find",
+    "SELECT digest, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2",
+);
 
 pub async fn find(conn: &mut Conn<'_>, owner: &str, key: &str) -> Result<Option<Answered>> {
     conn.fetch_optional(&FIND, args![owner, key]).await
@@ -27,7 +29,13 @@ const REMEMBER: Sql = Sql::same(
 );
 
 /// Keeps an answer; the first one stays.
-pub async fn remember(conn: &mut Conn<'_>, now: Timestamp, owner: &str, key: &str, answer: &Answered) -> Result<()> {
+pub async fn remember(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    owner: &str,
+    key: &str,
+    answer: &Answered,
+) -> Result<()> {
     let Answered { digest, status, body } = answer;
     conn.execute(&REMEMBER, args![now, owner, key, digest, *status, body]).await?;
     Ok(())

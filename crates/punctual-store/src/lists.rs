@@ -29,8 +29,16 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, list: &ListRow) -> Result<
     Ok(())
 }
 
-macro_rules! by_names { ($names:literal) => { concat!("
-    SELECT name, kind, channel, targets, business_unit, updated_at FROM lists WHERE name IN (", $names, ")") } }
+macro_rules! by_names {
+    ($names:literal) => {
+        concat!(
+            "
+    SELECT name, kind, channel, targets, business_unit, updated_at FROM lists WHERE name IN (",
+            $names,
+            ")"
+        )
+    };
+}
 const BY_NAMES: Sql = Sql::each(
     "lists.by_names",
     by_names!("SELECT value FROM json_each($1)"),

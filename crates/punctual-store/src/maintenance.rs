@@ -16,7 +16,10 @@ impl FreshDatabase {
         if url.starts_with("sqlite:") {
             return Ok(Self { url: url.to_owned(), admin_url: None });
         }
-        debug_assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "a name made by the program");
+        debug_assert!(
+            name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'),
+            "a name made by the program"
+        );
         let mut admin = PgConnection::connect(url).await.map_err(StoreError::connection)?;
         let create = format!("CREATE DATABASE {name}");
         sqlx::raw_sql(AssertSqlSafe(create)).execute(&mut admin).await.map_err(StoreError::connection)?;
@@ -26,7 +29,10 @@ impl FreshDatabase {
         };
         let scheme = server.find("://").map_or(0, |at| at + 3);
         let base = server[scheme..].find('/').map_or(server, |at| &server[..scheme + at]);
-        Ok(Self { url: format!("{base}/{name}{options}"), admin_url: Some((url.to_owned(), name.to_owned())) })
+        Ok(Self {
+            url: format!("{base}/{name}{options}"),
+            admin_url: Some((url.to_owned(), name.to_owned())),
+        })
     }
 
     pub async fn remove(self) -> Result<()> {

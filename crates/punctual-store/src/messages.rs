@@ -42,7 +42,11 @@ const INSERT: Sql = Sql::each(
 
 /// Keeps new messages, in id order; those already there stay as they are.
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow]) -> Result<u64> {
-    macro_rules! column { (|$row:ident| $value:expr) => { messages.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            messages.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.execute(
         &INSERT,
         args![

@@ -42,7 +42,10 @@ pub(crate) async fn run(migrator: &Migrator<'_>, now: Timestamp) -> Result<()> {
     // The two arms differ in driver types only; each step's text is picked beside its database.
     macro_rules! apply {
         ($tx:expr, $text:ident) => {{
-            sqlx::query(LEDGER).execute(&mut *$tx).await.map_err(|e| StoreError::Migration("schema_steps", e))?;
+            sqlx::query(LEDGER)
+                .execute(&mut *$tx)
+                .await
+                .map_err(|e| StoreError::Migration("schema_steps", e))?;
             let applied: Vec<(i64, String)> =
                 sqlx::query_as(APPLIED).fetch_all(&mut *$tx).await.map_err(StoreError::connection)?;
             for step in missing(&applied)? {

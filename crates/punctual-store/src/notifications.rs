@@ -11,7 +11,7 @@ use punctual_model::NotificationStatus;
 use sqlx::FromRow;
 
 pub use claim::{
-    ClaimedNotification, Delivery, ExpiredLease, claim, earliest, expired, hand_back, release_leases, renew, settle,
+    ClaimedNotification, Delivery, ExpiredLease, claim, earliest, expired, release_leases, renew, settle,
 };
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};

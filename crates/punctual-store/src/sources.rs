@@ -65,7 +65,11 @@ pub struct Taken {
 
 /// Writes states, one per source and in order of (type, id); answers which were newer than what was there.
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
-    macro_rules! column { (|$row:ident| $value:expr) => { changes.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            changes.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.fetch_all(
         &PUT,
         args![

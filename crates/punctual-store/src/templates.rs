@@ -28,8 +28,16 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, template: &TemplateRow) ->
     Ok(())
 }
 
-macro_rules! by_names { ($names:literal) => { concat!("
-    SELECT name, default_locale, variants, version, updated_at FROM templates WHERE name IN (", $names, ")") } }
+macro_rules! by_names {
+    ($names:literal) => {
+        concat!(
+            "
+    SELECT name, default_locale, variants, version, updated_at FROM templates WHERE name IN (",
+            $names,
+            ")"
+        )
+    };
+}
 const BY_NAMES: Sql = Sql::each(
     "templates.by_names",
     by_names!("SELECT value FROM json_each($1)"),

@@ -9,10 +9,15 @@ use jiff::Timestamp;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use sqlx::FromRow;
 
-pub use claim::{Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle};
+pub use claim::{
+    Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle,
+};
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
-pub use operate::{OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry, set_trace, Changed};
-pub use query::{is_busy, WorkFilter, by_id, by_key, by_keys, counts, list, retries_of};
+pub use operate::{
+    Changed, OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry,
+    set_trace,
+};
+pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
 
 use crate::StoreError;
 

@@ -67,7 +67,17 @@ impl Bed {
         let engine = engine(&recipe, &store, &random, "a");
         let (clock, captured) = (recipe.clock.clone(), recipe.captured.clone());
         let leaves_open = Arc::default();
-        let bed = Self(Arc::new(Parts { engine, store, faults, clock, captured, random, recipe, leaves_open, place }));
+        let bed = Self(Arc::new(Parts {
+            engine,
+            store,
+            faults,
+            clock,
+            captured,
+            random,
+            recipe,
+            leaves_open,
+            place,
+        }));
         bed.channel("email:default", "memory").await;
         bed
     }
@@ -184,8 +194,12 @@ impl Bed {
         let said = self.leaves_open.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let open = self.open_rows().await;
         match said {
-            None => assert!(open.is_empty(), "the test leaves rows open without saying so: {}", open.join(", ")),
-            Some(why) => assert!(!open.is_empty(), "the test says that it leaves rows open ({why}) and does not"),
+            None => {
+                assert!(open.is_empty(), "the test leaves rows open without saying so: {}", open.join(", "))
+            }
+            Some(why) => {
+                assert!(!open.is_empty(), "the test says that it leaves rows open ({why}) and does not")
+            }
         }
     }
 }

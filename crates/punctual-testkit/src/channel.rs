@@ -36,7 +36,10 @@ impl Scripted {
     }
 
     /// A channel that takes its time.
-    pub fn future<F>(name: &'static str, send: impl Fn(Outgoing) -> F + std::marker::Send + Sync + 'static) -> Self
+    pub fn future<F>(
+        name: &'static str,
+        send: impl Fn(Outgoing) -> F + std::marker::Send + Sync + 'static,
+    ) -> Self
     where
         F: Future<Output = SendOutcome> + std::marker::Send + 'static,
     {

@@ -19,7 +19,12 @@ impl Clock for WallClock {
 
     #[expect(clippy::disallowed_methods, reason = "this is a Clock")]
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
-        let wait = self.now().until(at).ok().and_then(|span| span.total(jiff::Unit::Millisecond).ok()).unwrap_or(0.0);
+        let wait = self
+            .now()
+            .until(at)
+            .ok()
+            .and_then(|span| span.total(jiff::Unit::Millisecond).ok())
+            .unwrap_or(0.0);
         let wait = std::time::Duration::from_secs_f64((wait / 1000.0).clamp(0.0, 86_400.0));
         Box::pin(tokio::time::sleep(wait))
     }

@@ -22,7 +22,7 @@ pub use seed::{new_work, new_work_with};
 
 /// Makes two tests of each function named, `sqlite::…` and `postgres::…`.
 ///
-/// ```ignore
+/// ```text
 /// on_both! {
 ///     a_released_hold_is_claimed_at_once;
 ///     claims_wait_for_each_other with |bed| bed.without_skip_locked();

@@ -89,6 +89,22 @@ impl Drop for TestDatabase {
     }
 }
 
+/// Waits until somebody waits for a lock in this database.
+///
+/// # Panics
+/// When the server cannot be asked.
+pub async fn until_blocked(url: &str) {
+    let mut conn = PgConnection::connect(url).await.unwrap_or_else(|error| panic!("{error}"));
+    let waiting = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event_type = 'Lock')";
+    loop {
+        let blocked: sqlx::Result<bool> = sqlx::query_scalar(waiting).fetch_one(&mut conn).await;
+        if blocked.unwrap_or_else(|error| panic!("{error}")) {
+            return;
+        }
+    }
+}
+
 /// Returns the template's name. Where it exists it is whole: it gets its name only after it was migrated.
 async fn ensure_template<E: Display>(
     admin: &mut PgConnection,

@@ -162,9 +162,7 @@ fn checksum(position: i64) -> u32 {
 
 /// FNV-1a. It finds damage and guesses, it is no signature: a cursor gives no right to anything.
 fn fnv(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    bytes.iter().fold(0x811C_9DC5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

@@ -176,7 +176,11 @@ impl Rig {
 impl Measured {
     fn rate(test: &'static str, jobs: usize, took: Duration) -> Self {
         let rate = (jobs as f64 / took.as_secs_f64()).round();
-        Self { test, jobs, figures: json!({ "jobs_per_s": rate, "handled_per_s": rate, "seconds": took.as_secs_f64() }) }
+        Self {
+            test,
+            jobs,
+            figures: json!({ "jobs_per_s": rate, "handled_per_s": rate, "seconds": took.as_secs_f64() }),
+        }
     }
 
     fn per_second(&self) -> Option<f64> {

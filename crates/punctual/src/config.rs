@@ -110,8 +110,20 @@ struct File {
 }
 
 const KNOWN_KEYS: &[&str] = &[
-    "listen", "data_dir", "database_url", "sandbox", "admin_key", "role", "outgoing_allow", "node", "lease",
-    "sweep_every", "keep_for", "stuck_after", "accept_weak_durability", "log_format",
+    "listen",
+    "data_dir",
+    "database_url",
+    "sandbox",
+    "admin_key",
+    "role",
+    "outgoing_allow",
+    "node",
+    "lease",
+    "sweep_every",
+    "keep_for",
+    "stuck_after",
+    "accept_weak_durability",
+    "log_format",
 ];
 
 /// What a node runs with.
@@ -162,7 +174,8 @@ impl Config {
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
-            accept_weak_durability: args.accept_weak_durability || file.accept_weak_durability.unwrap_or(false),
+            accept_weak_durability: args.accept_weak_durability
+                || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
         };
@@ -198,12 +211,18 @@ fn read_file(given: Option<&Path>) -> Result<File> {
     let path = given.unwrap_or(Path::new("punctual.toml"));
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => return Ok(File::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {
+            return Ok(File::default());
+        }
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
-    let table: toml::Table = toml::from_str(&text).with_context(|| format!("{} is no TOML", path.display()))?;
+    let table: toml::Table =
+        toml::from_str(&text).with_context(|| format!("{} is no TOML", path.display()))?;
     if let Some(unknown) = table.keys().find(|key| !KNOWN_KEYS.contains(&key.as_str())) {
-        let line = text.lines().position(|line| line.trim_start().starts_with(unknown.as_str())).map_or(1, |n| n + 1);
+        let line = text
+            .lines()
+            .position(|line| line.trim_start().starts_with(unknown.as_str()))
+            .map_or(1, |n| n + 1);
         bail!(
             "{}, line {line}: `{unknown}` is not known; {}",
             path.display(),
@@ -246,7 +265,7 @@ mod tests {
     #[test]
     fn a_bad_file_says_where_and_what_would_be_right() {
         let fault = |toml: &str| format!("{:#}", read(toml).unwrap_err());
-        assert!(fault("lise = \"60s\"").contains("line 1: `lise` is not known; did you mean `lease`?"));
+        assert!(fault("leases = \"60s\"").contains("line 1: `leases` is not known; did you mean `lease`?"));
         assert!(fault("lease = \"1 month\"").contains("lease = \"1 month\""));
         assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
@@ -255,7 +274,8 @@ mod tests {
 
     #[test]
     fn secrets_are_not_printed() {
-        let config = read("admin_key = \"correct-horse-battery\"\ndatabase_url = \"postgres://u:pw@h/d\"").unwrap();
+        let config =
+            read("admin_key = \"correct-horse-battery\"\ndatabase_url = \"postgres://u:pw@h/d\"").unwrap();
         let shown = format!("{config:?}");
         assert!(!shown.contains("correct-horse") && !shown.contains("pw@"), "{shown}");
     }

@@ -41,9 +41,7 @@ enum What {
     /// Show every key, without its secret.
     List,
     /// End a key.
-    Revoke {
-        id: String,
-    },
+    Revoke { id: String },
 }
 
 pub async fn run(args: KeyArgs) -> Result<()> {
@@ -69,7 +67,14 @@ pub async fn run(args: KeyArgs) -> Result<()> {
                 bail!("not_found: there is no key `{id}` that is still good");
             }
             tx.commit().await?;
-            println!("{}", if args.json { json!({ "id": id, "revoked": true }).to_string() } else { format!("Key {id} is revoked.") });
+            println!(
+                "{}",
+                if args.json {
+                    json!({ "id": id, "revoked": true }).to_string()
+                } else {
+                    format!("Key {id} is revoked.")
+                }
+            );
         }
     }
     store.close().await;

@@ -5,7 +5,10 @@ use clap::Args;
 use punctual_model::Clock;
 use punctual_store::{Store, StoreOptions};
 
-use crate::{clock::SystemClock, config::{Config, ServeArgs}};
+use crate::{
+    clock::SystemClock,
+    config::{Config, ServeArgs},
+};
 
 #[derive(Args)]
 pub struct MigrateArgs {

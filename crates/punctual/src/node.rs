@@ -53,7 +53,8 @@ impl Node {
             Some(manual) => manual.clone(),
             None => wall.clone(),
         };
-        let capture = manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
+        let capture =
+            manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
         let engine = Engine::new(Setup {
             store,
             blobs,
@@ -73,16 +74,18 @@ impl Node {
             capture,
             listeners: Listeners::default(),
         })?;
+        engine.channels.resolve_secrets_with(Arc::new(secret));
         Ok(Self { engine, wall, sandbox: manual.map(|clock| (clock, captured)) })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
     pub fn api(&self, flowing: bool) -> ApiState {
         let mut state = ApiState::new(self.engine.clone(), self.wall.clone());
-        state.sandbox = self
-            .sandbox
-            .as_ref()
-            .map(|(clock, captured)| Sandbox { clock: clock.clone(), captured: captured.clone(), flowing });
+        state.sandbox = self.sandbox.as_ref().map(|(clock, captured)| Sandbox {
+            clock: clock.clone(),
+            captured: captured.clone(),
+            flowing,
+        });
         state
     }
 
@@ -107,6 +110,15 @@ impl Node {
             }
         });
     }
+}
+
+/// What a setting such as `env:SMTP_PASSWORD` or `file:/run/secrets/smtp` stands for.
+fn secret(reference: &str) -> Option<String> {
+    if let Some(name) = reference.strip_prefix("env:") {
+        return std::env::var(name).ok();
+    }
+    let file = reference.strip_prefix("file:")?;
+    std::fs::read_to_string(file).ok().map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// The grain of a flowing sandbox clock.

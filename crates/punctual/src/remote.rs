@@ -28,7 +28,8 @@ impl RemoteArgs {
         let request = client.post(&url).bearer_auth(self.read_key()?).json(body);
         let response = request.send().await.with_context(|| format!("cannot reach {}", self.server))?;
         let ok = response.status().is_success();
-        let answer: Value = response.json().await.with_context(|| format!("{url} answered something else than JSON"))?;
+        let answer: Value =
+            response.json().await.with_context(|| format!("{url} answered something else than JSON"))?;
         if ok {
             return Ok(answer);
         }
@@ -40,8 +41,9 @@ impl RemoteArgs {
             return Ok(key.clone());
         }
         let file = self.data_dir.join("admin.key");
-        let key = std::fs::read_to_string(&file)
-            .with_context(|| format!("no key: give --key or PUNCTUAL_KEY ({} is not there)", file.display()))?;
+        let key = std::fs::read_to_string(&file).with_context(|| {
+            format!("no key: give --key or PUNCTUAL_KEY ({} is not there)", file.display())
+        })?;
         Ok(key.trim().to_owned())
     }
 }

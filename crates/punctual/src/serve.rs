@@ -51,8 +51,9 @@ pub async fn until_signal(
 }
 
 pub async fn listen(config: &Config) -> Result<TcpListener> {
-    let listener =
-        TcpListener::bind(config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
     if let Some(file) = &config.address_file {
         write_whole(file, &format!("{}\n", listener.local_addr()?))?;
     }
@@ -79,10 +80,16 @@ pub async fn admin_key(node: &Node, config: &Config, env: &str) -> Result<Option
     let mut reader = store.read().await?;
     let keys = api_keys::all(&mut reader.conn()).await?;
     drop(reader);
-    if keys.iter().any(|key| key.revoked_at.is_none() && key.scopes.split(' ').any(|scope| scope == "admin")) {
+    if keys.iter().any(|key| key.revoked_at.is_none() && key.scopes.split(' ').any(|scope| scope == "admin"))
+    {
         return Ok(None);
     }
-    let new = NewKey { name: "first admin".into(), scopes: vec![Scope::Admin], business_units: None, expires_at: None };
+    let new = NewKey {
+        name: "first admin".into(),
+        scopes: vec![Scope::Admin],
+        business_units: None,
+        expires_at: None,
+    };
     let minted = create_key(store, node.engine.random.as_ref(), now, env, &new).await?;
     keep_private(&config.data_dir.join("admin.key"), &minted.text)?;
     Ok(Some(minted.text))
@@ -101,7 +108,11 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()>
     let mut out = std::io::stdout().lock();
     writeln!(out, "Punctual listens on {address}")?;
     if let Some(key) = new_key {
-        writeln!(out, "Admin key (shown once, kept in {}): {key}", config.data_dir.join("admin.key").display())?;
+        writeln!(
+            out,
+            "Admin key (shown once, kept in {}): {key}",
+            config.data_dir.join("admin.key").display()
+        )?;
     }
     writeln!(out, "API page: {address}/docs")?;
     if config.sandbox {

@@ -89,7 +89,7 @@ function tryIt(verb, path, operation, api) {
   });
   const content = Object.values(operation.requestBody?.content || {})[0];
   const body = content ? el("textarea", { spellcheck: "false", "aria-label": "Body" }) : null;
-  if (body) body.value = JSON.stringify(example(content.schema, api), null, 2);
+  if (body) body.value = JSON.stringify(content.example ?? example(content.schema, api), null, 2);
   const status = el("span", { class: "status", role: "status" });
   const answer = el("pre", { hidden: true });
   const send = async () => {

@@ -26,7 +26,7 @@ use crate::{
 /// The answer comes after it is on disk. The same id with the same content again gives 200 and its present state;
 /// with other content 409. An array gives 200 with an outcome for each item.
 #[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"])),
-    request_body = NotificationRequest,
+    request_body(content = NotificationRequest, example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
     responses((status = 201, body = NotificationAccepted), (status = 200, body = Batch<BatchItem>)))]
 pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json) -> Answer {
     let (app, caller) = (&*app, &*caller);

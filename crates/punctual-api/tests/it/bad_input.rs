@@ -43,7 +43,8 @@ async fn a_body_that_is_not_plain_json_is_refused(bed: Bed) {
     let deep = "[".repeat(65) + &"]".repeat(65);
     let long = format!("\"{}\"", "x".repeat(4_096));
     let many = Value::Array(vec![json!({}); 1_001]).to_string();
-    let cases: [(&str, &[(&str, &str)], &[u8], u16, &str); 13] = [
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u8], u16, &'a str);
+    let cases: [Case<'_>; 13] = [
         ("broken", &[JSON], b"{\"list\": }", 400, "json_syntax"),
         ("cut off", &[JSON], b"{\"list\":", 400, "json_syntax"),
         ("empty", &[JSON], b"", 400, "json_syntax"),

@@ -50,7 +50,8 @@ pub(super) fn conclude(
             NextTry::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
         };
     }
-    let permanent = permanent.or_else(|| item.failed_before.clone().map(|error| ("permanent".to_owned(), error)));
+    let permanent =
+        permanent.or_else(|| item.failed_before.clone().map(|error| ("permanent".to_owned(), error)));
     if let Some((reason, error)) = permanent {
         return Delivery { retry_count: tries, ..parked(row, &reason, error) };
     }

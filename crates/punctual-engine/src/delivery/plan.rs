@@ -38,7 +38,11 @@ impl Ledger {
                 Some("permanent") => Past::Permanent(attempt.answer.unwrap_or_default()),
                 _ => Past::Open,
             };
-            let entry = ledger.entry(attempt.notification_seq).or_default().entry(attempt.target).or_insert(Past::Open);
+            let entry = ledger
+                .entry(attempt.notification_seq)
+                .or_default()
+                .entry(attempt.target)
+                .or_insert(Past::Open);
             // A recorded yes is never undone by a later line.
             if *entry != Past::Delivered {
                 *entry = past;

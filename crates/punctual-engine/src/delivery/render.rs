@@ -32,7 +32,8 @@ impl Engine {
         names.dedup();
         let mut reader = self.store.read().await?;
         let rows = templates::by_names(&mut reader.conn(), names).await?;
-        let stored = rows.into_iter().map(|row| (row.name, (row.default_locale, variants(&row.variants)))).collect();
+        let stored =
+            rows.into_iter().map(|row| (row.name, (row.default_locale, variants(&row.variants)))).collect();
         Ok(Templates { stored, compiled: HashMap::new() })
     }
 }
@@ -55,7 +56,11 @@ pub(crate) fn variants(json: &str) -> BTreeMap<String, Variant> {
 impl Templates {
     pub(super) fn render(&mut self, row: &ClaimedNotification) -> Result<Rendered, Unrenderable> {
         let Some(name) = &row.template else {
-            return Ok(Rendered { subject: row.subject.clone(), body: row.body.clone(), html: row.html.clone() });
+            return Ok(Rendered {
+                subject: row.subject.clone(),
+                body: row.body.clone(),
+                html: row.html.clone(),
+            });
         };
         let compiled = self
             .compiled
@@ -66,7 +71,9 @@ impl Templates {
             .map_err(|error| Unrenderable { reason: "template-unusable", error: error.clone() })?;
         let context = row.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let context = context.unwrap_or_else(|| serde_json::json!({}));
-        compiled.render(&context).map_err(|fault| Unrenderable { reason: fault.code(), error: fault.to_string() })
+        compiled
+            .render(&context)
+            .map_err(|fault| Unrenderable { reason: fault.code(), error: fault.to_string() })
     }
 }
 
@@ -76,6 +83,7 @@ fn compile(
     locale: Option<&str>,
 ) -> Result<Compiled, String> {
     let (default, variants) = stored.get(name).ok_or_else(|| format!("there is no template `{name}`"))?;
-    let (_, variant) = pick(variants, default, locale).ok_or_else(|| format!("template `{name}` has no text"))?;
+    let (_, variant) =
+        pick(variants, default, locale).ok_or_else(|| format!("template `{name}` has no text"))?;
     Compiled::new(variant).map_err(|(field, fault)| format!("template `{name}`, {field}: {fault}"))
 }

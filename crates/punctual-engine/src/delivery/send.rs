@@ -50,7 +50,11 @@ type Lost = Arc<Mutex<HashSet<i64>>>;
 
 impl Engine {
     /// Sends a batch to the end and settles it; what settles early is written early.
-    pub(crate) async fn send_all(&self, sending: Sending, now: Timestamp) -> Result<DeliveryReport, EngineError> {
+    pub(crate) async fn send_all(
+        &self,
+        sending: Sending,
+        now: Timestamp,
+    ) -> Result<DeliveryReport, EngineError> {
         let Sending { channel, items, _permits } = sending;
         let mut templates = self.templates_of(&items).await?;
         let mut report = DeliveryReport::default();
@@ -107,7 +111,13 @@ impl Engine {
     }
 
     /// One call to the outside. A channel that panics or forgets its own time limit harms only this message.
-    async fn call(&self, channel: Arc<Opened>, seq: i64, message: Outgoing, lost: Lost) -> (i64, Option<Answer>) {
+    async fn call(
+        &self,
+        channel: Arc<Opened>,
+        seq: i64,
+        message: Outgoing,
+        lost: Lost,
+    ) -> (i64, Option<Answer>) {
         if lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&seq) {
             return (seq, None);
         }
@@ -116,7 +126,9 @@ impl Engine {
         let send = AssertUnwindSafe(channel.channel.send(message)).catch_unwind();
         let outcome = match tokio::time::timeout(limit, send).await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => SendOutcome::Permanent { reason: ReasonCode::new("panic"), error: "the channel broke".into() },
+            Ok(Err(_)) => {
+                SendOutcome::Permanent { reason: ReasonCode::new("panic"), error: "the channel broke".into() }
+            }
             Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
         };
         let at = self.clock.now();
@@ -130,13 +142,15 @@ impl Engine {
         underway: &HashMap<i64, Underway>,
         lost: &Lost,
     ) -> Result<(), EngineError> {
-        let held: Vec<(i64, i64)> = underway.values().map(|one| (one.item.row.seq, one.item.row.version)).collect();
+        let held: Vec<(i64, i64)> =
+            underway.values().map(|one| (one.item.row.seq, one.item.row.version)).collect();
         if held.is_empty() {
             return Ok(());
         }
         let until = later(self.clock.now(), self.lease_for(Some(channel)));
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let still: HashSet<i64> = notifications::renew(&mut tx.conn(), until, &held).await?.into_iter().collect();
+        let still: HashSet<i64> =
+            notifications::renew(&mut tx.conn(), until, &held).await?.into_iter().collect();
         tx.commit().await?;
         let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.extend(held.iter().map(|(seq, _)| *seq).filter(|seq| !still.contains(seq)));
@@ -178,7 +192,12 @@ impl Engine {
         }
     }
 
-    async fn write_sent(&self, sent: &Sent, now: Timestamp, again: bool) -> Result<DeliveryReport, EngineError> {
+    async fn write_sent(
+        &self,
+        sent: &Sent,
+        now: Timestamp,
+        again: bool,
+    ) -> Result<DeliveryReport, EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
         if !sent.results.is_empty() {
             attempts::record(&mut tx.conn(), &sent.results).await?;

@@ -31,8 +31,10 @@ impl Engine {
             return Ok(report);
         }
         let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| delivery.clone()).collect();
-        let held: HashSet<i64> = notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
-        let already = if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
+        let held: HashSet<i64> =
+            notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
+        let already =
+            if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
         let uncertain: Vec<i64> = in_doubt.intersection(&held).copied().collect();
         if !uncertain.is_empty() {
             attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
@@ -46,7 +48,10 @@ impl Engine {
                 }
                 report.lost += 1;
                 entries.push(orphan(row, delivery));
-                tracing::warn!(notification.id = row.id, "the claim had moved on; its result is kept as an orphan");
+                tracing::warn!(
+                    notification.id = row.id,
+                    "the claim had moved on; its result is kept as an orphan"
+                );
                 continue;
             }
             report.count(delivery);
@@ -124,16 +129,22 @@ async fn settled_before(
 ) -> Result<HashSet<i64>, StoreError> {
     let ids = rows.iter().map(|(row, _)| row.id.clone()).collect();
     let now = notifications::by_ids(&mut tx.conn(), ids).await?;
-    let now: HashMap<i64, (i64, String)> = now.into_iter().map(|row| (row.seq, (row.version, row.status))).collect();
+    let now: HashMap<i64, (i64, String)> =
+        now.into_iter().map(|row| (row.seq, (row.version, row.status))).collect();
     let stands = |wanted: &Delivery| {
-        now.get(&wanted.seq).is_some_and(|(version, status)| *version == wanted.token + 1 && status == wanted.status)
+        now.get(&wanted.seq)
+            .is_some_and(|(version, status)| *version == wanted.token + 1 && status == wanted.status)
     };
     Ok(rows.iter().filter(|(_, wanted)| stands(wanted)).map(|(_, wanted)| wanted.seq).collect())
 }
 
 /// Nobody decides what follows for this row: a person must look.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
-    tracing::error!(work.id = work.id, work.key = work.key, "the path broke when it was told that all has settled");
+    tracing::error!(
+        work.id = work.id,
+        work.key = work.key,
+        "the path broke when it was told that all has settled"
+    );
     audit::Entry {
         actor: "engine".into(),
         action: "settled-failed",

@@ -12,8 +12,9 @@ use punctual_store::{
 
 use super::{Batch, DueReport};
 use crate::{
-    Claimed, Engine, EngineError, effects,
+    Claimed, Engine, EngineError,
     delivery::HandOver,
+    effects,
     intake::{kind_of, route},
 };
 
@@ -46,9 +47,14 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        let outcomes: Vec<Outcome> =
-            batch.rows.iter().zip(decided).map(|(row, decided)| self.outcome(batch, row, decided, now)).collect();
-        let settlements: Vec<Settlement> = outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
+        let outcomes: Vec<Outcome> = batch
+            .rows
+            .iter()
+            .zip(decided)
+            .map(|(row, decided)| self.outcome(batch, row, decided, now))
+            .collect();
+        let settlements: Vec<Settlement> =
+            outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
         let held = work::settle(&mut tx.conn(), now, &settlements).await?;
         let everything_held = held.len() == outcomes.len();
         let held: HashSet<i64> = if everything_held { HashSet::new() } else { held.into_iter().collect() };
@@ -100,7 +106,8 @@ impl Engine {
             return Ok(HandOver::default());
         }
         let channels =
-            route(tx, new.iter().map(|(_, _, item)| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+            route(tx, new.iter().map(|(_, _, item)| (&item.channel, &item.audience, item.kind.as_str())))
+                .await?;
         let mut queued: Vec<Queued> = new
             .into_iter()
             .zip(channels)
@@ -110,7 +117,15 @@ impl Engine {
                 }
                 let ready_at = new.not_before.map_or(now, |at| at.max(now));
                 let digest = new.content_digest().to_string();
-                Queued { new, digest, channel, ready_at, lease_until: None, work_id: Some(work_id), reports_back }
+                Queued {
+                    new,
+                    digest,
+                    channel,
+                    ready_at,
+                    lease_until: None,
+                    work_id: Some(work_id),
+                    reports_back,
+                }
             })
             .collect();
         queued.sort_unstable_by_key(|item| item.new.id);

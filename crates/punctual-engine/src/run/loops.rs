@@ -137,7 +137,10 @@ impl Node {
             let (permits, limit) = match engine.channels.get(&key) {
                 None => (None, engine.config.batch),
                 Some(opened) => {
-                    let free = opened.permits.available_permits().min(usize::try_from(engine.config.batch).unwrap_or(1));
+                    let free = opened
+                        .permits
+                        .available_permits()
+                        .min(usize::try_from(engine.config.batch).unwrap_or(1));
                     let count = u32::try_from(free).unwrap_or(0);
                     match opened.permits.clone().try_acquire_many_owned(count) {
                         // The end of a send wakes this loop.

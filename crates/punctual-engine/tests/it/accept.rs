@@ -118,7 +118,8 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: Bed) {
     drop(blocker);
     let answers = asking.join_all().await;
     let failed = answers.iter().filter(|answer| matches!(answer, Err(EngineError::Store(_)))).count();
-    let stored = answers.iter().filter(|answer| matches!(answer, Ok(one) if *one == [Accepted::Created])).count();
+    let stored =
+        answers.iter().filter(|answer| matches!(answer, Ok(one) if *one == [Accepted::Created])).count();
     assert!((1..=3).contains(&failed), "three failures harm three requests at most: {answers:?}");
     assert_eq!(failed + stored, answers.len());
     assert_eq!(bed.notifications().await.len(), stored, "told means stored, and not told means absent");
@@ -128,7 +129,10 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: Bed) {
 async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: Bed) {
     let new = bed.message("a@example.org");
     bed.faults.fail("commit", true, 1);
-    assert!(bed.engine.accept(vec![new.clone()]).await.is_err(), "nothing is acknowledged that is not certain");
+    assert!(
+        bed.engine.accept(vec![new.clone()]).await.is_err(),
+        "nothing is acknowledged that is not certain"
+    );
     assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: "pending".into() }]);
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(bed.sent().len(), 1);
@@ -210,12 +214,13 @@ async fn figures_equal_a_recount(bed: Bed) {
         let of_plant = bed.engine.outbox_kpis(Some("plant-7")).await.unwrap().total;
         let now = bed.now().as_microsecond();
         let all = Arc::new(bed.notifications().await);
-        let count = |site: Option<&str>, wanted: &dyn Fn(&punctual_store::notifications::NotificationRow) -> bool| {
-            let of_site = |row: &&punctual_store::notifications::NotificationRow| {
-                site.is_none_or(|site| row.source_site.as_deref() == Some(site))
+        let count =
+            |site: Option<&str>, wanted: &dyn Fn(&punctual_store::notifications::NotificationRow) -> bool| {
+                let of_site = |row: &&punctual_store::notifications::NotificationRow| {
+                    site.is_none_or(|site| row.source_site.as_deref() == Some(site))
+                };
+                all.iter().filter(of_site).filter(|row| row.kind != "event" && wanted(row)).count() as i64
             };
-            all.iter().filter(of_site).filter(|row| row.kind != "event" && wanted(row)).count() as i64
-        };
         let live = |row: &punctual_store::notifications::NotificationRow| {
             matches!(row.status.as_str(), "pending" | "retrying")
         };
@@ -235,7 +240,8 @@ async fn figures_equal_a_recount(bed: Bed) {
         }
         assert!(kpis.total.queue_depth > 0 && kpis.total.parked > 0 && kpis.total.uncertain > 0);
         assert_eq!(kpis.total.stuck > 0, minutes > 0);
-        let oldest = all.iter().filter(|row| live(row) && row.kind != "event").map(|row| row.created_at).min();
+        let oldest =
+            all.iter().filter(|row| live(row) && row.kind != "event").map(|row| row.created_at).min();
         assert_eq!(kpis.total.oldest_created_at, oldest);
         for site in &kpis.by_site {
             assert_eq!(site.queue_depth, count(Some(&site.site), &live), "{}", site.site);

@@ -34,7 +34,9 @@ fn deciding(bed: BedBuilder) -> BedBuilder {
             "skip" => Decision::Skip(ReasonCode::new("SourceNoLongerValid")),
             "fail" => Decision::Fail(ReasonCode::new("broken")),
             "hold" => Decision::Hold(ReasonCode::new("look")),
-            "defer" if row.due_at >= now.as_microsecond() => Decision::Defer(later, ReasonCode::new("quiet-hours")),
+            "defer" if row.due_at >= now.as_microsecond() => {
+                Decision::Defer(later, ReasonCode::new("quiet-hours"))
+            }
             "retry" => Decision::Retry(ReasonCode::new("source-unreachable")),
             _ => Decision::Deliver(Vec::new()),
         }
@@ -64,7 +66,8 @@ async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
 async fn the_id_of_a_notification_follows_from_its_row(bed: Bed) {
     bed.ensure_one(new_work("test", "deliver:1", bed.now())).await;
     bed.tick().await;
-    let expected = NotificationId::derived("deliver:1", "memory:default", "targets=a@example.org").to_string();
+    let expected =
+        NotificationId::derived("deliver:1", "memory:default", "targets=a@example.org").to_string();
     assert_eq!(bed.notification(&expected).await.status, "delivered");
 }
 
@@ -79,7 +82,10 @@ async fn skip_deactivates_with_the_reason_and_counts_no_failure(bed: Bed) {
     let id = bed.ensure_one(new_work("test", "skip:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.deactivated, 1);
     let row = bed.work("skip:1").await;
-    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("deactivated", Some("SourceNoLongerValid")));
+    assert_eq!(
+        (row.status.as_str(), row.reason_code.as_deref()),
+        ("deactivated", Some("SourceNoLongerValid"))
+    );
     assert_eq!(row.retry_count, 0);
     assert_eq!(bed.audit("work", &id.to_string()).await, ["deactivate:SourceNoLongerValid"]);
 }
@@ -98,7 +104,10 @@ async fn hold_waits_for_a_person_and_is_audited(bed: Bed) {
     let id = bed.ensure_one(new_work("test", "hold:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.held, 1);
     let row = bed.work("hold:1").await;
-    assert_eq!((row.status.as_str(), row.on_hold, row.reason_code.as_deref()), ("pending", true, Some("look")));
+    assert_eq!(
+        (row.status.as_str(), row.on_hold, row.reason_code.as_deref()),
+        ("pending", true, Some("look"))
+    );
     assert_eq!(bed.run_for(86_400).await.done.due.claimed, 0);
     let released = bed.engine.release_work(id, "ann").await.unwrap();
     assert!(!released.on_hold);

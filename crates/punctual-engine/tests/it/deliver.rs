@@ -63,7 +63,10 @@ async fn a_message_is_delivered_and_says_when_and_how(bed: Bed) {
     assert_eq!((row.lease_expires_at, row.last_error), (None, None));
     let attempt = &bed.attempts(&id).await[0];
     assert_eq!((attempt.target.as_str(), attempt.n, attempt.node.as_str()), ("a@example.org", 1, "a"));
-    assert_eq!((attempt.outcome.as_deref(), attempt.provider_id.as_deref()), (Some("delivered"), Some("mem-1")));
+    assert_eq!(
+        (attempt.outcome.as_deref(), attempt.provider_id.as_deref()),
+        (Some("delivered"), Some("mem-1"))
+    );
 }
 
 async fn a_transient_failure_is_tried_again_after_the_interval_and_then_parked(bed: Bed) {
@@ -162,13 +165,19 @@ async fn who_already_has_it_does_not_get_it_again(bed: Bed) {
 }
 
 /// A channel that refuses these addresses for good, until it is told otherwise.
-async fn refusing(bed: &Bed, refused: &'static [&'static str]) -> (Bed, Arc<Mutex<bool>>, Arc<Mutex<Vec<String>>>) {
+async fn refusing(
+    bed: &Bed,
+    refused: &'static [&'static str],
+) -> (Bed, Arc<Mutex<bool>>, Arc<Mutex<Vec<String>>>) {
     let (refuses, sent) = (Arc::new(Mutex::new(true)), Arc::new(Mutex::new(Vec::new())));
     let (inner, log) = (refuses.clone(), sent.clone());
     let adapter = Scripted::new("choosy", move |message: Outgoing| {
         log.lock().unwrap().push(message.address.clone());
         if *inner.lock().unwrap() && refused.contains(&message.address.as_str()) {
-            return SendOutcome::Permanent { reason: ReasonCode::new("no-such-mailbox"), error: "550".into() };
+            return SendOutcome::Permanent {
+                reason: ReasonCode::new("no-such-mailbox"),
+                error: "550".into(),
+            };
         }
         delivered()
     });
@@ -180,9 +189,13 @@ async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: Bed) 
     let id = bed.accept_one(bed.message_over("choosy:default", &["a@example.org", "b@example.org"])).await;
     assert_eq!(bed.tick().await.deliveries.parked, 1);
     let row = bed.notification(&id).await;
-    assert_eq!((row.reason_code.as_deref(), row.last_error.as_deref()), (Some("no-such-mailbox"), Some("b@example.org: 550")));
+    assert_eq!(
+        (row.reason_code.as_deref(), row.last_error.as_deref()),
+        (Some("no-such-mailbox"), Some("b@example.org: 550"))
+    );
     assert_eq!(sent.lock().unwrap().len(), 2);
-    let outcomes: Vec<_> = bed.attempts(&id).await.into_iter().map(|one| (one.target, one.outcome.unwrap())).collect();
+    let outcomes: Vec<_> =
+        bed.attempts(&id).await.into_iter().map(|one| (one.target, one.outcome.unwrap())).collect();
     assert_eq!(
         outcomes,
         [("a@example.org".into(), "delivered".into()), ("b@example.org".into(), "permanent".into())]
@@ -270,14 +283,17 @@ async fn a_list_that_moves_to_another_channel_takes_its_messages_along(bed: Bed)
 }
 
 async fn an_address_written_twice_gets_it_once(bed: Bed) {
-    bed.accept_one(bed.message_over("memory:default", &["a@example.org", "A@Example.org", "a@example.org"])).await;
+    bed.accept_one(bed.message_over("memory:default", &["a@example.org", "A@Example.org", "a@example.org"]))
+        .await;
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(bed.sent_to(), ["a@example.org"]);
 }
 
 async fn the_more_urgent_goes_first(bed: Bed) {
     let mut items = Vec::new();
-    for (address, priority) in [("ordinary@example.org", 5), ("late@example.org", 9), ("urgent@example.org", 0)] {
+    for (address, priority) in
+        [("ordinary@example.org", 5), ("late@example.org", 9), ("urgent@example.org", 0)]
+    {
         let mut new = bed.message(address);
         new.priority = priority;
         items.push(new);
@@ -378,7 +394,8 @@ async fn r07_a_late_result_is_kept_and_changes_nothing(bed: Bed) {
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 1));
     assert_eq!(bed.audit("notification", &id).await, ["uncertain:outcome-unknown", "late-result:delivered"]);
-    let outcomes: Vec<_> = bed.attempts(&id).await.into_iter().map(|one| (one.n, one.outcome.unwrap())).collect();
+    let outcomes: Vec<_> =
+        bed.attempts(&id).await.into_iter().map(|one| (one.n, one.outcome.unwrap())).collect();
     assert_eq!(outcomes, [(1, "delivered".into()), (2, "delivered".into())], "the late answer is the truth");
 }
 
@@ -404,7 +421,8 @@ async fn the_story_of_a_message_is_told_from_what_is_stored(bed: Bed) {
     misbehave(&bed, Misbehaviour::Transient, 1);
     bed.run_for(60).await;
     let story: Vec<&str> = bed.engine.timeline(&id).await.unwrap().iter().map(|moment| moment.what).collect();
-    let expected = ["queued", "attemptStarted", "attemptEnded", "attemptStarted", "attemptEnded", "delivered"];
+    let expected =
+        ["queued", "attemptStarted", "attemptEnded", "attemptStarted", "attemptEnded", "delivered"];
     assert_eq!(story, expected);
     let mut reader = bed.read().await;
     let by_ids = notifications::by_ids(&mut reader.conn(), vec![id]).await.unwrap();

@@ -115,7 +115,8 @@ async fn a_row_under_way_is_left_alone(bed: Bed) {
 
 async fn another_input_puts_the_row_on_hold_with_both_digests(bed: Bed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
-    let (stored, given) = (row(&bed, "k:1").input_hash.to_string(), other_input(&bed, "k:1").input_hash.to_string());
+    let (stored, given) =
+        (row(&bed, "k:1").input_hash.to_string(), other_input(&bed, "k:1").input_hash.to_string());
     let answer = bed.ensure_one(other_input(&bed, "k:1")).await;
     assert_eq!(answer.outcome, EnsureOutcome::Conflict { stored: stored.clone(), given: given.clone() });
     let held = bed.work("k:1").await;
@@ -123,9 +124,13 @@ async fn another_input_puts_the_row_on_hold_with_both_digests(bed: Bed) {
     assert_eq!((held.status.as_str(), held.reason_code.as_deref()), ("pending", Some("input-conflict")));
     assert_eq!(held.input_hash, stored, "nothing is overwritten");
     assert_eq!(bed.tick().await.due.claimed, 0, "a held row is not claimed");
-    let entries = punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
+    let entries =
+        punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
     assert_eq!(entries[0].action, "conflict");
-    assert_eq!(entries[0].data.as_deref(), Some(json!({ "stored": stored, "given": given }).to_string().as_str()));
+    assert_eq!(
+        entries[0].data.as_deref(),
+        Some(json!({ "stored": stored, "given": given }).to_string().as_str())
+    );
     assert_eq!(entries[0].version, Some(held.version));
 }
 
@@ -189,7 +194,11 @@ async fn what_a_person_cancelled_only_a_person_revives(bed: Bed) {
     assert_eq!(bed.tick().await.due.claimed, 0);
     let revived = bed.engine.ensure(&[row(&bed, "k:1")], Cause::Person).await.unwrap();
     assert_eq!(revived[0].outcome, EnsureOutcome::Reactivated);
-    assert_eq!(bed.ensure_one(row(&bed, "k:1")).await.outcome, EnsureOutcome::Unchanged, "it is an ordinary row again");
+    assert_eq!(
+        bed.ensure_one(row(&bed, "k:1")).await.outcome,
+        EnsureOutcome::Unchanged,
+        "it is an ordinary row again"
+    );
     assert_eq!(bed.tick().await.due.completed, 1);
 }
 

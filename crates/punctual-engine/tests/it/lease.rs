@@ -32,12 +32,7 @@ async fn claim_and_die(bed: &Bed, kind: &str) -> usize {
 }
 
 async fn expiries(bed: &Bed, kind: &str, waits: &[i64]) {
-    bed.ensure_one(new_work(
-        if kind == "test" { "test" } else { "daily" },
-        "k:1",
-        bed.now(),
-    ))
-    .await;
+    bed.ensure_one(new_work(if kind == "test" { "test" } else { "daily" }, "k:1", bed.now())).await;
     for (n, wait) in waits.iter().enumerate() {
         assert_eq!(claim_and_die(bed, kind).await, 1, "expiry {n}");
         bed.wait(60);
@@ -137,7 +132,8 @@ async fn an_expired_send_is_uncertain_and_tried_again(bed: Bed) {
     assert_eq!((row.status.as_str(), row.uncertain, row.retry_count), ("retrying", 1, 1));
     assert_eq!(bed.audit("notification", &id).await, ["uncertain:outcome-unknown"]);
     assert_eq!(bed.tick().await.deliveries.delivered, 1, "the first time at once");
-    let outcomes: Vec<_> = bed.attempts(&id).await.into_iter().map(|try_| (try_.n, try_.outcome.unwrap())).collect();
+    let outcomes: Vec<_> =
+        bed.attempts(&id).await.into_iter().map(|try_| (try_.n, try_.outcome.unwrap())).collect();
     assert_eq!(outcomes, [(1, "uncertain".into()), (2, "delivered".into())]);
     let kpis = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert_eq!(kpis.uncertain, 1);
@@ -171,7 +167,10 @@ async fn at_most_once_parks_what_is_uncertain(bed: Bed) {
     let id = bed.accept_one(bed.message_over("memory:once", &["b@example.org"])).await;
     assert_eq!(bed.tick().await.deliveries.parked, 1);
     let row = bed.notification(&id).await;
-    assert_eq!((row.status.as_str(), row.reason_code.as_deref(), row.uncertain), ("parked", Some("uncertain"), 1));
+    assert_eq!(
+        (row.status.as_str(), row.reason_code.as_deref(), row.uncertain),
+        ("parked", Some("uncertain"), 1)
+    );
     assert_eq!(bed.run_for(86_400).await.done.deliveries.claimed, 0, "never repeated by itself");
     assert_eq!(bed.sent_to(), ["b@example.org"]);
 }

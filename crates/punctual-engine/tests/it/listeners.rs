@@ -75,7 +75,10 @@ async fn a_topic_may_end_in_a_star(bed: Bed) {
     bed.tick().await;
     let mut heard = ears.heard();
     heard.sort();
-    assert_eq!(heard, [("schedule:a".into(), "billing.run".into()), ("schedule:b".into(), "billing.".into())]);
+    assert_eq!(
+        heard,
+        [("schedule:a".into(), "billing.run".into()), ("schedule:b".into(), "billing.".into())]
+    );
 }
 
 async fn a_topic_without_listeners_is_nobodys_fault(bed: Bed) {

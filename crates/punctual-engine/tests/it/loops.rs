@@ -122,19 +122,23 @@ async fn a_node_without_workers_wakes_the_others(bed: Bed) {
     })
     .await;
     other.schedule("last", "t", other.now()).await;
-    signal("all arrivals", async { while heard.recv().await.is_some_and(|(id, _)| id != "schedule:last") {} }).await;
+    signal("all arrivals", async {
+        while heard.recv().await.is_some_and(|(id, _)| id != "schedule:last") {}
+    })
+    .await;
     running.stop().await;
 }
 
 async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
     let (sender, mut done) = mpsc::unbounded_channel();
-    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
-        let (sender, key) = (sender.clone(), row.key.clone());
-        async move {
-            sender.send(key).unwrap();
-            Ok(serde_json::Value::Null)
-        }
-    });
+    let path =
+        TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
+            let (sender, key) = (sender.clone(), row.key.clone());
+            async move {
+                sender.send(key).unwrap();
+                Ok(serde_json::Value::Null)
+            }
+        });
     let bed = bed.with(|bed| bed.path(path));
     let rows: Vec<_> = (0..12).map(|n| new_work("long", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
@@ -200,7 +204,11 @@ async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
     gate.arrived().await;
     signal("the stop", running.stop()).await;
     let row = bed.notification(&id).await;
-    assert_eq!((row.status.as_str(), row.lease_expires_at), ("retrying", None), "no lease is left to run out");
+    assert_eq!(
+        (row.status.as_str(), row.lease_expires_at),
+        ("retrying", None),
+        "no lease is left to run out"
+    );
     assert_eq!(row.uncertain, 1, "it may have been sent");
     bed.leaves_open("another node would send it again");
 }
@@ -209,10 +217,13 @@ async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: Bed) {
     let heard = Arc::new(Mutex::new(0));
     let (log, (sender, mut arrived)) = (heard.clone(), mpsc::unbounded_channel());
     let bed = bed.with(|bed| {
-        bed.config(|config| config.sweep_every = Duration::from_millis(50)).listener("t", move |_: &Arrival| {
-            *log.lock().unwrap() += 1;
-            sender.send(()).map_err(|error| error.to_string())
-        })
+        bed.config(|config| config.sweep_every = Duration::from_millis(50)).listener(
+            "t",
+            move |_: &Arrival| {
+                *log.lock().unwrap() += 1;
+                sender.send(()).map_err(|error| error.to_string())
+            },
+        )
     });
     bed.schedule("a", "t", bed.now()).await;
     let mut tx = bed.begin().await;

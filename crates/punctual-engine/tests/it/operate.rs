@@ -48,7 +48,8 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: Bed) {
     }
     assert_eq!(bed.sent().len(), 3, "a support retry sends again, under its own key");
     assert_eq!(bed.work_by_id(id).await, before, "the first row is as it was");
-    let ids: std::collections::HashSet<String> = bed.notifications().await.into_iter().map(|row| row.id).collect();
+    let ids: std::collections::HashSet<String> =
+        bed.notifications().await.into_iter().map(|row| row.id).collect();
     assert_eq!(ids.len(), 3);
 }
 
@@ -65,9 +66,14 @@ async fn a_cancelled_row_is_brought_back_by_a_person(bed: Bed) {
     assert_eq!(bed.tick().await.due.claimed, 0);
     bed.engine.retry_work(id, "bob").await.unwrap();
     assert_eq!(bed.tick().await.due.deactivated, 1);
-    let entries = punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
-    let told: Vec<_> = entries.iter().map(|row| (row.actor.as_str(), row.action.as_str(), row.version)).collect();
-    assert_eq!(told, [("ann", "cancel", Some(2)), ("bob", "retry", Some(3)), ("engine", "deactivate", Some(5))]);
+    let entries =
+        punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
+    let told: Vec<_> =
+        entries.iter().map(|row| (row.actor.as_str(), row.action.as_str(), row.version)).collect();
+    assert_eq!(
+        told,
+        [("ann", "cancel", Some(2)), ("bob", "retry", Some(3)), ("engine", "deactivate", Some(5))]
+    );
 }
 
 async fn a_row_under_way_is_not_cancelled(bed: Bed) {
@@ -93,7 +99,10 @@ async fn a_discarded_notification_stays_and_is_not_retried(bed: Bed) {
     let row = bed.engine.discard_notification(&id, "ann").await.unwrap();
     assert_eq!(row.status, "discarded");
     assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains("discarded"));
-    assert_eq!(bed.audit("notification", &id).await, ["park:rejected-by-receiver", "discard:rejected-by-receiver"]);
+    assert_eq!(
+        bed.audit("notification", &id).await,
+        ["park:rejected-by-receiver", "discard:rejected-by-receiver"]
+    );
 }
 
 async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: Bed) {

@@ -1,7 +1,9 @@
 //! R10: a poison row harms only itself.
 
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
-use punctual_testkit::{Bed, Scripted, TestPath, channel::delivered, new_work, new_work_with, on_both, scale};
+use punctual_testkit::{
+    Bed, Scripted, TestPath, channel::delivered, new_work, new_work_with, on_both, scale,
+};
 use serde_json::json;
 
 on_both! {
@@ -18,7 +20,8 @@ fn poisoned(bed: &Bed) -> Bed {
         let what = row.key.split(':').nth(1).unwrap_or_default();
         assert!(what != "decide", "a decision that panics");
         let audience = Audience::Targets(vec![format!("{what}@example.org")]);
-        let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", row.key.clone());
+        let mut new =
+            NewNotification::new(NotificationId(Default::default()), audience, "Due", row.key.clone());
         new.channel = "picky:default".parse().ok();
         if what == "template" {
             new.template = Some("endless".into());
@@ -50,8 +53,12 @@ async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed
                 let input = json!({ "topic": "poison", "payload": {} });
                 new_work_with("schedule", &format!("schedule:{n}"), bed.now(), &input)
             }
-            Some("input") => new_work_with("schedule", &format!("schedule:{n}"), bed.now(), &json!([1, "no topic"])),
-            Some("missing") => new_work_with("message", &format!("message:{n}"), bed.now(), &json!({ "messageId": "no" })),
+            Some("input") => {
+                new_work_with("schedule", &format!("schedule:{n}"), bed.now(), &json!([1, "no topic"]))
+            }
+            Some("missing") => {
+                new_work_with("message", &format!("message:{n}"), bed.now(), &json!({ "messageId": "no" }))
+            }
             Some(what) => new_work("test", &format!("k:{what}:{n}"), bed.now()),
             None => {
                 good += 1;

@@ -59,7 +59,10 @@ async fn r03_a_purged_id_never_sends_again(bed: Bed) {
     bed.wait(366 * DAY);
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 300);
     let again = bed.accept(new.clone()).await;
-    assert!(again.iter().all(|answer| *answer == Accepted::Duplicate { status: "delivered".into() }), "{again:?}");
+    assert!(
+        again.iter().all(|answer| *answer == Accepted::Duplicate { status: "delivered".into() }),
+        "{again:?}"
+    );
     let mut other = new[0].clone();
     other.body = "Other".into();
     assert_eq!(bed.accept(vec![other]).await, [Accepted::IdReused], "its digest is remembered too");

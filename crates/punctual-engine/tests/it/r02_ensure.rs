@@ -57,7 +57,13 @@ fn command(chance: &Seeded) -> Command {
 }
 
 /// The table of the design, first match wins.
-fn ensure_in_model(rows: &mut BTreeMap<u64, Model>, key: u64, input: u64, due: i64, cause: Cause) -> &'static str {
+fn ensure_in_model(
+    rows: &mut BTreeMap<u64, Model>,
+    key: u64,
+    input: u64,
+    due: i64,
+    cause: Cause,
+) -> &'static str {
     let Some(row) = rows.get_mut(&key) else {
         rows.insert(key, Model { status: "pending", on_hold: false, by_person: false, input, due });
         return "created";
@@ -89,7 +95,12 @@ fn key_of(sequence: usize, key: u64) -> String {
 
 fn wanted(bed: &Bed, sequence: usize, key: u64, input: u64, due: i64) -> NewWork {
     let input = json!({ "sequence": sequence, "key": key, "input": input });
-    new_work_with("test", &key_of(sequence, key), bed.after(due), &input)
+    new_work_with(kind_of(sequence), &key_of(sequence, key), bed.after(due), &input)
+}
+
+/// A kind for each sequence, so that its claims find no other's rows. A few bytes that are never given back.
+fn kind_of(sequence: usize) -> &'static str {
+    Box::leak(format!("test-{sequence}").into_boxed_str())
 }
 
 async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: Bed) {
@@ -113,12 +124,9 @@ async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: Bed) {
             let found = (row.status.as_str(), row.on_hold, row.due_at);
             let due = bed.after(expected.due).as_microsecond();
             assert_eq!(found, (expected.status, expected.on_hold, due), "sequence {sequence}: {commands:?}");
-            // Out of the way of the next sequence.
-            let complete = Command::Settle { key: *key, status: "completed" };
-            apply(&bed, sequence, complete, &mut model.clone(), &mut tokens).await;
-            apply(&bed, sequence, Command::Cancel { key: *key }, &mut model.clone(), &mut tokens).await;
         }
     }
+    bed.leaves_open("the commands end anywhere");
 }
 
 async fn apply(
@@ -185,7 +193,8 @@ async fn apply(
             let allowed = model.get(&key).is_some_and(|row| matches!(row.status, "pending" | "failed"));
             let mut tx = bed.begin().await;
             let keys = vec![key_of(sequence, key)];
-            let changed = punctual_engine::effects::deactivate(&mut tx, bed.now(), "gone", keys).await.unwrap();
+            let changed =
+                punctual_engine::effects::deactivate(&mut tx, bed.now(), "gone", keys).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(changed, usize::from(allowed));
             if let Some(row) = model.get_mut(&key).filter(|_| allowed) {
@@ -204,9 +213,11 @@ async fn claim(
     tokens: &mut BTreeMap<u64, (i64, i64)>,
 ) {
     let mut tx = bed.begin().await;
-    let rows = work::claim(&mut tx, "test", bed.after(10), bed.after(3600), 100_000).await.unwrap();
+    let rows =
+        work::claim(&mut tx, kind_of(sequence), bed.after(10), bed.after(3600), 100_000).await.unwrap();
     let wanted = key_of(sequence, key);
-    let others: Vec<(i64, i64)> = rows.iter().filter(|row| row.key != wanted).map(|row| (row.id, row.version)).collect();
+    let others: Vec<(i64, i64)> =
+        rows.iter().filter(|row| row.key != wanted).map(|row| (row.id, row.version)).collect();
     work::release(&mut tx.conn(), bed.now(), &others).await.unwrap();
     tx.commit().await.unwrap();
     let claimed = rows.iter().find(|row| row.key == wanted);
@@ -267,7 +278,8 @@ async fn r02_one_owner_of_each_row_among_sixteen_that_disagree(bed: Bed) {
             });
         }
         let answers = writers.join_all().await;
-        let winner: Vec<_> = answers.iter().filter(|(_, outcome)| *outcome == EnsureOutcome::Created).collect();
+        let winner: Vec<_> =
+            answers.iter().filter(|(_, outcome)| *outcome == EnsureOutcome::Created).collect();
         assert_eq!(winner.len(), 1, "{answers:?}");
         let row = bed.work(&key_of(0, key)).await;
         assert_eq!(row.input_hash, winner[0].0, "nothing is overwritten");

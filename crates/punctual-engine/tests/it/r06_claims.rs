@@ -50,7 +50,8 @@ async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: Bed) {
             let mut mine = 0;
             while mine < target / 16 {
                 let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
-                let Some(claimed) = won(work::claim(&mut tx, "test", bed.now(), bed.after(60), BATCH).await) else {
+                let Some(claimed) = won(work::claim(&mut tx, "test", bed.now(), bed.after(60), BATCH).await)
+                else {
                     continue;
                 };
                 tx.commit().await.unwrap();
@@ -60,7 +61,9 @@ async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: Bed) {
                 tokio::task::yield_now().await;
                 loop {
                     let mut tx = bed.store.begin(Lane::Settle).await.unwrap();
-                    let Some(released) = won(work::release(&mut tx.conn(), bed.now(), &held).await) else { continue };
+                    let Some(released) = won(work::release(&mut tx.conn(), bed.now(), &held).await) else {
+                        continue;
+                    };
                     tx.commit().await.unwrap();
                     assert_eq!(released as usize, held.len(), "a claim is held until it is given back");
                     break;
@@ -71,7 +74,9 @@ async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: Bed) {
     while let Some(done) = working.join_next().await {
         done.unwrap();
     }
-    assert!(claims.check() >= target / 16 * 16);
+    let claimed = claims.check();
+    println!("{claimed} claims, none of a version already claimed");
+    assert!(claimed >= target / 16 * 16);
     // A claim and its release raise the version by one each, and nothing else touched the rows.
     let per_row = claims.per_row();
     for n in (0..ROWS).step_by(97) {
@@ -97,7 +102,8 @@ async fn r06_no_version_of_a_notification_is_claimed_twice(bed: Bed) {
             let mut mine = 0;
             while mine < target / 16 {
                 let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
-                let claimed = notifications::claim(&mut tx, "memory:default", bed.now(), bed.after(60), BATCH).await;
+                let claimed =
+                    notifications::claim(&mut tx, "memory:default", bed.now(), bed.after(60), BATCH).await;
                 let Some(claimed) = won(claimed) else { continue };
                 tx.commit().await.unwrap();
                 mine += claimed.len();
@@ -129,6 +135,8 @@ async fn r06_no_version_of_a_notification_is_claimed_twice(bed: Bed) {
     while let Some(done) = working.join_next().await {
         done.unwrap();
     }
-    assert!(claims.check() >= target / 16 * 16);
+    let claimed = claims.check();
+    println!("{claimed} claims, none of a version already claimed");
+    assert!(claimed >= target / 16 * 16);
     bed.leaves_open("they were only claimed");
 }

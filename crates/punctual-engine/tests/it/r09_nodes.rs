@@ -7,7 +7,9 @@ use std::sync::{
 
 use punctual_model::{Audience, Decision, NewNotification, NotificationId};
 use punctual_store::{notifications, work};
-use punctual_testkit::{Bed, Scripted, TestPath, channel::delivered, history::Receiver, new_work, on_both, scale};
+use punctual_testkit::{
+    Bed, Scripted, TestPath, channel::delivered, history::Receiver, new_work, on_both, scale,
+};
 
 on_both! {
     r09_two_nodes_drain_one_backlog_and_work_each_row_once;
@@ -113,7 +115,8 @@ async fn r09_a_node_that_dies_in_the_middle_leaves_nothing_behind(bed: Bed) {
     bed.engine.sweep_tick(bed.now()).await.unwrap();
     nodes[1].engine.due_tick(bed.now(), 500).await.unwrap();
     let mut tx = nodes[2].begin().await;
-    let taken = notifications::claim(&mut tx, "counted:default", bed.now(), bed.after(60), 100).await.unwrap();
+    let taken =
+        notifications::claim(&mut tx, "counted:default", bed.now(), bed.after(60), 100).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(taken.len(), 100);
     drain(&nodes[..2]).await;

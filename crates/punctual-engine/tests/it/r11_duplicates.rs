@@ -6,12 +6,15 @@ use std::sync::{
 };
 
 use punctual_model::SendOutcome;
-use punctual_testkit::{Bed, Database, Scripted, Seeded, channel::delivered, history::Receiver, on_both, scale};
+use punctual_testkit::{
+    Bed, Database, Scripted, Seeded, channel::delivered, history::Receiver, on_both, scale,
+};
 use serde_json::json;
 
 on_both! {
     r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked;
     r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked;
+    r11_a_sender_that_dies_doubles_exactly_what_was_in_flight;
 }
 
 const CHANNEL: &str = "lossy:default";
@@ -45,7 +48,8 @@ async fn hand_in(bed: &Bed, count: usize) -> Vec<String> {
 }
 
 async fn uncertain_marks(bed: &Bed) -> usize {
-    let filter = punctual_store::notifications::NotificationFilter { limit: 10_000_000, ..Default::default() };
+    let filter =
+        punctual_store::notifications::NotificationFilter { limit: 10_000_000, ..Default::default() };
     let mut reader = bed.read().await;
     let rows = punctual_store::notifications::list(&mut reader.conn(), &filter).await.unwrap();
     assert!(rows.iter().all(|row| row.status == "delivered"));
@@ -66,6 +70,7 @@ async fn r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked(
     bed.run_for(86_400).await;
     let verdict = received.check(ids.iter().map(|id| (id.as_str(), "a@example.org")));
     let injected = injected.load(Ordering::Relaxed);
+    println!("{injected} replies lost: {verdict:?}");
     assert!(injected > 50, "a run that injected nothing proves nothing");
     assert_eq!(verdict.lost, 0);
     assert_eq!(verdict.duplicates, injected);
@@ -79,7 +84,8 @@ async fn r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked(
 async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(bed: Bed) {
     let (bed, received, _) = lossy(&bed, 0);
     let ids = hand_in(&bed, sends(bed.database()) / 4).await;
-    let statements = ["attempts.record", "notifications.settle", "commit", "notifications.claim", "attempts.intend"];
+    let statements =
+        ["attempts.record", "notifications.settle", "commit", "notifications.claim", "attempts.intend"];
     let chance = Seeded::new(7);
     let mut faults = 0;
     for round in 0..10_000 {
@@ -100,8 +106,65 @@ async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(
     bed.run_for(86_400).await;
     let verdict = received.check(ids.iter().map(|id| (id.as_str(), "a@example.org")));
     let marks = uncertain_marks(&bed).await;
+    println!("{faults} faults, {marks} marked uncertain: {verdict:?}");
     assert_eq!(faults, 40);
     assert_eq!(verdict.lost, 0);
     assert_eq!((verdict.duplicates_after_id_check, verdict.repeated_attempts), (0, 0));
     assert!(verdict.duplicates <= marks, "{} were sent twice and {marks} marked", verdict.duplicates);
+}
+
+/// The sender is gone between the provider's yes and its own record: what was in flight, and only that, goes out twice.
+async fn r11_a_sender_that_dies_doubles_exactly_what_was_in_flight(bed: Bed) {
+    let (received, in_flight) = (Arc::new(Receiver::default()), Arc::new(AtomicUsize::new(0)));
+    let dies = Arc::new(tokio::sync::Semaphore::new(0));
+    let (log, flying, reached, chance) = (received.clone(), in_flight.clone(), dies.clone(), Seeded::new(3));
+    let adapter = Scripted::future("lossy", move |message| {
+        log.log(&message);
+        let stalls = message.attempt == 1 && chance.below(20) == 0;
+        if stalls {
+            flying.fetch_add(1, Ordering::SeqCst);
+            reached.add_permits(1);
+        }
+        async move {
+            if stalls {
+                std::future::pending::<()>().await;
+            }
+            delivered()
+        }
+    });
+    let bed = bed.with(|bed| bed.adapter(adapter.permits(8).timeout(std::time::Duration::from_secs(60))));
+    let ids = hand_in(&bed, scale(1_000, 20_000)).await;
+    let mut deaths = 0;
+    while bed.engine.next_ready().await.unwrap().is_some_and(|next| next <= bed.now()) {
+        let (engine, now) = (bed.engine.clone(), bed.now());
+        let sending = tokio::spawn(async move { engine.delivery_tick(now, 50).await.map(drop) });
+        let ended = tokio::select! {
+            stalled = dies.acquire() => {
+                stalled.unwrap().forget();
+                deaths += 1;
+                sending.abort();
+                sending.await.is_ok()
+            }
+            () = async { while !sending.is_finished() { tokio::task::yield_now().await } } => true,
+        };
+        if !ended {
+            bed.wait(300);
+            bed.engine.sweep_tick(bed.now()).await.unwrap();
+        }
+    }
+    bed.wait(300);
+    bed.tick().await;
+    bed.run_for(86_400).await;
+    let verdict = received.check(ids.iter().map(|id| (id.as_str(), "a@example.org")));
+    assert!(deaths > 10, "{deaths} deaths prove little");
+    assert!(in_flight.load(Ordering::SeqCst) >= deaths);
+    assert_eq!(verdict.lost, 0);
+    assert_eq!((verdict.duplicates_after_id_check, verdict.repeated_attempts), (0, 0));
+    let marks = uncertain_marks(&bed).await;
+    println!(
+        "{deaths} deaths, {} in flight, {marks} marked uncertain: {verdict:?}",
+        in_flight.load(Ordering::SeqCst)
+    );
+    assert!(verdict.duplicates <= marks, "{} were sent twice and {marks} marked", verdict.duplicates);
+    assert!(verdict.duplicates >= deaths);
 }

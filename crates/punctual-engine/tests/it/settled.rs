@@ -57,7 +57,11 @@ async fn a_path_is_told_once_when_the_last_one_has_settled(bed: Bed) {
 async fn what_it_asks_for_is_written_with_the_last_settle(bed: Bed) {
     let (bed, path) = following(&bed, |work, now| {
         let next = now + jiff::SignedDuration::from_secs(600);
-        if work.key.starts_with("first") { vec![Effect::Ensure(new_work("follow", "second:b", next))] } else { Vec::new() }
+        if work.key.starts_with("first") {
+            vec![Effect::Ensure(Box::new(new_work("follow", "second:b", next)))]
+        } else {
+            Vec::new()
+        }
     });
     bed.ensure_one(new_work("follow", "first:a", bed.now())).await;
     bed.tick().await;
@@ -128,7 +132,7 @@ async fn a_settle_that_failed_tells_again_and_writes_once(bed: Bed) {
     let (bed, path) = following(&bed, move |_, now| {
         let mut count = inner.lock().unwrap();
         *count += 1;
-        vec![Effect::Ensure(new_work("follow", &format!("next-{count}:z"), now))]
+        vec![Effect::Ensure(Box::new(new_work("follow", &format!("next-{count}:z"), now)))]
     });
     bed.ensure_one(new_work("follow", "k:a", bed.now())).await;
     bed.engine.due_tick(bed.now(), 10).await.unwrap();

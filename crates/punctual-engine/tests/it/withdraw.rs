@@ -100,8 +100,11 @@ async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: Bed) {
 
 async fn rows_that_are_no_longer_wanted_end_with_a_reason(bed: Bed) {
     let bed = sending(&bed);
-    bed.ensure(&[new_work("test", "a/memory:default", bed.now()), new_work("test", "b/memory:default", bed.now())])
-        .await;
+    bed.ensure(&[
+        new_work("test", "a/memory:default", bed.now()),
+        new_work("test", "b/memory:default", bed.now()),
+    ])
+    .await;
     let mut tx = bed.begin().await;
     let keys = ["b/memory:default", "a/memory:default", "a/memory:default", "c/memory:default"];
     let keys = keys.iter().map(|key| (*key).to_owned()).collect();

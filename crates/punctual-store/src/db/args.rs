@@ -175,10 +175,12 @@ mod tests {
 
     #[test]
     fn a_set_becomes_rows_for_sqlite() {
-        let rows = rows_as_json(&args![vec![1_i64, 2], vec![Some("a\"\\\n\u{1}é".to_owned()), None], vec![true, false]]);
+        let json = |columns: Vec<Arg>| rows_as_json(&columns);
+        let rows =
+            json(args![vec![1_i64, 2], vec![Some("a\"\\\n\u{1}é".to_owned()), None], vec![true, false]]);
         assert_eq!(rows, "[[1,\"a\\\"\\\\\\n\\u0001é\",1],[2,null,0]]");
         let parsed: serde_json::Value = serde_json::from_str(&rows).unwrap();
         assert_eq!(parsed[0][1], "a\"\\\n\u{1}é");
-        assert_eq!(rows_as_json(&args![vec![7_i64, 8]]), "[7,8]");
+        assert_eq!(json(args![vec![7_i64, 8]]), "[7,8]");
     }
 }

@@ -4,9 +4,10 @@
 //! too. Nothing is armed unless the process was started with one; then the check is a few nanoseconds.
 
 use std::{
+    collections::HashMap,
     str::FromStr,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -25,7 +26,8 @@ pub struct CrashPoint {
 impl FromStr for CrashPoint {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("`{text}` is no crash point; one looks like before:work.claim or after:commit:3");
+        let wrong =
+            || format!("`{text}` is no crash point; one looks like before:work.claim or after:commit:3");
         let mut parts = text.split(':');
         let before = match parts.next() {
             Some("before") => true,
@@ -47,6 +49,7 @@ pub struct Faults {
     crash: Option<Arc<(CrashPoint, AtomicU64)>>,
     armed: Arc<AtomicBool>,
     failures: Arc<Mutex<Vec<Failure>>>,
+    explained: Arc<Mutex<HashMap<String, Vec<String>>>>,
 }
 
 struct Failure {
@@ -69,6 +72,31 @@ impl Faults {
         self.armed.store(true, Ordering::Release);
     }
 
+    /// From now on the plan of this statement is kept whenever it runs: for tests of the hot ones.
+    #[doc(hidden)]
+    pub fn explain(&self, name: &str) {
+        self.explained().insert(name.to_owned(), Vec::new());
+        self.armed.store(true, Ordering::Release);
+    }
+
+    /// The last plan of a statement, line by line; empty if it has not run.
+    #[doc(hidden)]
+    pub fn plan(&self, name: &str) -> Vec<String> {
+        self.explained().get(name).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn wants_plan(&self, name: &'static str) -> bool {
+        self.armed.load(Ordering::Acquire) && self.explained().contains_key(name)
+    }
+
+    pub(super) fn keep_plan(&self, name: &'static str, plan: Vec<String>) {
+        self.explained().insert(name.to_owned(), plan);
+    }
+
+    fn explained(&self) -> MutexGuard<'_, HashMap<String, Vec<String>>> {
+        self.explained.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     pub(super) fn before(&self, name: &'static str) -> Result<(), StoreError> {
         self.pass(name, true)
     }
@@ -80,7 +108,10 @@ impl Faults {
     fn pass(&self, name: &'static str, before: bool) -> Result<(), StoreError> {
         if let Some(crash) = &self.crash {
             let (point, passed) = &**crash;
-            if point.before == before && point.name == name && passed.fetch_add(1, Ordering::AcqRel) >= point.passes {
+            if point.before == before
+                && point.name == name
+                && passed.fetch_add(1, Ordering::AcqRel) >= point.passes
+            {
                 // abort, not exit: no destructor may tidy up, as none does when the power goes.
                 std::process::abort();
             }

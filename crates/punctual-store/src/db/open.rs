@@ -111,7 +111,8 @@ impl Store {
         let open = match &self.0.backend {
             Backend::Sqlite { writer, gate, .. } => {
                 let permit = gate.enter(lane).await;
-                let transaction = writer.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::connection)?;
+                let transaction =
+                    writer.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::connection)?;
                 Open::Sqlite { transaction, _permit: permit }
             }
             Backend::Postgres { pool } => Open::Postgres(pool.begin().await.map_err(StoreError::connection)?),
@@ -172,11 +173,20 @@ impl Store {
         let run = |text| sqlx::query(text);
         if wal_bytes > WAL_BYTES_TO_TRUNCATE {
             // Most is copied without holding anybody; only the rest waits for the writer.
-            run("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *conn).await.map_err(StoreError::connection)?;
+            run("PRAGMA wal_checkpoint(PASSIVE)")
+                .execute(&mut *conn)
+                .await
+                .map_err(StoreError::connection)?;
             let _permit = gate.enter(Lane::Intake).await;
-            run("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await.map_err(StoreError::connection)?;
+            run("PRAGMA wal_checkpoint(TRUNCATE)")
+                .execute(&mut *conn)
+                .await
+                .map_err(StoreError::connection)?;
         } else if wal_bytes > 0 {
-            run("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *conn).await.map_err(StoreError::connection)?;
+            run("PRAGMA wal_checkpoint(PASSIVE)")
+                .execute(&mut *conn)
+                .await
+                .map_err(StoreError::connection)?;
         }
         Ok(())
     }
@@ -236,7 +246,11 @@ async fn open_postgres(options: &StoreOptions) -> Result<Backend> {
     let connect = connect
         .application_name("punctual")
         // Compiling a plan takes longer than any statement here runs.
-        .options([("synchronous_commit", "on"), ("jit", "off"), ("default_transaction_isolation", "read committed")])
+        .options([
+            ("synchronous_commit", "on"),
+            ("jit", "off"),
+            ("default_transaction_isolation", "read committed"),
+        ])
         .disable_statement_logging();
     let pool = PgPoolOptions::new()
         .max_connections(options.connections)
@@ -261,17 +275,21 @@ impl Backend {
         let mut settings = Vec::new();
         match self {
             Backend::Sqlite { writer, .. } => {
-                for (name, text) in [("journal_mode", "PRAGMA journal_mode"), ("synchronous", "PRAGMA synchronous")] {
+                for (name, text) in
+                    [("journal_mode", "PRAGMA journal_mode"), ("synchronous", "PRAGMA synchronous")]
+                {
                     let row = sqlx::query(text).fetch_one(writer).await.map_err(StoreError::connection)?;
                     use sqlx::Row;
-                    let value = row.try_get::<String, _>(0).or_else(|_| row.try_get::<i64, _>(0).map(|n| n.to_string()));
+                    let value = row
+                        .try_get::<String, _>(0)
+                        .or_else(|_| row.try_get::<i64, _>(0).map(|n| n.to_string()));
                     settings.push((name.to_owned(), value.map_err(StoreError::connection)?));
                 }
                 let version: String = sqlx::query_scalar("SELECT sqlite_version()")
                     .fetch_one(writer)
                     .await
                     .map_err(StoreError::connection)?;
-                let strong = settings[0].1 == "wal" && settings[1].1 == "2";
+                let strong = keeps_at_a_power_cut(&settings);
                 Ok(Durability { database: "sqlite", version, settings, survives_power_loss: strong })
             }
             Backend::Postgres { pool } => {
@@ -286,11 +304,23 @@ impl Backend {
                     .fetch_one(pool)
                     .await
                     .map_err(StoreError::connection)?;
-                let strong = rows.iter().all(|(_, value)| value != "off");
+                let strong = keeps_at_a_power_cut(&rows);
                 Ok(Durability { database: "postgres", version, settings: rows, survives_power_loss: strong })
             }
         }
     }
+}
+
+/// Whether a database with these settings still has after a power cut what it acknowledged before.
+fn keeps_at_a_power_cut(settings: &[(String, String)]) -> bool {
+    !settings.is_empty()
+        && settings.iter().all(|(name, value)| match name.as_str() {
+            "journal_mode" => value == "wal",
+            // 2 is FULL, 3 is EXTRA; NORMAL loses the last commits.
+            "synchronous" => matches!(value.as_str(), "2" | "3"),
+            "synchronous_commit" => !matches!(value.as_str(), "off" | "local"),
+            _ => value == "on",
+        })
 }
 
 impl Durability {
@@ -384,5 +414,30 @@ impl Reader {
             Reader::Sqlite(conn, faults) => Conn::Sqlite(conn, faults),
             Reader::Postgres(conn, faults) => Conn::Postgres(conn, faults),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keeps_at_a_power_cut;
+
+    #[test]
+    fn every_weak_setting_alone_is_seen() {
+        let check = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> = settings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            keeps_at_a_power_cut(&settings)
+        };
+        assert!(check(&[("journal_mode", "wal"), ("synchronous", "2")]));
+        assert!(!check(&[("journal_mode", "wal"), ("synchronous", "1")]));
+        assert!(!check(&[("journal_mode", "delete"), ("synchronous", "2")]));
+        let strong = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
+        assert!(check(&strong));
+        for weak in 0..3 {
+            let mut settings = strong;
+            settings[weak].1 = "off";
+            assert!(!check(&settings), "{settings:?}");
+        }
+        assert!(check(&[("fsync", "on"), ("synchronous_commit", "remote_apply")]));
+        assert!(!check(&[]), "nothing read is nothing known");
     }
 }

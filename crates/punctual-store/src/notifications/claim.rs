@@ -107,7 +107,11 @@ struct Seq {
 
 /// Writes outcomes; answers which tokens were still good. The others have moved on and stay as they are.
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
-    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     let settled: Vec<Seq> = conn
         .fetch_all(
             &SETTLE,
@@ -125,23 +129,6 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
         )
         .await?;
     Ok(settled.into_iter().map(|row| row.seq).collect())
-}
-
-macro_rules! hand_back { ($rows:literal) => { concat!("
-    UPDATE notifications
-    SET lease_expires_at = NULL, tries = tries - 1, version = notifications.version + 1
-    FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token") } }
-const HAND_BACK: Sql = Sql::each(
-    "notifications.hand_back",
-    hand_back!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($1)) AS r"),
-    hand_back!("UNNEST($1::bigint[], $2::bigint[]) AS r(seq, token)"),
-);
-
-/// Gives claimed notifications back before anything was sent, as a node does that is about to stop.
-pub async fn hand_back(conn: &mut Conn<'_>, held: &[(i64, i64)]) -> Result<u64> {
-    let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    conn.execute(&HAND_BACK, args![seqs, tokens]).await
 }
 
 #[derive(FromRow)]
@@ -199,11 +186,18 @@ pub struct ExpiredLease {
     pub version: i64,
 }
 
-macro_rules! expired { ($lock:literal) => { concat!("
+macro_rules! expired {
+    ($lock:literal) => {
+        concat!(
+            "
     SELECT seq, id, channel, retry_count, tries, work_id, reports_back, version FROM notifications
     WHERE lease_expires_at IS NOT NULL AND lease_expires_at <= $1
     ORDER BY lease_expires_at
-    LIMIT $2", $lock) } }
+    LIMIT $2",
+            $lock
+        )
+    };
+}
 // Relies on notifications_leased.
 const EXPIRED: Sql = Sql::each("notifications.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
 
@@ -222,11 +216,19 @@ pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> 
     conn.execute(&RELEASE_LEASES, args![now]).await
 }
 
-macro_rules! renew { ($rows:literal) => { concat!("
+macro_rules! renew {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE notifications SET lease_expires_at = $1
-    FROM ", $rows, "
+    FROM ",
+            $rows,
+            "
     WHERE notifications.seq = r.seq AND notifications.version = r.token
-    RETURNING notifications.seq") } }
+    RETURNING notifications.seq"
+        )
+    };
+}
 const RENEW: Sql = Sql::each(
     "notifications.renew",
     renew!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($2)) AS r"),

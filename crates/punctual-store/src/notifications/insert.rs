@@ -58,8 +58,16 @@ const INSERT_ABSENT: Sql = Sql::each(
 );
 
 /// Inserts what is new, in id order, so that two callers cannot deadlock; answers what was inserted.
-pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&Queued]) -> Result<Vec<InsertedNotification>> {
-    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+pub async fn insert_absent(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    rows: &[&Queued],
+) -> Result<Vec<InsertedNotification>> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(serde_json::Value::to_string);
     conn.fetch_all(
         &INSERT_ABSENT,
@@ -112,10 +120,20 @@ pub struct PresentState {
     pub source_site: Option<String>,
 }
 
-macro_rules! present { ($ids:literal) => { concat!("
-    SELECT id, digest, status, source_site FROM notifications WHERE id IN (", $ids, ")
+macro_rules! present {
+    ($ids:literal) => {
+        concat!(
+            "
+    SELECT id, digest, status, source_site FROM notifications WHERE id IN (",
+            $ids,
+            ")
     UNION ALL
-    SELECT id, digest, status, NULL FROM tombstones WHERE id IN (", $ids, ")") } }
+    SELECT id, digest, status, NULL FROM tombstones WHERE id IN (",
+            $ids,
+            ")"
+        )
+    };
+}
 const PRESENT: Sql = Sql::each(
     "notifications.present",
     present!("SELECT value FROM json_each($1)"),

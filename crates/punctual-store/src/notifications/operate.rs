@@ -50,14 +50,30 @@ pub struct Withdrawn {
     pub in_time: bool,
 }
 
-macro_rules! withdraw { ($states:literal, $waiting:literal, $works:literal) => { concat!("
+macro_rules! withdraw {
+    ($states:literal, $waiting:literal, $works:literal) => {
+        concat!(
+            "
     UPDATE notifications
     SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
-    WHERE work_id IN (", $works, ") AND status IN (", $states, ") AND lease_expires_at IS NULL
-    RETURNING id, version, ", $waiting, " AS waiting_work, TRUE AS in_time") } }
+    WHERE work_id IN (",
+            $works,
+            ") AND status IN (",
+            $states,
+            ") AND lease_expires_at IS NULL
+    RETURNING id, version, ",
+            $waiting,
+            " AS waiting_work, TRUE AS in_time"
+        )
+    };
+}
 const WITHDRAW_PARKED: Sql = Sql::each(
     "notifications.withdraw_parked",
-    withdraw!("'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"),
+    withdraw!(
+        "'parked'",
+        "CAST(NULL AS BIGINT)",
+        "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
+    ),
     withdraw!("'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key = ANY($3)"),
 );
 const WITHDRAW: Sql = Sql::each(
@@ -73,9 +89,17 @@ const WITHDRAW: Sql = Sql::each(
         "SELECT id FROM work WHERE key = ANY($3)"
     ),
 );
-macro_rules! too_late { ($works:literal) => { concat!("
+macro_rules! too_late {
+    ($works:literal) => {
+        concat!(
+            "
     SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
-    WHERE work_id IN (", $works, ") AND status IN ('pending', 'retrying') AND lease_expires_at IS NOT NULL") } }
+    WHERE work_id IN (",
+            $works,
+            ") AND status IN ('pending', 'retrying') AND lease_expires_at IS NOT NULL"
+        )
+    };
+}
 const TOO_LATE: Sql = Sql::each(
     "notifications.withdrawn_too_late",
     too_late!("SELECT id FROM work WHERE key IN (SELECT value FROM json_each($1))"),
@@ -90,7 +114,8 @@ pub async fn withdraw_by_work(
     work_keys: Vec<String>,
 ) -> Result<Vec<Withdrawn>> {
     // Parked ones first: one that a person retries in between is found live by the second statement.
-    let mut rows: Vec<Withdrawn> = conn.fetch_all(&WITHDRAW_PARKED, args![now, reason, work_keys.clone()]).await?;
+    let mut rows: Vec<Withdrawn> =
+        conn.fetch_all(&WITHDRAW_PARKED, args![now, reason, work_keys.clone()]).await?;
     rows.extend(conn.fetch_all::<Withdrawn>(&WITHDRAW, args![now, reason, work_keys.clone()]).await?);
     rows.extend(conn.fetch_all::<Withdrawn>(&TOO_LATE, args![work_keys]).await?);
     Ok(rows)

@@ -19,22 +19,39 @@ pub struct Purged {
     pub notifications: usize,
 }
 
-macro_rules! doomed { ($lock:literal) => { concat!("
+macro_rules! doomed {
+    ($lock:literal) => {
+        concat!(
+            "
     SELECT seq, id, digest, status FROM notifications
     WHERE finished_at IS NOT NULL AND finished_at < $1
       AND status IN ('delivered', 'parked', 'withdrawn', 'discarded') AND lease_expires_at IS NULL
     ORDER BY finished_at
-    LIMIT $2", $lock) } }
+    LIMIT $2",
+            $lock
+        )
+    };
+}
 // Relies on notifications_finished. The lock makes an operator's retry and a purge of one row take turns.
 const DOOMED: Sql = Sql::each("notifications.doomed", doomed!(""), doomed!(" FOR UPDATE SKIP LOCKED"));
 
-macro_rules! bury { ($rows:literal) => { concat!("
+macro_rules! bury {
+    ($rows:literal) => {
+        concat!(
+            "
     INSERT INTO tombstones (id, digest, status, purged_at)
-    SELECT r.id, r.digest, r.status, $1 FROM ", $rows, "
-    ON CONFLICT (id) DO NOTHING") } }
+    SELECT r.id, r.digest, r.status, $1 FROM ",
+            $rows,
+            "
+    ON CONFLICT (id) DO NOTHING"
+        )
+    };
+}
 const BURY: Sql = Sql::each(
     "tombstones.bury",
-    bury!("(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM json_each($2)) AS r WHERE TRUE"),
+    bury!(
+        "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM json_each($2)) AS r WHERE TRUE"
+    ),
     bury!("UNNEST($2::text[], $3::text[], $4::text[]) AS r(id, digest, status)"),
 );
 const DELETE_ATTEMPTS: Sql = Sql::each(
@@ -54,7 +71,12 @@ const LOCK_TOMBSTONES: Sql =
     Sql::each("tombstones.lock", "SELECT 1", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
 
 /// Removes up to `limit` terminal rows that ended before `finished_before`.
-pub async fn purge(conn: &mut Conn<'_>, now: Timestamp, finished_before: Timestamp, limit: i64) -> Result<Purged> {
+pub async fn purge(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    finished_before: Timestamp,
+    limit: i64,
+) -> Result<Purged> {
     conn.execute(&LOCK_TOMBSTONES, args![]).await?;
     let doomed: Vec<Doomed> = conn.fetch_all(&DOOMED, args![finished_before, limit]).await?;
     if doomed.is_empty() {

@@ -12,8 +12,18 @@ pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<NotificationR
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-macro_rules! by_ids { ($ids:literal) => { concat!("
-    SELECT ", notification_columns!(), " FROM notifications WHERE id IN (", $ids, ") ORDER BY seq") } }
+macro_rules! by_ids {
+    ($ids:literal) => {
+        concat!(
+            "
+    SELECT ",
+            notification_columns!(),
+            " FROM notifications WHERE id IN (",
+            $ids,
+            ") ORDER BY seq"
+        )
+    };
+}
 const BY_IDS: Sql = Sql::each(
     "notifications.by_ids",
     by_ids!("SELECT value FROM json_each($1)"),
@@ -74,8 +84,18 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
     conn.fetch_all(
         &LIST,
         args![
-            f.status, f.kind, f.site, f.list, f.created_from, f.created_to, f.stuck_before, pattern, f.before, limited,
-            f.limit, units
+            f.status,
+            f.kind,
+            f.site,
+            f.list,
+            f.created_from,
+            f.created_to,
+            f.stuck_before,
+            pattern,
+            f.before,
+            limited,
+            f.limit,
+            units
         ],
     )
     .await

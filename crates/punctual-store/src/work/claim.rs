@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use sqlx::FromRow;
 
 use crate::{
-    db::{Conn, Result, Sql, args},
     Tx,
+    db::{Conn, Result, Sql, args},
 };
 
 /// A claimed row: everything a path needs to decide, and the token for every later write.
@@ -32,19 +32,27 @@ pub struct Claimed {
     pub version: i64,
 }
 
-macro_rules! claim { ($lock:literal) => { concat!("
+macro_rules! claim {
+    ($lock:literal) => {
+        concat!(
+            "
     WITH due AS MATERIALIZED (
         SELECT id, version FROM work
         WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
         ORDER BY ready_at, id
-        LIMIT $4", $lock, ")
+        LIMIT $4",
+            $lock,
+            ")
     UPDATE work
     SET status = 'processing', lease_expires_at = $3, version = work.version + 1
     FROM due
     WHERE work.id = due.id AND work.version = due.version
     RETURNING work.id, work.key, work.kind, work.trigger_type, work.business_unit, work.source_type,
         work.source_id, work.setting_id, work.due_at, work.ready_at, work.retry_count, work.input_hash,
-        work.input, work.version") } }
+        work.input, work.version"
+        )
+    };
+}
 // Relies on work_ready, which holds live rows only.
 const CLAIM: Sql = Sql::each("work.claim", claim!(""), claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("work.claim", claim!(""));
@@ -58,17 +66,24 @@ pub async fn claim(
     limit: i64,
 ) -> Result<Vec<Claimed>> {
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
-    let mut rows: Vec<Claimed> =
-        tx.conn().fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
+    let mut rows: Vec<Claimed> = tx.conn().fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
     rows.sort_by_key(|row| (row.ready_at, row.id));
     Ok(rows)
 }
 
-macro_rules! renew { ($rows:literal) => { concat!("
+macro_rules! renew {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work SET lease_expires_at = $1
-    FROM ", $rows, "
+    FROM ",
+            $rows,
+            "
     WHERE work.id = r.id AND work.version = r.token
-    RETURNING work.id") } }
+    RETURNING work.id"
+        )
+    };
+}
 const RENEW: Sql = Sql::each(
     "work.renew",
     renew!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
@@ -87,11 +102,19 @@ pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i6
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
-macro_rules! release { ($rows:literal) => { concat!("
+macro_rules! release {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work
     SET status = 'pending', lease_expires_at = NULL, version = work.version + 1, updated_at = $1
-    FROM ", $rows, "
-    WHERE work.id = r.id AND work.version = r.token") } }
+    FROM ",
+            $rows,
+            "
+    WHERE work.id = r.id AND work.version = r.token"
+        )
+    };
+}
 const RELEASE: Sql = Sql::each(
     "work.release",
     release!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
@@ -120,15 +143,23 @@ pub struct Settlement {
     pub open_notifications: i64,
 }
 
-macro_rules! settle { ($rows:literal) => { concat!("
+macro_rules! settle {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work
     SET status = r.status, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
         reason_code = r.reason, on_hold = r.on_hold, retry_count = r.retry_count,
         ready_at = COALESCE(r.retry_at, work.ready_at), next_retry_at = r.retry_at,
         result = COALESCE(r.result, work.result), open_notifications = r.open_notifications
-    FROM ", $rows, "
+    FROM ",
+            $rows,
+            "
     WHERE work.id = r.id AND work.version = r.token
-    RETURNING work.id") } }
+    RETURNING work.id"
+        )
+    };
+}
 const SETTLE: Sql = Sql::each(
     "work.settle",
     settle!("(SELECT value->>0 AS id, value->>1 AS token, value->>2 AS status, value->>3 AS reason, value->>4 AS on_hold,
@@ -141,7 +172,11 @@ const SETTLE: Sql = Sql::each(
 
 /// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
-    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     let settled: Vec<Id> = conn
         .fetch_all(
             &SETTLE,
@@ -197,11 +232,18 @@ pub struct Expired {
     pub version: i64,
 }
 
-macro_rules! expired { ($lock:literal) => { concat!("
+macro_rules! expired {
+    ($lock:literal) => {
+        concat!(
+            "
     SELECT id, key, kind, retry_count, version FROM work
     WHERE status = 'processing' AND lease_expires_at <= $1
     ORDER BY lease_expires_at
-    LIMIT $2", $lock) } }
+    LIMIT $2",
+            $lock
+        )
+    };
+}
 // Relies on work_leased.
 const EXPIRED: Sql = Sql::each("work.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
 

@@ -37,7 +37,11 @@ const INSERT_ABSENT: Sql = Sql::each(
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
 pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork]) -> Result<Vec<Inserted>> {
-    macro_rules! column { (|$row:ident| $value:expr) => { rows.iter().map(|$row| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
     conn.fetch_all(
         &INSERT_ABSENT,
         args![
@@ -93,24 +97,40 @@ pub async fn lock_existing(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec
     conn.fetch_all(&LOCK_EXISTING, args![keys]).await
 }
 
-macro_rules! reschedule { ($rows:literal) => { concat!("
+macro_rules! reschedule {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work
     SET due_at = r.due_at, ready_at = r.due_at, local_date = r.local_date, time_zone = r.time_zone,
         status = 'pending', retry_count = 0, next_retry_at = NULL, cancelled_by_person = FALSE,
         on_hold = FALSE, version = work.version + 1, updated_at = $1
-    FROM ", $rows, "
-    WHERE work.id = r.id AND work.version = r.version") } }
+    FROM ",
+            $rows,
+            "
+    WHERE work.id = r.id AND work.version = r.version"
+        )
+    };
+}
 const RESCHEDULE: Sql = Sql::each(
     "work.reschedule",
-    reschedule!("(SELECT value->>0 AS id, value->>1 AS version, value->>2 AS due_at, value->>3 AS local_date,
-        value->>4 AS time_zone FROM json_each($2)) AS r"),
-    reschedule!("UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-        AS r(id, version, due_at, local_date, time_zone)"),
+    reschedule!(
+        "(SELECT value->>0 AS id, value->>1 AS version, value->>2 AS due_at, value->>3 AS local_date,
+        value->>4 AS time_zone FROM json_each($2)) AS r"
+    ),
+    reschedule!(
+        "UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+        AS r(id, version, due_at, local_date, time_zone)"
+    ),
 );
 
 /// Moves pending rows to their new due time, and brings ended ones back; diagnostics and coordinates stay.
 pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing, &NewWork)]) -> Result<u64> {
-    macro_rules! column { (|$old:pat_param, $new:pat_param| $value:expr) => { rows.iter().map(|($old, $new)| $value).collect::<Vec<_>>() } }
+    macro_rules! column {
+        (|$old:pat_param, $new:pat_param| $value:expr) => {
+            rows.iter().map(|($old, $new)| $value).collect::<Vec<_>>()
+        };
+    }
     conn.execute(
         &RESCHEDULE,
         args![
@@ -125,10 +145,18 @@ pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing,
     .await
 }
 
-macro_rules! conflict { ($rows:literal) => { concat!("
+macro_rules! conflict {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work
     SET on_hold = TRUE, reason_code = 'input-conflict', version = version + 1, updated_at = $1
-    WHERE status <> 'completed' AND status <> 'processing' AND id IN (", $rows, ")") } }
+    WHERE status <> 'completed' AND status <> 'processing' AND id IN (",
+            $rows,
+            ")"
+        )
+    };
+}
 const CONFLICT: Sql = Sql::each(
     "work.put_on_hold_as_conflict",
     conflict!("SELECT value FROM json_each($2)"),

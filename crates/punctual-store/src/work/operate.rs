@@ -31,7 +31,12 @@ const DEACTIVATE: Sql = Sql::each(
 );
 
 /// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
-pub async fn deactivate(conn: &mut Conn<'_>, now: Timestamp, reason: &str, keys: Vec<String>) -> Result<Vec<Changed>> {
+pub async fn deactivate(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reason: &str,
+    keys: Vec<String>,
+) -> Result<Vec<Changed>> {
     conn.fetch_all(&DEACTIVATE, args![now, reason, keys]).await
 }
 
@@ -45,7 +50,12 @@ const CANCEL: Sql = Sql::same(
 );
 
 /// Stops one row. Nothing is changed when it is already being worked on or ended.
-pub async fn cancel(conn: &mut Conn<'_>, now: Timestamp, id: i64, by_person: bool) -> Result<Option<Changed>> {
+pub async fn cancel(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    id: i64,
+    by_person: bool,
+) -> Result<Option<Changed>> {
     conn.fetch_optional(&CANCEL, args![now, id, by_person]).await
 }
 
@@ -89,7 +99,12 @@ const INSERT_RETRY: Sql = Sql::same(
 );
 
 /// A second send of a completed row: a new row under a support-retry key, linked to the old one.
-pub async fn insert_retry(conn: &mut Conn<'_>, now: Timestamp, of: &WorkRow, key: &str) -> Result<Option<Changed>> {
+pub async fn insert_retry(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    of: &WorkRow,
+    key: &str,
+) -> Result<Option<Changed>> {
     conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
 }
 
@@ -109,11 +124,19 @@ pub struct OpenCount {
     pub open_notifications: i64,
 }
 
-macro_rules! count_down { ($rows:literal) => { concat!("
+macro_rules! count_down {
+    ($rows:literal) => {
+        concat!(
+            "
     UPDATE work SET open_notifications = work.open_notifications - r.settled
-    FROM (SELECT id, COUNT(*) AS settled FROM ", $rows, " GROUP BY id) AS r
+    FROM (SELECT id, COUNT(*) AS settled FROM ",
+            $rows,
+            " GROUP BY id) AS r
     WHERE work.id = r.id
-    RETURNING work.id, work.key, work.kind, work.open_notifications") } }
+    RETURNING work.id, work.key, work.kind, work.open_notifications"
+        )
+    };
+}
 const COUNT_DOWN: Sql = Sql::each(
     "work.count_down",
     count_down!("(SELECT value AS id FROM json_each($1)) AS w"),
@@ -125,10 +148,8 @@ pub async fn count_down(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<OpenCo
     conn.fetch_all(&COUNT_DOWN, args![ids]).await
 }
 
-const COUNT_UP: Sql = Sql::same(
-    "work.count_up",
-    "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1",
-);
+const COUNT_UP: Sql =
+    Sql::same("work.count_up", "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1");
 
 /// A parked notification is tried again: its row waits for it once more.
 pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {

@@ -11,14 +11,25 @@ pub async fn by_id(conn: &mut Conn<'_>, id: i64) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-const BY_KEY: Sql = Sql::same("work.by_key", concat!("SELECT ", work_columns!(), " FROM work WHERE key = $1"));
+const BY_KEY: Sql =
+    Sql::same("work.by_key", concat!("SELECT ", work_columns!(), " FROM work WHERE key = $1"));
 
 pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_KEY, args![key]).await
 }
 
-macro_rules! by_keys { ($keys:literal) => { concat!("
-    SELECT ", work_columns!(), " FROM work WHERE key IN (", $keys, ") ORDER BY key") } }
+macro_rules! by_keys {
+    ($keys:literal) => {
+        concat!(
+            "
+    SELECT ",
+            work_columns!(),
+            " FROM work WHERE key IN (",
+            $keys,
+            ") ORDER BY key"
+        )
+    };
+}
 const BY_KEYS: Sql = Sql::each(
     "work.by_keys",
     by_keys!("SELECT value FROM json_each($1)"),
@@ -30,8 +41,10 @@ pub async fn by_keys(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<WorkR
     conn.fetch_all(&BY_KEYS, args![keys]).await
 }
 
-const RETRIES_OF: Sql =
-    Sql::same("work.retries_of", concat!("SELECT ", work_columns!(), " FROM work WHERE retry_of = $1 ORDER BY id"));
+const RETRIES_OF: Sql = Sql::same(
+    "work.retries_of",
+    concat!("SELECT ", work_columns!(), " FROM work WHERE retry_of = $1 ORDER BY id"),
+);
 
 /// The support retries of a row, oldest first.
 pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
@@ -55,8 +68,13 @@ pub struct WorkFilter {
     pub limit: i64,
 }
 
-macro_rules! list { ($units:literal) => { concat!("
-    SELECT ", work_columns!(), "
+macro_rules! list {
+    ($units:literal) => {
+        concat!(
+            "
+    SELECT ",
+            work_columns!(),
+            "
     FROM work
     WHERE ($1 IS NULL OR status = $1)
       AND ($2 IS NULL OR kind = $2)
@@ -66,14 +84,16 @@ macro_rules! list { ($units:literal) => { concat!("
       AND ($6 IS NULL OR due_at >= $6)
       AND ($7 IS NULL OR due_at < $7)
       AND ($8 IS NULL OR id < $8)
-      AND (NOT $9 OR business_unit IS NULL OR business_unit IN (", $units, "))
+      AND (NOT $9 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            "))
     ORDER BY id DESC
-    LIMIT $10") } }
-const LIST: Sql = Sql::each(
-    "work.list",
-    list!("SELECT value FROM json_each($11)"),
-    list!("SELECT UNNEST($11::text[])"),
-);
+    LIMIT $10"
+        )
+    };
+}
+const LIST: Sql =
+    Sql::each("work.list", list!("SELECT value FROM json_each($11)"), list!("SELECT UNNEST($11::text[])"));
 
 /// A page of work, newest first.
 pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
@@ -83,7 +103,16 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
     conn.fetch_all(
         &LIST,
         args![
-            f.status, f.kind, f.on_hold, f.source_type, f.source_id, f.due_from, f.due_to, f.before, limited, f.limit,
+            f.status,
+            f.kind,
+            f.on_hold,
+            f.source_type,
+            f.source_id,
+            f.due_from,
+            f.due_to,
+            f.before,
+            limited,
+            f.limit,
             units
         ],
     )

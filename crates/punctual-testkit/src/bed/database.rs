@@ -1,9 +1,15 @@
 //! Where a bed's rows lie: a file in a folder of its own, or a database of its own on the test server.
 
+use std::path::Path;
+
 use punctual_store::{Store, StoreError, StoreOptions, schema_digest};
 use tempfile::TempDir;
 
 use crate::{START, postgres::TestDatabase};
+
+/// Where files are kept in memory, if the system has such a place: the same SQLite with the same settings, without the
+/// wait for a disk. What survives a power cut is tried elsewhere.
+const MEMORY: &str = "/dev/shm";
 
 /// Which database a test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,20 +21,24 @@ pub enum Database {
 /// Gone with everything in it when the last bed on it is.
 pub(super) enum Place {
     Folder { url: String, _folder: TempDir },
-    Server(TestDatabase),
+    Server(Box<TestDatabase>),
 }
 
 impl Place {
     pub(super) async fn new(database: Database) -> Self {
         match database {
             Database::Sqlite => {
-                let folder = TempDir::new().unwrap_or_else(|error| panic!("no folder: {error}"));
+                let folder = match Path::new(MEMORY) {
+                    memory if memory.is_dir() => TempDir::new_in(memory),
+                    _ => TempDir::new(),
+                };
+                let folder = folder.unwrap_or_else(|error| panic!("no folder: {error}"));
                 let url = format!("sqlite:{}", folder.path().join("punctual.db").display());
                 Self::Folder { url, _folder: folder }
             }
             Database::Postgres => {
                 let schema = format!("{:016x}", schema_digest());
-                Self::Server(TestDatabase::migrated(&schema, migrate).await)
+                Self::Server(Box::new(TestDatabase::migrated(&schema, migrate).await))
             }
         }
     }

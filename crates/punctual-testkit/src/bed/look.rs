@@ -8,8 +8,6 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow},
 };
 
-use sqlx::Connection;
-
 use super::{Bed, Database};
 
 /// Open rows that a message names.
@@ -34,7 +32,8 @@ impl Bed {
 
     pub async fn notification(&self, id: &str) -> NotificationRow {
         let row = notifications::by_id(&mut self.read().await.conn(), id).await;
-        row.unwrap_or_else(|error| panic!("{error:?}")).unwrap_or_else(|| panic!("there is no notification {id}"))
+        row.unwrap_or_else(|error| panic!("{error:?}"))
+            .unwrap_or_else(|| panic!("there is no notification {id}"))
     }
 
     /// Every notification, newest first, up to a thousand.
@@ -69,22 +68,7 @@ impl Bed {
             tokio::task::yield_now().await;
             return;
         }
-        let mut conn = sqlx::PgConnection::connect(self.url()).await.unwrap_or_else(|error| panic!("{error}"));
-        crate::signal("a wait for a lock", async {
-            loop {
-                let (blocked,): (i64,) = sqlx::query_as(
-                    "SELECT COUNT(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event_type = 'Lock'",
-                )
-                .fetch_one(&mut conn)
-                .await
-                .unwrap_or_else(|error| panic!("{error}"));
-                if blocked > 0 {
-                    return;
-                }
-            }
-        })
-        .await;
+        crate::signal("a wait for a lock", crate::postgres::until_blocked(self.url())).await;
     }
 
     /// What is pending or under way, a few of each.
@@ -92,14 +76,18 @@ impl Bed {
         let mut reader = self.read().await;
         let mut open = Vec::new();
         for (status, on_hold) in [("pending", Some(false)), ("processing", None)] {
-            let filter = WorkFilter { status: Some(status.into()), on_hold, limit: SHOWN, ..Default::default() };
-            let rows = work::list(&mut reader.conn(), &filter).await.unwrap_or_else(|error| panic!("{error:?}"));
+            let filter =
+                WorkFilter { status: Some(status.into()), on_hold, limit: SHOWN, ..Default::default() };
+            let rows =
+                work::list(&mut reader.conn(), &filter).await.unwrap_or_else(|error| panic!("{error:?}"));
             open.extend(rows.into_iter().map(|row| format!("work {} is {status}", row.key)));
         }
         for status in ["pending", "retrying"] {
-            let filter = NotificationFilter { status: Some(status.into()), limit: SHOWN, ..Default::default() };
-            let rows =
-                notifications::list(&mut reader.conn(), &filter).await.unwrap_or_else(|error| panic!("{error:?}"));
+            let filter =
+                NotificationFilter { status: Some(status.into()), limit: SHOWN, ..Default::default() };
+            let rows = notifications::list(&mut reader.conn(), &filter)
+                .await
+                .unwrap_or_else(|error| panic!("{error:?}"));
             open.extend(rows.into_iter().map(|row| format!("notification {} is {status}", row.id)));
         }
         open

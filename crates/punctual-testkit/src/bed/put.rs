@@ -117,7 +117,10 @@ impl Bed {
     }
 
     pub async fn ensure(&self, rows: &[NewWork]) -> Vec<Ensured> {
-        self.engine.ensure(rows, Cause::Machine).await.unwrap_or_else(|error| panic!("not ensured: {error:?}"))
+        self.engine
+            .ensure(rows, Cause::Machine)
+            .await
+            .unwrap_or_else(|error| panic!("not ensured: {error:?}"))
     }
 
     pub async fn ensure_one(&self, row: NewWork) -> Ensured {

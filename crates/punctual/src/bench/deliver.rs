@@ -42,7 +42,8 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
 
 fn message(number: usize, now: jiff::Timestamp) -> NewMessage {
     let audience = Audience::Targets(vec![format!("user-{number}@example.org")]);
-    let body = format!("Parcel {number} arrives today, open the app to see where it is and when it will be there.");
+    let body =
+        format!("Parcel {number} arrives today, open the app to see where it is and when it will be there.");
     let id = NotificationId(Default::default());
     let mut content = NewNotification::new(id, audience, "Your order has an update", body);
     content.channel = Some(ChannelKey::memory());

@@ -16,7 +16,12 @@ use super::{
     ingest::{ensure_all, schedules},
 };
 
-pub(super) async fn measure(bench: &Bench, test: &'static str, jobs: usize, future: usize) -> Result<Measured> {
+pub(super) async fn measure(
+    bench: &Bench,
+    test: &'static str,
+    jobs: usize,
+    future: usize,
+) -> Result<Measured> {
     let handled = Arc::new(AtomicUsize::new(0));
     let mut listeners = Listeners::default();
     let counter = handled.clone();

@@ -65,7 +65,10 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let newest = NotificationFilter { limit: 1, ..Default::default() };
     let stored = notifications::list(&mut reader.conn(), &newest).await?;
     drop(reader);
-    ensure!(stored.first().is_some_and(|row| row.seq >= i64::try_from(jobs).unwrap_or(0)), "not everything was stored");
+    ensure!(
+        stored.first().is_some_and(|row| row.seq >= i64::try_from(jobs).unwrap_or(0)),
+        "not everything was stored"
+    );
     rig.remove().await?;
     Ok(Measured::rate("http", jobs, took.unsigned_abs()))
 }
@@ -95,7 +98,9 @@ async fn read_answer(connection: &mut TcpStream, buffer: &mut [u8]) -> Result<()
         ensure!(head.starts_with("HTTP/1.1 201"), "the server answered {text}");
         let length = head
             .lines()
-            .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:").map(|n| n.trim().to_owned()))
+            .find_map(|line| {
+                line.to_ascii_lowercase().strip_prefix("content-length:").map(|n| n.trim().to_owned())
+            })
             .context("no content-length")?;
         if body.len() >= length.parse::<usize>()? {
             return Ok(());

@@ -30,7 +30,10 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
 }
 
 /// The rows of these schedules, made before the clock starts: a caller of the library brings its own.
-pub(super) fn schedules(numbers: std::ops::Range<usize>, due: impl Fn(usize) -> Timestamp) -> Result<Vec<NewWork>> {
+pub(super) fn schedules(
+    numbers: std::ops::Range<usize>,
+    due: impl Fn(usize) -> Timestamp,
+) -> Result<Vec<NewWork>> {
     numbers
         .map(|number| {
             let new = NewSchedule {

@@ -41,7 +41,8 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     ensure!(late.len() == jobs, "{} of {jobs} arrived", late.len());
     late.sort_unstable();
     let at = |share: f64| ms(late[((late.len() - 1) as f64 * share) as usize]);
-    let figures = json!({ "variant": "default", "p50": at(0.5), "p99": at(0.99), "max": at(1.0), "min": at(0.0) });
+    let figures =
+        json!({ "variant": "default", "p50": at(0.5), "p99": at(0.99), "max": at(1.0), "min": at(0.0) });
     Ok(Measured { test: "punctual", jobs, figures })
 }
 

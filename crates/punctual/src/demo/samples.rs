@@ -3,7 +3,9 @@
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::Engine;
-use punctual_model::{Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid};
+use punctual_model::{
+    Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
+};
 use punctual_paths::{
     messages::{NewMessage, send_at},
     schedules::NewSchedule,
@@ -40,7 +42,8 @@ pub async fn load(engine: &Engine) -> Result<()> {
 async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     for (id, name, zone) in [("nz", "New Zealand", "Pacific/Auckland"), ("de", "Germany", "Europe/Berlin")] {
-        let unit = BusinessUnitRow { id: id.into(), name: name.into(), time_zone: zone.into(), updated_at: 0 };
+        let unit =
+            BusinessUnitRow { id: id.into(), name: name.into(), time_zone: zone.into(), updated_at: 0 };
         business_units::put(&mut tx.conn(), now, &unit).await?;
     }
     for (name, targets) in [
@@ -87,8 +90,11 @@ async fn alarms(engine: &Engine, now: Timestamp) -> Result<()> {
         .map(|(site, list, subject, body)| {
             let id = NotificationId(derive_uuid(&["demo", site, subject]));
             let mut item = NewNotification::new(id, Audience::List(list.into()), subject, body);
-            item.source =
-                NotificationSource { site: Some(site.into()), instance: Some("1".into()), script: Some("watch.sh".into()) };
+            item.source = NotificationSource {
+                site: Some(site.into()),
+                instance: Some("1".into()),
+                script: Some("watch.sh".into()),
+            };
             item.site_enqueued_at = Some(now - SignedDuration::from_secs(40));
             item
         })
@@ -98,7 +104,11 @@ async fn alarms(engine: &Engine, now: Timestamp) -> Result<()> {
 }
 
 async fn messages(engine: &Engine, now: Timestamp) -> Result<()> {
-    let people = [("Aroha", "First aid certificate", "en"), ("Jonas", "Staplerschein", "de"), ("Mere", "Police vetting", "en")];
+    let people = [
+        ("Aroha", "First aid certificate", "en"),
+        ("Jonas", "Staplerschein", "de"),
+        ("Mere", "Police vetting", "en"),
+    ];
     let new: Vec<NewMessage> = people
         .into_iter()
         .zip(1_i64..)

@@ -1,0 +1,31 @@
+//! The plan a database chooses for a statement, for tests that watch the hot ones.
+
+use sqlx::AssertSqlSafe;
+
+use super::{Arg, Conn, Result, Sql, args};
+use crate::StoreError;
+
+impl Conn<'_> {
+    /// Keeps the plan of this statement with these values, where somebody asked for it. It runs nothing.
+    pub(super) async fn explain(&mut self, sql: &Sql, bound: &[Arg]) -> Result<()> {
+        if !self.faults().wants_plan(sql.name) {
+            return Ok(());
+        }
+        let bound = bound.to_vec();
+        let plan = match self {
+            Conn::Sqlite(c, _) => {
+                let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.sqlite));
+                let rows: sqlx::Result<Vec<(i64, i64, i64, String)>> =
+                    sqlx::query_as_with(text, args::for_sqlite(bound)?).fetch_all(&mut **c).await;
+                rows.map(|rows| rows.into_iter().map(|(_, _, _, line)| line).collect())
+            }
+            Conn::Postgres(c, _) => {
+                let text = AssertSqlSafe(format!("EXPLAIN (COSTS OFF) {}", sql.postgres));
+                sqlx::query_scalar_with(text, args::for_postgres(bound)?).fetch_all(&mut **c).await
+            }
+        };
+        let plan = plan.map_err(|error| StoreError::statement(sql.name, error))?;
+        self.faults().keep_plan(sql.name, plan);
+        Ok(())
+    }
+}

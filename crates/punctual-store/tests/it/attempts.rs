@@ -1,0 +1,97 @@
+//! The statements of `attempts`.
+
+use punctual_store::attempts::{self, AttemptResult, Intent};
+use punctual_testkit::{Bed, on_both};
+
+on_both! {
+    an_intent_is_written_before_and_its_result_after;
+    an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth;
+    the_same_try_is_not_written_twice;
+    uncertain_tries_are_counted_on_the_notification;
+}
+
+fn intent(seq: i64, target: &str, n: i64) -> Intent {
+    Intent { seq, target: target.into(), n, channel: "memory:default".into() }
+}
+
+fn result(bed: &Bed, seq: i64, target: &str, n: i64, outcome: &'static str) -> AttemptResult {
+    let (provider_id, answer) = (Some("p-1".into()), Some("250 ok".into()));
+    AttemptResult { seq, target: target.into(), n, finished_at: bed.after(1), outcome, provider_id, answer }
+}
+
+async fn of(bed: &Bed, seqs: Vec<i64>) -> Vec<(i64, String, i64, Option<String>)> {
+    let rows = attempts::of(&mut bed.read().await.conn(), seqs).await.unwrap();
+    rows.into_iter().map(|row| (row.notification_seq, row.target, row.n, row.outcome)).collect()
+}
+
+async fn an_intent_is_written_before_and_its_result_after(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let intents = [intent(1, "b", 1), intent(1, "a", 1), intent(2, "a", 1), intent(1, "a", 2)];
+    assert_eq!(attempts::intend(&mut tx.conn(), bed.now(), "node-a", &intents).await.unwrap(), 4);
+    let results = [
+        result(&bed, 1, "a", 1, "transient"),
+        result(&bed, 2, "a", 1, "delivered"),
+        result(&bed, 9, "a", 1, "delivered"),
+    ];
+    assert_eq!(attempts::record(&mut tx.conn(), &results).await.unwrap(), 2);
+    tx.commit().await.unwrap();
+    let expected = [
+        (1, "a".to_owned(), 1, Some("transient".to_owned())),
+        (1, "b".into(), 1, None),
+        (1, "a".into(), 2, None),
+        (2, "a".into(), 1, Some("delivered".into())),
+    ];
+    assert_eq!(of(&bed, vec![2, 1]).await, expected);
+    let row = attempts::of(&mut bed.read().await.conn(), vec![2]).await.unwrap().remove(0);
+    assert_eq!((row.node.as_str(), row.channel.as_str()), ("node-a", "memory:default"));
+    assert_eq!(
+        (row.started_at, row.finished_at),
+        (bed.now().as_microsecond(), Some(bed.after(1).as_microsecond()))
+    );
+    assert_eq!((row.provider_id.as_deref(), row.answer.as_deref()), (Some("p-1"), Some("250 ok")));
+    let mut tx = bed.begin().await;
+    let over = [result(&bed, 2, "a", 1, "permanent")];
+    assert_eq!(attempts::record(&mut tx.conn(), &over).await.unwrap(), 0, "what is known is not overwritten");
+}
+
+async fn an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth(bed: Bed) {
+    let mut tx = bed.begin().await;
+    attempts::intend(
+        &mut tx.conn(),
+        bed.now(),
+        "n",
+        &[intent(1, "a", 1), intent(1, "b", 1), intent(2, "a", 1)],
+    )
+    .await
+    .unwrap();
+    attempts::record(&mut tx.conn(), &[result(&bed, 1, "a", 1, "delivered")]).await.unwrap();
+    assert_eq!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1, 3]).await.unwrap(), [1]);
+    assert!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1]).await.unwrap().is_empty());
+    assert_eq!(attempts::record(&mut tx.conn(), &[result(&bed, 1, "b", 1, "delivered")]).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    let delivered = Some("delivered".to_owned());
+    assert_eq!(
+        of(&bed, vec![1]).await,
+        [(1, "a".into(), 1, delivered.clone()), (1, "b".into(), 1, delivered)]
+    );
+    assert_eq!(of(&bed, vec![2]).await, [(2, "a".into(), 1, None)]);
+}
+
+async fn the_same_try_is_not_written_twice(bed: Bed) {
+    let mut tx = bed.begin().await;
+    attempts::intend(&mut tx.conn(), bed.now(), "n", &[intent(1, "a", 1)]).await.unwrap();
+    assert!(attempts::intend(&mut tx.conn(), bed.now(), "n", &[intent(1, "a", 1)]).await.is_err());
+}
+
+async fn uncertain_tries_are_counted_on_the_notification(bed: Bed) {
+    let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
+    let seq = bed.notification(&ids[0]).await.seq;
+    let mut tx = bed.begin().await;
+    for _ in 0..2 {
+        assert_eq!(attempts::count_uncertain(&mut tx.conn(), vec![seq, 999]).await.unwrap(), 1);
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(bed.notification(&ids[0]).await.uncertain, 2);
+    assert_eq!(bed.notification(&ids[1]).await.uncertain, 0);
+    bed.leaves_open("rows only");
+}

@@ -1,0 +1,222 @@
+//! The statements of what people define: lists, channels, templates, business units, sources, messages, facts.
+
+use punctual_store::{
+    business_units::{self, BusinessUnitRow},
+    channels::{self, ChannelRow},
+    facts,
+    lists::{self, ListRow},
+    messages::{self, MessageRow},
+    sources::{self, SourceChange},
+    templates::{self, TemplateRow},
+};
+use punctual_testkit::{Bed, on_both};
+
+on_both! {
+    lists_are_put_found_paged_and_removed;
+    channels_are_put_with_a_rising_version;
+    templates_are_put_with_a_rising_version;
+    business_units_are_put_found_paged_and_removed;
+    an_older_state_of_a_source_never_overwrites_a_newer_one;
+    sources_are_paged_without_the_deleted_ones;
+    locked_sources_are_the_ones_that_exist;
+    messages_are_kept_once;
+    facts_are_put_and_read;
+}
+
+async fn lists_are_put_found_paged_and_removed(bed: Bed) {
+    let row = |name: &str, targets: &str| ListRow {
+        name: name.into(),
+        kind: "email".into(),
+        channel: "email:default".into(),
+        targets: targets.into(),
+        business_unit: Some("nz".into()),
+        updated_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    for list in [row("ops", "[]"), row("admins", "[]"), row("ops", r#"["a@example.org"]"#)] {
+        lists::put(&mut tx.conn(), bed.now(), &list).await.unwrap();
+    }
+    let found = lists::by_names(&mut tx.conn(), vec!["ops".into(), "no".into()]).await.unwrap();
+    assert_eq!(found, [row("ops", r#"["a@example.org"]"#)]);
+    assert!(lists::by_names(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+    let names = |rows: Vec<ListRow>| rows.into_iter().map(|row| row.name).collect::<Vec<_>>();
+    assert_eq!(names(lists::page(&mut tx.conn(), "", 10).await.unwrap()), ["admins", "ops"]);
+    assert_eq!(names(lists::page(&mut tx.conn(), "admins", 1).await.unwrap()), ["ops"]);
+    assert!(lists::delete(&mut tx.conn(), "ops").await.unwrap());
+    assert!(!lists::delete(&mut tx.conn(), "ops").await.unwrap());
+}
+
+async fn channels_are_put_with_a_rising_version(bed: Bed) {
+    let mut row = ChannelRow {
+        key: "sms:x".into(),
+        adapter: "memory".into(),
+        settings: r#"{"a":1}"#.into(),
+        retry: "{}".into(),
+        at_most_once: true,
+        version: 1,
+        updated_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    channels::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    assert_eq!(channels::get(&mut tx.conn(), "sms:x").await.unwrap(), Some(row.clone()));
+    (row.at_most_once, row.adapter) = (false, "webhook".into());
+    channels::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    row.version = 2;
+    assert_eq!(channels::get(&mut tx.conn(), "sms:x").await.unwrap(), Some(row));
+    let keys: Vec<String> =
+        channels::all(&mut tx.conn()).await.unwrap().into_iter().map(|row| row.key).collect();
+    assert_eq!(keys, ["email:default", "sms:x"]);
+    assert!(channels::delete(&mut tx.conn(), "sms:x").await.unwrap());
+    assert!(!channels::delete(&mut tx.conn(), "sms:x").await.unwrap());
+    assert_eq!(channels::get(&mut tx.conn(), "sms:x").await.unwrap(), None);
+}
+
+async fn templates_are_put_with_a_rising_version(bed: Bed) {
+    let mut row = TemplateRow {
+        name: "welcome".into(),
+        default_locale: "en".into(),
+        variants: "{}".into(),
+        version: 1,
+        updated_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    templates::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    assert_eq!(templates::by_names(&mut tx.conn(), vec!["welcome".into()]).await.unwrap(), [row.clone()]);
+    row.default_locale = "ar".into();
+    templates::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    row.version = 2;
+    assert_eq!(templates::page(&mut tx.conn(), "", 10).await.unwrap(), [row]);
+    assert!(templates::page(&mut tx.conn(), "welcome", 10).await.unwrap().is_empty());
+    assert!(templates::by_names(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+    assert!(templates::delete(&mut tx.conn(), "welcome").await.unwrap());
+    assert!(!templates::delete(&mut tx.conn(), "welcome").await.unwrap());
+}
+
+async fn business_units_are_put_found_paged_and_removed(bed: Bed) {
+    let row = |id: &str, zone: &str| BusinessUnitRow {
+        id: id.into(),
+        name: "New Zealand".into(),
+        time_zone: zone.into(),
+        updated_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    for unit in [row("nz", "UTC"), row("de", "Europe/Berlin"), row("nz", "Pacific/Auckland")] {
+        business_units::put(&mut tx.conn(), bed.now(), &unit).await.unwrap();
+    }
+    let found = business_units::by_ids(&mut tx.conn(), vec!["nz".into()]).await.unwrap();
+    assert_eq!(found, [row("nz", "Pacific/Auckland")]);
+    assert!(business_units::by_ids(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+    assert_eq!(business_units::page(&mut tx.conn(), "", 1).await.unwrap(), [row("de", "Europe/Berlin")]);
+    assert!(business_units::delete(&mut tx.conn(), "nz").await.unwrap());
+    assert!(!business_units::delete(&mut tx.conn(), "nz").await.unwrap());
+}
+
+fn change(bed: &Bed, id: &str, state: &str, sequence: Option<i64>, seconds: i64) -> SourceChange {
+    SourceChange {
+        source_type: "document".into(),
+        source_id: id.into(),
+        business_unit: Some("nz".into()),
+        active: true,
+        deleted: false,
+        state: state.into(),
+        sequence,
+        occurred_at: bed.after(seconds),
+    }
+}
+
+async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: Bed) {
+    // What is told, whether it is taken, and the state afterwards.
+    let story = [
+        (Some(5), 0, true),
+        (Some(4), 100, false),
+        (Some(5), 100, false),
+        (Some(6), -100, true),
+        (None, -200, false),
+        (None, -100, true),
+        (Some(7), -300, true),
+    ];
+    let mut expected = String::new();
+    for (n, (sequence, seconds, taken)) in story.into_iter().enumerate() {
+        let state = format!(r#"{{"n":{n}}}"#);
+        let mut tx = bed.begin().await;
+        let told = [change(&bed, "42", &state, sequence, seconds)];
+        let answer = sources::put(&mut tx.conn(), bed.now(), &told).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(answer.len(), usize::from(taken), "step {n}");
+        if taken {
+            expected = state;
+        }
+        let row = sources::get(&mut bed.read().await.conn(), "document", "42").await.unwrap().unwrap();
+        assert_eq!(row.state, expected, "step {n}");
+    }
+    let row = sources::get(&mut bed.read().await.conn(), "document", "42").await.unwrap().unwrap();
+    assert_eq!((row.version, row.sequence), (4, Some(7)));
+    assert_eq!(sources::get(&mut bed.read().await.conn(), "document", "43").await.unwrap(), None);
+}
+
+async fn sources_are_paged_without_the_deleted_ones(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let mut gone = change(&bed, "b", "{}", None, 0);
+    (gone.deleted, gone.active) = (true, false);
+    let changes = [change(&bed, "a", "{}", None, 0), gone, change(&bed, "c", "{}", None, 0)];
+    assert_eq!(sources::put(&mut tx.conn(), bed.now(), &changes).await.unwrap().len(), 3);
+    let ids = |rows: Vec<sources::SourceRow>| rows.into_iter().map(|row| row.source_id).collect::<Vec<_>>();
+    assert_eq!(ids(sources::page(&mut tx.conn(), "document", "", 10).await.unwrap()), ["a", "c"]);
+    assert_eq!(ids(sources::page(&mut tx.conn(), "document", "a", 1).await.unwrap()), ["c"]);
+    assert!(sources::page(&mut tx.conn(), "invoice", "", 10).await.unwrap().is_empty());
+}
+
+async fn locked_sources_are_the_ones_that_exist(bed: Bed) {
+    let mut tx = bed.begin().await;
+    sources::put(
+        &mut tx.conn(),
+        bed.now(),
+        &[change(&bed, "a", "{}", None, 0), change(&bed, "b", "{}", None, 0)],
+    )
+    .await
+    .unwrap();
+    let locked = sources::lock(&mut tx.conn(), &[("document", "b"), ("document", "no"), ("document", "a")])
+        .await
+        .unwrap();
+    assert_eq!(locked.into_iter().map(|row| row.source_id).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+async fn messages_are_kept_once(bed: Bed) {
+    let row = |id: &str, subject: &str| MessageRow {
+        id: id.into(),
+        channel: Some("sms:x".into()),
+        list_name: None,
+        targets: Some(r#"["a"]"#.into()),
+        subject: subject.into(),
+        body: "b".into(),
+        html: None,
+        template: None,
+        locale: Some("en".into()),
+        context: Some("{}".into()),
+        business_unit: None,
+        send_at: 5,
+        created_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    assert_eq!(
+        messages::insert(&mut tx.conn(), bed.now(), &[&row("a", "1"), &row("b", "1")]).await.unwrap(),
+        2
+    );
+    assert_eq!(
+        messages::insert(&mut tx.conn(), bed.now(), &[&row("a", "2"), &row("c", "2")]).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        messages::by_ids(&mut tx.conn(), vec!["a".into(), "no".into()]).await.unwrap(),
+        [row("a", "1")]
+    );
+    assert!(messages::by_ids(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+}
+
+async fn facts_are_put_and_read(bed: Bed) {
+    let mut tx = bed.begin().await;
+    assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap(), None);
+    facts::put(&mut tx.conn(), bed.now(), "x", "1").await.unwrap();
+    facts::put(&mut tx.conn(), bed.now(), "x", "2").await.unwrap();
+    assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap().as_deref(), Some("2"));
+}

@@ -1,0 +1,459 @@
+//! The statements of `notifications` and `tombstones`.
+
+use punctual_model::{NewNotification, NotificationSource};
+use punctual_store::notifications::{
+    self, ClaimedNotification, Delivery, NotificationFilter, NotificationRow, Queued,
+};
+use punctual_testkit::{Bed, new_work, on_both};
+use serde_json::json;
+
+on_both! {
+    absent_ids_are_inserted_and_known_ones_left;
+    every_column_comes_back_as_it_was_given;
+    one_may_be_inserted_already_claimed;
+    present_ids_answer_their_state;
+    a_claim_is_per_channel_and_most_urgent_first;
+    settle_and_renew_need_the_token;
+    a_delivery_writes_what_it_says;
+    the_earliest_of_each_channel_is_found_whatever_its_priority;
+    expired_claims_come_oldest_first;
+    retry_and_discard_are_for_parked_ones_only;
+    withdrawing_says_what_was_in_time_and_what_waited;
+    a_purge_leaves_a_tombstone_and_no_attempts;
+    a_page_is_limited_by_every_filter_alone;
+    figures_count_each_state_and_leave_events_out;
+    a_busy_table_says_so;
+}
+
+fn queued(bed: &Bed, new: NewNotification) -> Queued {
+    Queued {
+        digest: new.content_digest().to_string(),
+        channel: new.channel.as_ref().unwrap().to_string(),
+        ready_at: new.not_before.unwrap_or_else(|| bed.now()),
+        lease_until: None,
+        work_id: None,
+        reports_back: false,
+        new,
+    }
+}
+
+async fn insert(bed: &Bed, mut rows: Vec<Queued>) -> Vec<i64> {
+    rows.sort_by_key(|row| row.new.id);
+    let mut tx = bed.begin().await;
+    let refs: Vec<&Queued> = rows.iter().collect();
+    let inserted = notifications::insert_absent(&mut tx.conn(), bed.now(), &refs).await.unwrap();
+    tx.commit().await.unwrap();
+    inserted.into_iter().map(|row| row.seq).collect()
+}
+
+/// Inserts a message to `address`; answers its id.
+async fn insert_one(bed: &Bed, address: &str, change: impl FnOnce(&mut Queued)) -> String {
+    let mut row = queued(bed, bed.message(address));
+    change(&mut row);
+    let id = row.new.id.to_string();
+    assert_eq!(insert(bed, vec![row]).await.len(), 1);
+    id
+}
+
+async fn claim(bed: &Bed, limit: i64) -> Vec<ClaimedNotification> {
+    let mut tx = bed.begin().await;
+    let claimed =
+        notifications::claim(&mut tx, "memory:default", bed.now(), bed.after(60), limit).await.unwrap();
+    tx.commit().await.unwrap();
+    claimed
+}
+
+fn delivery(row: &ClaimedNotification, status: &'static str) -> Delivery {
+    Delivery {
+        seq: row.seq,
+        token: row.version,
+        status,
+        retry_count: 1,
+        last_error: None,
+        reason: None,
+        retry_at: None,
+        channel: None,
+    }
+}
+
+async fn settle(bed: &Bed, rows: &[Delivery]) -> Vec<i64> {
+    let mut tx = bed.begin().await;
+    let settled = notifications::settle(&mut tx.conn(), bed.now(), rows).await.unwrap();
+    tx.commit().await.unwrap();
+    settled
+}
+
+/// A message in this state.
+async fn in_state(bed: &Bed, status: &'static str, change: impl FnOnce(&mut Queued)) -> String {
+    let id = insert_one(bed, &format!("{status}@example.org"), change).await;
+    if status != "pending" {
+        let row = claim(bed, 1).await.remove(0);
+        assert_eq!(settle(bed, &[delivery(&row, status)]).await, [row.seq]);
+    }
+    assert_eq!(bed.notification(&id).await.status, status);
+    id
+}
+
+async fn absent_ids_are_inserted_and_known_ones_left(bed: Bed) {
+    let (a, b) = (bed.message("a@example.org"), bed.message("b@example.org"));
+    assert_eq!(insert(&bed, vec![queued(&bed, a.clone())]).await.len(), 1);
+    let mut other = a.clone();
+    other.subject = "Other".into();
+    assert_eq!(insert(&bed, vec![queued(&bed, other), queued(&bed, b)]).await.len(), 1);
+    assert_eq!(bed.notification(&a.id.to_string()).await.subject, "Hello");
+    bed.leaves_open("rows only");
+}
+
+async fn every_column_comes_back_as_it_was_given(bed: Bed) {
+    let mut new = bed.message_over("memory:default", &["a@example.org", "b\"\\@example.org"]);
+    new.kind = "alert".into();
+    new.body = "line\nline \u{1} \"quoted\" \\ ü €".into();
+    new.html = Some("<p>x</p>".into());
+    new.template = Some("welcome".into());
+    new.locale = Some("ar-IQ".into());
+    new.context = Some(json!({ "name": "Ann" }));
+    new.type_data = Some(json!({ "cc": ["c@example.org"] }));
+    new.business_unit = Some("nz".into());
+    new.source = NotificationSource {
+        site: Some("plant-7".into()),
+        instance: Some("i-1".into()),
+        script: Some("backup.sh".into()),
+    };
+    new.site_enqueued_at = Some(bed.after(-30));
+    new.priority = 2;
+    new.not_before = Some(bed.after(60));
+    let mut row = queued(&bed, new.clone());
+    row.work_id = Some(7);
+    row.reports_back = true;
+    let seq = insert(&bed, vec![row]).await[0];
+    let expected = NotificationRow {
+        seq,
+        id: new.id.to_string(),
+        kind: "alert".into(),
+        channel: "memory:default".into(),
+        list_name: None,
+        targets: Some(json!(["a@example.org", "b\"\\@example.org"]).to_string()),
+        subject: new.subject.clone(),
+        body: new.body.clone(),
+        html: new.html.clone(),
+        template: new.template.clone(),
+        locale: new.locale.clone(),
+        context: Some(r#"{"name":"Ann"}"#.into()),
+        type_data: Some(r#"{"cc":["c@example.org"]}"#.into()),
+        status: "pending".into(),
+        priority: 2,
+        ready_at: bed.after(60).as_microsecond(),
+        lease_expires_at: None,
+        retry_count: 0,
+        tries: 0,
+        last_error: None,
+        reason_code: None,
+        business_unit: new.business_unit.clone(),
+        source_site: new.source.site.clone(),
+        source_instance: new.source.instance.clone(),
+        source_script: new.source.script.clone(),
+        work_id: Some(7),
+        reports_back: true,
+        uncertain: 0,
+        site_enqueued_at: Some(bed.after(-30).as_microsecond()),
+        created_at: bed.now().as_microsecond(),
+        last_attempt_at: None,
+        delivered_at: None,
+        finished_at: None,
+        version: 1,
+    };
+    let mut reader = bed.read().await;
+    let id = expected.id.clone();
+    assert_eq!(notifications::by_id(&mut reader.conn(), &id).await.unwrap().unwrap(), expected);
+    assert_eq!(notifications::by_ids(&mut reader.conn(), vec![id, "no".into()]).await.unwrap(), [expected]);
+    assert_eq!(notifications::by_id(&mut reader.conn(), "no").await.unwrap(), None);
+    let list =
+        insert_one(&bed, "x", |row| row.new.audience = punctual_model::Audience::List("ops".into())).await;
+    let row = bed.notification(&list).await;
+    assert_eq!((row.list_name.as_deref(), row.targets), (Some("ops"), None));
+    bed.leaves_open("rows only");
+}
+
+async fn one_may_be_inserted_already_claimed(bed: Bed) {
+    let id = insert_one(&bed, "a@example.org", |row| row.lease_until = Some(bed.after(60))).await;
+    let row = bed.notification(&id).await;
+    assert_eq!((row.tries, row.version), (1, 1));
+    assert_eq!(row.lease_expires_at, Some(bed.after(60).as_microsecond()));
+    assert_eq!(row.last_attempt_at, Some(bed.now().as_microsecond()));
+    assert!(claim(&bed, 10).await.is_empty());
+    bed.leaves_open("rows only");
+}
+
+async fn present_ids_answer_their_state(bed: Bed) {
+    let live = insert_one(&bed, "a@example.org", |row| row.new.source.site = Some("plant-7".into())).await;
+    let purged = in_state(&bed, "delivered", |row| row.new.priority = 0).await;
+    bed.wait(10);
+    let mut tx = bed.begin().await;
+    notifications::purge(&mut tx.conn(), bed.now(), bed.now(), 10).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = bed.begin().await;
+    let mut present = notifications::present(&mut tx.conn(), vec![live.clone(), purged.clone(), "no".into()])
+        .await
+        .unwrap();
+    present.sort_by(|a, b| a.status.cmp(&b.status));
+    let told: Vec<_> =
+        present.iter().map(|row| (&row.id, row.status.as_str(), row.source_site.as_deref())).collect();
+    assert_eq!(told, [(&purged, "delivered", None), (&live, "pending", Some("plant-7"))]);
+    bed.leaves_open("rows only");
+}
+
+async fn a_claim_is_per_channel_and_most_urgent_first(bed: Bed) {
+    insert_one(&bed, "elsewhere@example.org", |row| row.channel = "memory:other".into()).await;
+    insert_one(&bed, "later@example.org", |row| row.ready_at = bed.after(1)).await;
+    let ordinary = insert_one(&bed, "ordinary@example.org", |_| {}).await;
+    let urgent = insert_one(&bed, "urgent@example.org", |row| row.new.priority = 1).await;
+    let first = claim(&bed, 1).await;
+    assert_eq!(first[0].id, urgent);
+    assert_eq!((first[0].tries, first[0].version, first[0].retry_count), (1, 2, 0));
+    let second = claim(&bed, 10).await;
+    assert_eq!(second.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), [ordinary]);
+    assert_eq!(second[0].targets.as_deref(), Some(r#"["ordinary@example.org"]"#));
+    let row = bed.notification(&urgent).await;
+    assert_eq!(
+        (row.status.as_str(), row.lease_expires_at),
+        ("pending", Some(bed.after(60).as_microsecond()))
+    );
+    bed.leaves_open("rows only");
+}
+
+async fn settle_and_renew_need_the_token(bed: Bed) {
+    insert_one(&bed, "a@example.org", |_| {}).await;
+    let row = claim(&bed, 1).await.remove(0);
+    let mut tx = bed.begin().await;
+    let held = [(row.seq, row.version - 1), (row.seq, row.version)];
+    assert_eq!(notifications::renew(&mut tx.conn(), bed.after(600), &held).await.unwrap(), [row.seq]);
+    tx.commit().await.unwrap();
+    let stale = Delivery { token: row.version - 1, ..delivery(&row, "delivered") };
+    assert!(settle(&bed, &[stale]).await.is_empty());
+    assert_eq!(settle(&bed, &[delivery(&row, "delivered")]).await, [row.seq]);
+    assert!(settle(&bed, &[delivery(&row, "parked")]).await.is_empty(), "a token is good once");
+}
+
+async fn a_delivery_writes_what_it_says(bed: Bed) {
+    let id = insert_one(&bed, "a@example.org", |_| {}).await;
+    let row = claim(&bed, 1).await.remove(0);
+    let first = Delivery {
+        last_error: Some("451".into()),
+        retry_at: Some(bed.after(60)),
+        channel: Some("memory:other".into()),
+        ..delivery(&row, "retrying")
+    };
+    settle(&bed, &[first]).await;
+    let waits = bed.notification(&id).await;
+    assert_eq!((waits.status.as_str(), waits.channel.as_str()), ("retrying", "memory:other"));
+    assert_eq!((waits.ready_at, waits.finished_at), (bed.after(60).as_microsecond(), None));
+    bed.wait(60);
+    let mut tx = bed.begin().await;
+    let again =
+        notifications::claim(&mut tx, "memory:other", bed.now(), bed.after(60), 1).await.unwrap().remove(0);
+    tx.commit().await.unwrap();
+    assert_eq!((again.tries, again.retry_count), (2, 1));
+    settle(&bed, &[Delivery { reason: Some("why".into()), ..delivery(&again, "parked") }]).await;
+    let parked = bed.notification(&id).await;
+    assert_eq!((parked.reason_code.as_deref(), parked.last_error.as_deref()), (Some("why"), Some("451")));
+    assert_eq!((parked.delivered_at, parked.finished_at), (None, Some(bed.now().as_microsecond())));
+}
+
+async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: Bed) {
+    for (channel, priority, seconds) in
+        [("memory:a", 5, 10), ("memory:a", 9, 5), ("memory:a", 0, 20), ("memory:b", 3, 7), ("sms:c", 5, 1)]
+    {
+        insert_one(&bed, "x@example.org", |row| {
+            row.channel = channel.into();
+            row.new.priority = priority;
+            row.ready_at = bed.after(seconds);
+        })
+        .await;
+    }
+    let mut reader = bed.read().await;
+    let mut earliest = notifications::earliest(&mut reader.conn()).await.unwrap();
+    earliest.sort();
+    let at = |seconds| bed.after(seconds).as_microsecond();
+    assert_eq!(earliest, [("memory:a".into(), at(5)), ("memory:b".into(), at(7)), ("sms:c".into(), at(1))]);
+    bed.leaves_open("rows only");
+}
+
+async fn expired_claims_come_oldest_first(bed: Bed) {
+    let mut tx = bed.begin().await;
+    assert!(notifications::expired(&mut tx.conn(), bed.after(99), 10).await.unwrap().is_empty());
+    drop(tx);
+    let mut ids = Vec::new();
+    for lease in [30, 10, 20] {
+        ids.push(insert_one(&bed, "a@example.org", |row| row.lease_until = Some(bed.after(lease))).await);
+    }
+    let mut tx = bed.begin().await;
+    let expired = notifications::expired(&mut tx.conn(), bed.after(20), 10).await.unwrap();
+    assert_eq!(expired.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[1], &ids[2]]);
+    assert_eq!(notifications::release_leases(&mut tx.conn(), bed.now()).await.unwrap(), 3);
+    assert_eq!(notifications::expired(&mut tx.conn(), bed.now(), 10).await.unwrap().len(), 3);
+    bed.leaves_open("rows only");
+}
+
+async fn retry_and_discard_are_for_parked_ones_only(bed: Bed) {
+    for status in ["retrying", "delivered", "parked", "withdrawn", "discarded", "pending"] {
+        let id = in_state(&bed, status, |_| {}).await;
+        let row = bed.notification(&id).await;
+        let mut tx = bed.begin().await;
+        let discarded = notifications::discard(&mut tx.conn(), bed.now(), row.seq).await.unwrap();
+        assert_eq!(discarded, (status == "parked").then_some(row.version + 1), "{status}");
+        drop(tx);
+        let mut tx = bed.begin().await;
+        let retried = notifications::retry(&mut tx.conn(), bed.after(5), row.seq).await.unwrap();
+        assert_eq!(retried, (status == "parked").then_some(row.version + 1), "{status}");
+        tx.commit().await.unwrap();
+        if status == "retrying" {
+            // Out of the way of the next claim.
+            let again = claim(&bed, 1).await.remove(0);
+            settle(&bed, &[delivery(&again, "delivered")]).await;
+        }
+    }
+    bed.leaves_open("rows only");
+}
+
+async fn withdrawing_says_what_was_in_time_and_what_waited(bed: Bed) {
+    let works = crate::work::insert(&bed, &["w", "other"].map(|key| new_work("test", key, bed.now()))).await;
+    let of_work = |row: &mut Queued| {
+        row.work_id = Some(works[0]);
+        row.reports_back = true;
+    };
+    let parked = in_state(&bed, "parked", of_work).await;
+    in_state(&bed, "delivered", of_work).await;
+    let waits = insert_one(&bed, "a@example.org", of_work).await;
+    let alone = insert_one(&bed, "b@example.org", |row| row.work_id = Some(works[0])).await;
+    let claimed = insert_one(&bed, "c@example.org", |row| {
+        of_work(row);
+        row.lease_until = Some(bed.after(60));
+    })
+    .await;
+    let untouched = insert_one(&bed, "d@example.org", |row| row.work_id = Some(works[1])).await;
+    let mut tx = bed.begin().await;
+    let keys = vec!["w".to_owned(), "nobody".to_owned()];
+    let mut rows =
+        notifications::withdraw_by_work(&mut tx.conn(), bed.now(), "answered", keys).await.unwrap();
+    tx.commit().await.unwrap();
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut expected = [
+        (parked.clone(), true, None),
+        (waits.clone(), true, Some(works[0])),
+        (alone, true, None),
+        (claimed.clone(), false, None),
+    ];
+    expected.sort();
+    let told: Vec<_> = rows.into_iter().map(|row| (row.id, row.in_time, row.waiting_work)).collect();
+    assert_eq!(told, expected);
+    assert_eq!(bed.notification(&waits).await.reason_code.as_deref(), Some("answered"));
+    for (id, status) in [(parked, "withdrawn"), (claimed, "pending"), (untouched, "pending")] {
+        assert_eq!(bed.notification(&id).await.status, status);
+    }
+    bed.leaves_open("rows only");
+}
+
+async fn a_purge_leaves_a_tombstone_and_no_attempts(bed: Bed) {
+    let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
+    bed.tick().await;
+    let seq = bed.notification(&ids[0]).await.seq;
+    bed.wait(10);
+    let mut tx = bed.begin().await;
+    let purged = notifications::purge(&mut tx.conn(), bed.now(), bed.now(), 1).await.unwrap();
+    assert_eq!(purged.notifications, 1, "no more than asked");
+    let purged = notifications::purge(&mut tx.conn(), bed.now(), bed.now(), 10).await.unwrap();
+    assert_eq!(purged.notifications, 1);
+    assert_eq!(
+        notifications::purge(&mut tx.conn(), bed.now(), bed.now(), 10).await.unwrap().notifications,
+        0
+    );
+    tx.commit().await.unwrap();
+    let mut reader = bed.read().await;
+    assert!(punctual_store::attempts::of(&mut reader.conn(), vec![seq]).await.unwrap().is_empty());
+    assert_eq!(notifications::present(&mut reader.conn(), ids).await.unwrap().len(), 2);
+}
+
+async fn a_page_is_limited_by_every_filter_alone(bed: Bed) {
+    in_state(&bed, "delivered", |row| {
+        row.new.subject = "100 % sure_thing".into();
+        row.new.kind = "alert".into();
+        row.new.source.site = Some("plant-7".into());
+        row.new.business_unit = Some("nz".into());
+        row.new.audience = punctual_model::Audience::List("ops".into());
+    })
+    .await;
+    bed.wait(3600);
+    let id = insert_one(&bed, "a@example.org", |row| row.new.kind = "email".into()).await;
+    bed.wait(1);
+    let list = async |change: &dyn Fn(&mut NotificationFilter)| {
+        let mut filter = NotificationFilter { limit: 100, ..Default::default() };
+        change(&mut filter);
+        let mut reader = bed.read().await;
+        let rows = notifications::list(&mut reader.conn(), &filter).await.unwrap();
+        rows.into_iter().map(|row| row.kind).collect::<Vec<_>>()
+    };
+    let now = bed.now().as_microsecond();
+    assert_eq!(list(&|_| {}).await, ["email", "alert"], "newest first");
+    assert_eq!(list(&|f| f.status = Some("pending".into())).await, ["email"]);
+    assert_eq!(list(&|f| f.kind = Some("alert".into())).await, ["alert"]);
+    assert_eq!(list(&|f| f.site = Some("plant-7".into())).await, ["alert"]);
+    assert_eq!(list(&|f| f.list = Some("ops".into())).await, ["alert"]);
+    assert_eq!(list(&|f| f.created_from = Some(now - 2_000_000)).await, ["email"]);
+    assert_eq!(list(&|f| f.created_to = Some(now - 2_000_000)).await, ["alert"]);
+    assert_eq!(list(&|f| f.stuck_before = Some(now)).await, ["email"]);
+    assert_eq!(list(&|f| f.stuck_before = Some(now - 2_000_000)).await, [""; 0]);
+    assert_eq!(list(&|f| f.q = Some("100 % SURE_".into())).await, ["alert"]);
+    assert_eq!(list(&|f| f.q = Some("100_%".into())).await, [""; 0], "what was typed is no wildcard");
+    assert_eq!(list(&|f| f.business_units = Some(vec!["au".into()])).await, ["email"]);
+    assert_eq!(list(&|f| f.limit = 1).await, ["email"]);
+    let seq = bed.notification(&id).await.seq;
+    assert_eq!(list(&|f| f.before = Some(seq)).await, ["alert"]);
+    bed.leaves_open("rows only");
+}
+
+async fn figures_count_each_state_and_leave_events_out(bed: Bed) {
+    let created = bed.now().as_microsecond();
+    for status in ["delivered", "parked", "pending"] {
+        for (site, kind) in [(None, "email"), (Some("plant-7"), "email"), (Some("plant-7"), "event")] {
+            in_state(&bed, status, |row| {
+                row.new.source.site = site.map(str::to_owned);
+                row.new.kind = kind.into();
+                row.new.priority = i64::from(status == "pending") * 9;
+            })
+            .await;
+        }
+    }
+    let mut reader = bed.read().await;
+    let kpis = notifications::kpis(&mut reader.conn(), created + 1, created, None).await.unwrap();
+    let told =
+        (kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered, kpis.uncertain, kpis.oldest_created_at);
+    assert_eq!(told, (2, 2, 2, 2, 0, Some(created)));
+    let kpis = notifications::kpis(&mut reader.conn(), created, created + 1, Some("plant-7")).await.unwrap();
+    assert_eq!((kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered), (1, 0, 1, 0));
+    let sites = notifications::site_kpis(&mut reader.conn(), created + 1, created).await.unwrap();
+    assert_eq!(sites.len(), 1);
+    let site = &sites[0];
+    let told = (
+        site.site.as_str(),
+        site.queue_depth,
+        site.stuck,
+        site.parked,
+        site.delivered,
+        site.oldest_created_at,
+    );
+    assert_eq!(told, ("plant-7", 1, 1, 1, 1, Some(created)));
+    let empty = notifications::kpis(&mut reader.conn(), created, created, Some("nowhere")).await.unwrap();
+    assert_eq!((empty.queue_depth, empty.oldest_created_at), (0, None));
+    bed.leaves_open("rows only");
+}
+
+async fn a_busy_table_says_so(bed: Bed) {
+    let busy = async || notifications::is_busy(&mut bed.read().await.conn()).await.unwrap();
+    assert!(!busy().await);
+    insert_one(&bed, "a@example.org", |_| {}).await;
+    assert!(busy().await);
+    let row = claim(&bed, 1).await.remove(0);
+    assert!(busy().await, "what is being sent counts");
+    settle(&bed, &[delivery(&row, "parked")]).await;
+    assert!(!busy().await);
+}

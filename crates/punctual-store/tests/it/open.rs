@@ -1,0 +1,148 @@
+//! What a store refuses when it is opened, and that it changes nothing then.
+
+use punctual_store::{Store, StoreError, StoreOptions};
+use punctual_testkit::{Bed, Database, on_both, postgres::TestDatabase};
+use sqlx::{Connection, PgConnection, SqliteConnection};
+
+on_both! {
+    a_database_of_a_newer_program_is_refused;
+    a_database_with_another_history_is_refused;
+    the_durability_that_was_given_is_read_back;
+    opening_again_changes_nothing;
+}
+
+async fn open(url: &str) -> Result<Store, StoreError> {
+    let now = punctual_testkit::START.parse().unwrap();
+    Store::open(StoreOptions { accept_weak_durability: true, ..StoreOptions::new(url) }, now).await
+}
+
+/// Runs a statement behind the store's back.
+async fn meddle(bed: &Bed, statement: &'static str) {
+    match bed.database() {
+        Database::Sqlite => {
+            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+        }
+        Database::Postgres => {
+            let mut conn = PgConnection::connect(bed.url()).await.unwrap();
+            sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+        }
+    }
+}
+
+/// A second store on the same rows: on SQLite on a copy of the file, for the bed owns its own.
+async fn open_beside(bed: &Bed) -> Result<Store, StoreError> {
+    match bed.database() {
+        Database::Postgres => open(bed.url()).await,
+        Database::Sqlite => {
+            let file = bed.url().strip_prefix("sqlite:").unwrap();
+            let copy = format!("{file}.copy");
+            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
+            sqlx::query("VACUUM INTO $1").bind(&copy).execute(&mut conn).await.unwrap();
+            open(&format!("sqlite:{copy}")).await
+        }
+    }
+}
+
+async fn a_database_of_a_newer_program_is_refused(bed: Bed) {
+    meddle(&bed, "INSERT INTO schema_steps (version, name, applied_at) VALUES (99, '0099_future', 0)").await;
+    let Err(error) = open_beside(&bed).await else { panic!("it was opened") };
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("99") && text.contains("nothing was changed"), "{text}");
+}
+
+async fn a_database_with_another_history_is_refused(bed: Bed) {
+    meddle(&bed, "UPDATE schema_steps SET name = '0001_other' WHERE version = 1").await;
+    let Err(error) = open_beside(&bed).await else { panic!("it was opened") };
+    assert!(matches!(error, StoreError::ChangedMigration(_)), "{error:?}");
+}
+
+async fn the_durability_that_was_given_is_read_back(bed: Bed) {
+    let durability = bed.store.durability();
+    let settings: Vec<(&str, &str)> =
+        durability.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    match bed.database() {
+        Database::Sqlite => {
+            assert_eq!(settings, [("journal_mode", "wal"), ("synchronous", "2")]);
+            assert!(durability.survives_power_loss);
+        }
+        Database::Postgres => {
+            assert!(settings.contains(&("synchronous_commit", "on")), "{settings:?}");
+            let weak = settings.iter().any(|(_, value)| *value == "off");
+            assert_eq!(durability.survives_power_loss, !weak);
+            let now = bed.now();
+            let opened = Store::open(StoreOptions::new(bed.url()), now).await;
+            assert_eq!(opened.is_err(), weak, "a weak server is refused unless it was asked for by name");
+        }
+    }
+    assert!(!durability.version.is_empty());
+}
+
+async fn opening_again_changes_nothing(bed: Bed) {
+    bed.accept_to(&["a@example.org"]).await;
+    let again = open_beside(&bed).await.unwrap();
+    let mut reader = again.read().await.unwrap();
+    let filter = punctual_store::notifications::NotificationFilter { limit: 10, ..Default::default() };
+    let rows = punctual_store::notifications::list(&mut reader.conn(), &filter).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    drop(reader);
+    again.close().await;
+    bed.leaves_open("rows only");
+}
+
+/// SQLite alone: PostgreSQL is made for many.
+#[tokio::test]
+async fn a_second_process_on_the_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("deep/down/punctual.db").display());
+    let first = open(&url).await.unwrap();
+    let Err(error) = open(&url).await else { panic!("it was opened twice") };
+    assert!(matches!(error, StoreError::Owned(_)), "{error:?}");
+    first.close().await;
+    drop(first);
+    open(&url).await.unwrap();
+}
+
+/// SQLite alone: a damaged PostgreSQL says so itself.
+#[tokio::test]
+async fn a_damaged_file_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("punctual.db");
+    let url = format!("sqlite:{}", file.display());
+    std::fs::write(&file, "this is no database, and was never one, however long it may be".repeat(100))
+        .unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let Err(error) = open(&url).await else { panic!("it was opened") };
+    assert!(matches!(error, StoreError::Damaged(..)), "{error:?}");
+    assert!(error.to_string().contains("restore it from a backup"), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[tokio::test]
+async fn an_address_of_another_kind_is_refused() {
+    for url in ["", "mysql://localhost", "punctual.db", "postgres:localhost"] {
+        assert!(matches!(open(url).await, Err(StoreError::Url)), "{url}");
+    }
+}
+
+/// PostgreSQL alone: SQLite's file has one owner. Nodes that start at once migrate an empty database once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_start_together_migrate_once() {
+    let database = TestDatabase::empty().await;
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let url = database.url().to_owned();
+        opening.spawn(async move {
+            let store = open(&url).await.unwrap();
+            store.close().await;
+        });
+    }
+    opening.join_all().await;
+    let mut conn = PgConnection::connect(database.url()).await.unwrap();
+    let steps: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) FROM schema_steps").fetch_one(&mut conn).await.unwrap();
+    let files =
+        std::fs::read_dir(format!("{}/migrations/postgres", env!("CARGO_MANIFEST_DIR"))).unwrap().count();
+    assert_eq!(steps, files as i64);
+}

@@ -1,0 +1,223 @@
+//! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
+
+use punctual_store::{attempts, notifications, work};
+use punctual_testkit::{Bed, Database, new_work, on_both};
+use sqlx::{Connection, PgConnection, SqliteConnection};
+
+on_both! {
+    claims_of_work_never_read_finished_rows;
+    claims_of_notifications_never_read_finished_rows;
+    a_purge_reads_only_what_it_removes;
+}
+
+/// A statement that inserts a hundred thousand rows, made from the numbers `n` of a series.
+macro_rules! many {
+    ($table:literal, $columns:literal, $values:literal) => {
+        [
+            concat!(
+                "INSERT INTO ", $table, " (", $columns, ") SELECT ", $values, " FROM (
+                 WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 100000) SELECT n FROM s)"
+            ),
+            concat!(
+                "INSERT INTO ", $table, " (", $columns, ") SELECT ", $values, " FROM generate_series(1, 100000) AS s(n)"
+            ),
+        ]
+    };
+}
+
+/// Runs such a statement behind the store's back and brings the statistics up to date.
+async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
+    match bed.database() {
+        Database::Sqlite => {
+            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
+            sqlx::raw_sql(sqlite).execute(&mut conn).await.unwrap();
+        }
+        Database::Postgres => {
+            let mut conn = PgConnection::connect(bed.url()).await.unwrap();
+            sqlx::raw_sql(postgres).execute(&mut conn).await.unwrap();
+            sqlx::raw_sql("VACUUM ANALYZE").execute(&mut conn).await.unwrap();
+        }
+    }
+}
+
+/// The plan of the last run uses this index and reads no table or index from end to end.
+fn check(bed: &Bed, statement: &str, index: &str) {
+    let plan = bed.faults.plan(statement);
+    let text = plan.join("\n");
+    assert!(!plan.is_empty(), "{statement} did not run");
+    let key = match bed.database() {
+        Database::Sqlite if index.ends_with("_pkey") => "PRIMARY KEY",
+        _ => index,
+    };
+    assert!(text.contains(key), "{statement} does not use {index}:\n{text}");
+    for line in &plan {
+        let line = line.trim_start_matches([' ', '-', '>']);
+        // The sets that were bound are read whole, and so is what a common table expression has found. The first
+        // entry of an index is found without a search.
+        let whole =
+            ["Seq Scan on ", "SCAN "].iter().find_map(|scan| line.strip_prefix(scan)).is_some_and(|of| {
+                let table = of.split(' ').next().unwrap_or_default();
+                ["work", "notifications", "n", "attempts"].contains(&table) && !of.contains("USING")
+            });
+        assert!(!whole, "{statement} reads everything: {line}\n{text}");
+    }
+}
+
+async fn claims_of_work_never_read_finished_rows(bed: Bed) {
+    let done = many!(
+        "work",
+        "key, kind, trigger_type, due_at, status, ready_at, input_hash, input, created_at, updated_at",
+        "'done:' || n, 'test', 'at', n, 'completed', n, 'h', '{}', n, n"
+    );
+    fill(&bed, done).await;
+    let rows: Vec<_> = (0..200).map(|n| new_work("test", &format!("k:{n}"), bed.now())).collect();
+    bed.ensure(&rows).await;
+    let hot = [
+        "work.claim",
+        "work.settle",
+        "work.renew",
+        "work.release",
+        "work.earliest",
+        "work.expired",
+        "work.lock_existing",
+        "work.count_down",
+    ];
+    hot.iter().for_each(|statement| bed.faults.explain(statement));
+
+    bed.ensure(&rows).await;
+    let mut tx = bed.begin().await;
+    let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 100).await.unwrap();
+    assert_eq!(claimed.len(), 100);
+    let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.id, row.version)).collect();
+    work::renew(&mut tx.conn(), bed.after(60), &held[..50]).await.unwrap();
+    work::release(&mut tx.conn(), bed.now(), &held[..50]).await.unwrap();
+    let settlements: Vec<work::Settlement> = claimed[50..]
+        .iter()
+        .map(|row| work::Settlement {
+            id: row.id,
+            token: row.version,
+            status: "completed",
+            reason: None,
+            on_hold: false,
+            retry_count: 0,
+            retry_at: None,
+            result: None,
+            open_notifications: 1,
+        })
+        .collect();
+    assert_eq!(work::settle(&mut tx.conn(), bed.now(), &settlements).await.unwrap().len(), 50);
+    work::count_down(&mut tx.conn(), held[50..].iter().map(|(id, _)| *id).collect()).await.unwrap();
+    work::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
+    work::earliest(&mut tx.conn(), &["test", "schedule"]).await.unwrap();
+    tx.commit().await.unwrap();
+    check(&bed, "work.claim", "work_ready");
+    check(&bed, "work.earliest", "work_ready");
+    check(&bed, "work.expired", "work_leased");
+    check(&bed, "work.lock_existing", "work_by_key");
+    for statement in ["work.settle", "work.renew", "work.release", "work.count_down"] {
+        check(&bed, statement, "work_pkey");
+    }
+    bed.leaves_open("rows only");
+}
+
+async fn claims_of_notifications_never_read_finished_rows(bed: Bed) {
+    finished_notifications(&bed).await;
+    bed.accept((0..200).map(|n| bed.message(&format!("{n}@example.org"))).collect()).await;
+    let hot = [
+        "notifications.claim",
+        "notifications.settle",
+        "notifications.renew",
+        "notifications.earliest",
+        "notifications.expired",
+        "notifications.present",
+        "attempts.record",
+        "attempts.of",
+        "attempts.mark_uncertain",
+    ];
+    hot.iter().for_each(|statement| bed.faults.explain(statement));
+    let mut tx = bed.begin().await;
+    let claimed =
+        notifications::claim(&mut tx, "memory:default", bed.now(), bed.after(60), 100).await.unwrap();
+    assert_eq!(claimed.len(), 100);
+    let intents: Vec<_> = claimed
+        .iter()
+        .map(|row| attempts::Intent { seq: row.seq, target: "a".into(), n: 1, channel: row.channel.clone() })
+        .collect();
+    attempts::intend(&mut tx.conn(), bed.now(), "a", &intents).await.unwrap();
+    let results: Vec<_> = claimed
+        .iter()
+        .map(|row| attempts::AttemptResult {
+            seq: row.seq,
+            target: "a".into(),
+            n: 1,
+            finished_at: bed.now(),
+            outcome: "delivered",
+            provider_id: None,
+            answer: None,
+        })
+        .collect();
+    assert_eq!(attempts::record(&mut tx.conn(), &results).await.unwrap(), 100);
+    let seqs: Vec<i64> = claimed.iter().map(|row| row.seq).collect();
+    attempts::of(&mut tx.conn(), seqs.clone()).await.unwrap();
+    attempts::mark_uncertain(&mut tx.conn(), bed.now(), seqs).await.unwrap();
+    let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.seq, row.version)).collect();
+    notifications::renew(&mut tx.conn(), bed.after(60), &held).await.unwrap();
+    let deliveries: Vec<_> = claimed
+        .iter()
+        .map(|row| notifications::Delivery {
+            seq: row.seq,
+            token: row.version,
+            status: "delivered",
+            retry_count: 1,
+            last_error: None,
+            reason: None,
+            retry_at: None,
+            channel: None,
+        })
+        .collect();
+    assert_eq!(notifications::settle(&mut tx.conn(), bed.now(), &deliveries).await.unwrap().len(), 100);
+    notifications::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
+    notifications::earliest(&mut tx.conn()).await.unwrap();
+    notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id.clone()).collect()).await.unwrap();
+    tx.commit().await.unwrap();
+    check(&bed, "notifications.claim", "notifications_ready");
+    check(&bed, "notifications.earliest", "notifications_ready");
+    check(&bed, "notifications.expired", "notifications_leased");
+    check(&bed, "notifications.present", "notifications_by_id");
+    check(&bed, "notifications.settle", "notifications_pkey");
+    check(&bed, "notifications.renew", "notifications_pkey");
+    for statement in ["attempts.record", "attempts.of", "attempts.mark_uncertain"] {
+        check(&bed, statement, "attempts_pkey");
+    }
+    bed.leaves_open("rows only");
+}
+
+async fn finished_notifications(bed: &Bed) {
+    let delivered = many!(
+        "notifications",
+        "id, digest, kind, channel, targets, subject, body, status, ready_at, created_at, delivered_at, finished_at",
+        "'done-' || n, 'd', 'email', 'memory:default', '[]', 's', 'b', 'delivered', n, n, n, n"
+    );
+    fill(bed, delivered).await;
+    let attempts = many!(
+        "attempts",
+        "notification_seq, target, n, node, channel, started_at, finished_at, outcome",
+        "n, 'a', 1, 'a', 'memory:default', n, n, 'delivered'"
+    );
+    fill(bed, attempts).await;
+}
+
+async fn a_purge_reads_only_what_it_removes(bed: Bed) {
+    finished_notifications(&bed).await;
+    for statement in ["notifications.doomed", "notifications.delete", "attempts.delete"] {
+        bed.faults.explain(statement);
+    }
+    let before = jiff::Timestamp::from_microsecond(1_000).unwrap();
+    let mut tx = bed.begin().await;
+    let purged = notifications::purge(&mut tx.conn(), bed.now(), before, 500).await.unwrap();
+    assert_eq!(purged.notifications, 500);
+    tx.commit().await.unwrap();
+    check(&bed, "notifications.doomed", "notifications_finished");
+    check(&bed, "notifications.delete", "notifications_pkey");
+    check(&bed, "attempts.delete", "attempts_pkey");
+}

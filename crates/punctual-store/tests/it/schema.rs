@@ -1,0 +1,143 @@
+//! The two schemas are one: the same tables, columns and indexes, in the same order of steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use punctual_testkit::{Bed, Database};
+use sqlx::{Connection, PgConnection, Row, SqliteConnection};
+
+#[derive(Debug, Default, PartialEq)]
+struct Table {
+    /// Name → (kind of value, may be null).
+    columns: BTreeMap<String, (&'static str, bool)>,
+    primary_key: BTreeSet<String>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Index {
+    table: String,
+    columns: Vec<String>,
+    unique: bool,
+    partial: bool,
+}
+
+type Schema = (BTreeMap<String, Table>, BTreeMap<String, Index>);
+
+#[tokio::test]
+async fn both_databases_have_the_same_tables_columns_and_indexes() {
+    let sqlite = of_sqlite(&Bed::on(Database::Sqlite).await).await;
+    let postgres = of_postgres(&Bed::on(Database::Postgres).await).await;
+    assert!(sqlite.0.len() >= 15 && sqlite.1.len() >= 15, "found {} and {}", sqlite.0.len(), sqlite.1.len());
+    assert_eq!(sqlite.0.keys().collect::<Vec<_>>(), postgres.0.keys().collect::<Vec<_>>());
+    for (name, table) in &sqlite.0 {
+        assert_eq!(table, &postgres.0[name], "table {name}");
+    }
+    assert_eq!(sqlite.1.keys().collect::<Vec<_>>(), postgres.1.keys().collect::<Vec<_>>());
+    for (name, index) in &sqlite.1 {
+        assert_eq!(index, &postgres.1[name], "index {name}");
+    }
+}
+
+/// SQLite has no booleans of its own: an integer there may be a boolean here.
+const BOOLEANS: [&str; 6] =
+    ["on_hold", "cancelled_by_person", "reports_back", "at_most_once", "active", "deleted"];
+
+async fn of_sqlite(bed: &Bed) -> Schema {
+    let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
+    let (mut tables, mut indexes) = (BTreeMap::new(), BTreeMap::new());
+    let names: Vec<String> = sqlx::query_scalar(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    )
+    .fetch_all(&mut conn)
+    .await
+    .unwrap();
+    for name in names {
+        let mut table = Table::default();
+        let rows = sqlx::query("SELECT name, type, \"notnull\", pk FROM pragma_table_info($1)").bind(&name);
+        for row in rows.fetch_all(&mut conn).await.unwrap() {
+            let column: String = row.get(0);
+            let in_key = row.get::<i64, _>(3) > 0;
+            let kind = match row.get::<String, _>(1).as_str() {
+                "INTEGER" | "BIGINT" if BOOLEANS.contains(&column.as_str()) => "boolean",
+                "INTEGER" | "BIGINT" => "integer",
+                "TEXT" => "text",
+                "BLOB" => "bytes",
+                other => panic!("{name}.{column} is {other}"),
+            };
+            if in_key {
+                table.primary_key.insert(column.clone());
+            }
+            // A rowid is never null, whatever the table says.
+            table.columns.insert(column, (kind, row.get::<i64, _>(2) == 0 && !in_key));
+        }
+        let rows =
+            sqlx::query("SELECT name, \"unique\", partial FROM pragma_index_list($1) WHERE origin = 'c'");
+        for row in rows.bind(&name).fetch_all(&mut conn).await.unwrap() {
+            let index: String = row.get(0);
+            let columns = sqlx::query_scalar("SELECT name FROM pragma_index_info($1) ORDER BY seqno")
+                .bind(&index)
+                .fetch_all(&mut conn)
+                .await
+                .unwrap();
+            let (unique, partial) = (row.get::<i64, _>(1) == 1, row.get::<i64, _>(2) == 1);
+            indexes.insert(index, Index { table: name.clone(), columns, unique, partial });
+        }
+        tables.insert(name, table);
+    }
+    (tables, indexes)
+}
+
+async fn of_postgres(bed: &Bed) -> Schema {
+    let mut conn = PgConnection::connect(bed.url()).await.unwrap();
+    let (mut tables, mut indexes) = (BTreeMap::<String, Table>::new(), BTreeMap::new());
+    let columns: Vec<(String, String, String, bool)> = sqlx::query_as(
+        "SELECT table_name::text, column_name::text, data_type::text, is_nullable = 'YES'
+         FROM information_schema.columns WHERE table_schema = 'public'",
+    )
+    .fetch_all(&mut conn)
+    .await
+    .unwrap();
+    for (table, column, kind, nullable) in columns {
+        let kind = match kind.as_str() {
+            "boolean" => "boolean",
+            "bigint" => "integer",
+            "text" => "text",
+            "bytea" => "bytes",
+            other => panic!("{table}.{column} is {other}"),
+        };
+        assert_eq!(kind == "boolean", BOOLEANS.contains(&column.as_str()), "{table}.{column}");
+        tables.entry(table).or_default().columns.insert(column, (kind, nullable));
+    }
+    let found: Vec<(String, String, Vec<String>, bool, bool, bool)> = sqlx::query_as(
+        "SELECT t.relname::text, i.relname::text,
+                ARRAY(SELECT a.attname::text FROM UNNEST(x.indkey::smallint[]) WITH ORDINALITY AS k(attnum, n)
+                      JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum ORDER BY k.n),
+                x.indisunique, x.indpred IS NOT NULL, x.indisprimary
+         FROM pg_index x
+         JOIN pg_class i ON i.oid = x.indexrelid
+         JOIN pg_class t ON t.oid = x.indrelid
+         JOIN pg_namespace n ON n.oid = t.relnamespace
+         WHERE n.nspname = 'public'",
+    )
+    .fetch_all(&mut conn)
+    .await
+    .unwrap();
+    for (table, index, columns, unique, partial, primary) in found {
+        if primary {
+            tables.entry(table).or_default().primary_key = columns.into_iter().collect();
+        } else {
+            indexes.insert(index, Index { table, columns, unique, partial });
+        }
+    }
+    (tables, indexes)
+}
+
+/// The steps of both databases have the same file names.
+#[test]
+fn every_step_has_both_files() {
+    let names = |database: &str| {
+        let folder = format!("{}/migrations/{database}", env!("CARGO_MANIFEST_DIR"));
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names("sqlite"), names("postgres"));
+}

@@ -1,0 +1,8 @@
+//! The shipped binary as a child process: started, used, killed and started again.
+
+mod crash_points;
+mod first_minutes;
+mod kill;
+mod receiver;
+mod server;
+mod stop;

@@ -1,0 +1,177 @@
+//! A `punctual serve` process on its own data folder and database, that can be killed and started again.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use punctual_testkit::postgres::TestDatabase;
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub const KEY: &str = "a-key-for-this-test-only";
+
+/// Where a server keeps its rows.
+pub enum Database {
+    Sqlite,
+    Postgres(TestDatabase),
+}
+
+/// A data folder and a database that outlive the processes started on them.
+pub struct Place {
+    folder: TempDir,
+    database: Database,
+}
+
+impl Place {
+    pub fn sqlite() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), database: Database::Sqlite }
+    }
+
+    pub async fn postgres() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            database: Database::Postgres(TestDatabase::empty().await),
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin-key",
+            KEY,
+            "--lease",
+            "3s",
+            "--sweep-every",
+            "1s",
+        ]);
+        command.arg("--data-dir").arg(self.folder());
+        command.args(["--outgoing-allow", "127.0.0.0/8"]);
+        if let Database::Postgres(database) = &self.database {
+            command.args(["--database-url", database.url()]);
+        }
+        command
+            .args(more)
+            .env_remove("PUNCTUAL_CONFIG")
+            .env("PUNCTUAL_LOG", "error")
+            .current_dir(self.folder());
+        command
+    }
+
+    /// Starts a server and waits until it listens.
+    pub fn start(&self, more: &[&str]) -> Server {
+        self.try_start(more).expect("the server ended before it listened")
+    }
+
+    /// Starts a server; `None` if it ended before it listened, as one with an early crash point does.
+    pub fn try_start(&self, more: &[&str]) -> Option<Server> {
+        let mut child = self.command(more).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next();
+        // Read on, so that the process never stops at a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        match first {
+            Some(Ok(line)) => {
+                let address =
+                    line.strip_prefix("Punctual listens on ").expect("the first line names the address");
+                Some(Server { child, address: address.to_owned(), client: client() })
+            }
+            _ => {
+                child.wait().unwrap();
+                None
+            }
+        }
+    }
+}
+
+pub fn binary() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_punctual"))
+}
+
+/// One for all: making one reads the machine's certificates.
+pub fn client() -> reqwest::Client {
+    static CLIENT: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
+    CLIENT.get_or_init(make_client).clone()
+}
+
+fn make_client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap()
+}
+
+pub struct Server {
+    pub child: Child,
+    pub address: String,
+    pub client: reqwest::Client,
+}
+
+impl Server {
+    /// SIGKILL: no destructor, no last words.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until the process has ended by itself, as one with a crash point does when it is passed.
+    #[expect(clippy::disallowed_methods, reason = "a real process on real time; there is no clock to set")]
+    pub async fn until_ended(mut self, point: &str) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "{point} was never passed");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> Value {
+        let request = self.client.put(format!("{}{path}", self.address)).bearer_auth(KEY).json(body);
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        assert!(status.is_success(), "PUT {path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// Posts; `None` when the server died before it answered.
+    pub async fn post(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let request = self.client.post(format!("{}{path}", self.address)).bearer_auth(KEY).json(body);
+        let response = request.send().await.ok()?;
+        let status = response.status().as_u16();
+        Some((status, response.json().await.ok()?))
+    }
+
+    pub async fn get(&self, path: &str) -> (u16, Value) {
+        let response =
+            self.client.get(format!("{}{path}", self.address)).bearer_auth(KEY).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json().await.unwrap())
+    }
+
+    /// Asks again and again until the answer is there, or fails after half a minute.
+    #[expect(clippy::disallowed_methods, reason = "a real process on real time; there is no clock to set")]
+    pub async fn until<T>(&self, what: &str, mut ask: impl AsyncFnMut(&Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(answer) = ask(self).await {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "waited in vain for {what}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
