@@ -22,6 +22,10 @@ const TRIALS: &[Trial] = &[
         name: "nodes",
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
     },
+    Trial {
+        name: "zones",
+        about: "every change of every time zone against an oracle; run it when jiff or its zones are updated",
+    },
 ];
 
 /// Runs the tests, and the examples in the docs when nothing was selected.

@@ -130,6 +130,11 @@ impl Bed {
         self.recipe.database
     }
 
+    /// Whether claims skip locked rows or wait for them.
+    pub fn skips_locked(&self) -> bool {
+        !self.recipe.without_skip_locked
+    }
+
     pub fn now(&self) -> Timestamp {
         self.engine.clock.now()
     }

@@ -67,6 +67,7 @@ async fn storm(place: Place) {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
+        // tidy-allow: a real process on real time
         tokio::time::sleep(Duration::from_millis(150 + seed % 350)).await;
         server.kill();
         stop.store(true, Ordering::Relaxed);
