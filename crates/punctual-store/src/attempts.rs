@@ -42,7 +42,7 @@ macro_rules! intend {
 const INTEND: Sql = Sql::each(
     "attempts.intend",
     intend!(
-        "(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS channel FROM json_each($3)) AS r"
+        "(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS channel FROM jsonb_each($3)) AS r"
     ),
     intend!("UNNEST($3::bigint[], $4::text[], $5::bigint[], $6::text[]) AS r(seq, target, n, channel)"),
 );
@@ -99,7 +99,7 @@ macro_rules! record {
 const RECORD: Sql = Sql::each(
     "attempts.record",
     record!("(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS finished_at, value->>4 AS outcome,
-        value->>5 AS provider_id, value->>6 AS answer FROM json_each($1)) AS r"),
+        value->>5 AS provider_id, value->>6 AS answer FROM jsonb_each($1)) AS r"),
     record!("UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
         AS r(seq, target, n, finished_at, outcome, provider_id, answer)"),
 );

@@ -46,7 +46,7 @@ const APPEND: Sql = Sql::each(
     "audit.append",
     append!("(SELECT value->>0 AS actor, value->>1 AS action, value->>2 AS subject_kind, value->>3 AS subject_id,
         value->>4 AS from_status, value->>5 AS to_status, value->>6 AS version, value->>7 AS reason, value->>8 AS data
-        FROM json_each($2)) AS r"),
+        FROM jsonb_each($2)) AS r"),
     append!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[])
         AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"),
 );

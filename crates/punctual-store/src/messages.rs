@@ -1,11 +1,12 @@
 //! Messages: one message to given people at a given time. The due row holds its id, the content is here.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct MessageRow {
     pub id: String,
     pub channel: Option<String>,
@@ -34,7 +35,7 @@ const INSERT: Sql = Sql::each(
     "messages.insert",
     insert!("(SELECT value->>0 AS id, value->>1 AS channel, value->>2 AS list_name, value->>3 AS targets,
         value->>4 AS subject, value->>5 AS body, value->>6 AS html, value->>7 AS template, value->>8 AS locale,
-        value->>9 AS context, value->>10 AS business_unit, value->>11 AS send_at FROM json_each($2)) AS r WHERE TRUE"),
+        value->>9 AS context, value->>10 AS business_unit, value->>11 AS send_at FROM jsonb_each($2)) AS r WHERE TRUE"),
     insert!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
         $10::text[], $11::text[], $12::text[], $13::bigint[])
         AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at)"),
@@ -68,19 +69,19 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow
     .await
 }
 
-macro_rules! by_ids { ($ids:literal) => { concat!("
-    SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
-        created_at
-    FROM messages WHERE id IN (", $ids, ")") } }
 const BY_IDS: Sql = Sql::each(
     "messages.by_ids",
-    by_ids!("SELECT value FROM json_each($1)"),
-    by_ids!("SELECT UNNEST($1::text[])"),
+    "SELECT json_group_array(json_array(id, channel, list_name, targets, subject, body, html, template, locale, context,
+        business_unit, send_at, created_at))
+     FROM messages WHERE id IN (SELECT value FROM json_each($1))",
+    "SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
+        created_at
+     FROM messages WHERE id = ANY($1)",
 );
 
 pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<MessageRow>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    conn.fetch_set(&BY_IDS, args![ids]).await
 }

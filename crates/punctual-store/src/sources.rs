@@ -50,7 +50,7 @@ const PUT: Sql = Sql::each(
     "sources.put",
     put!("(SELECT value->>0 AS source_type, value->>1 AS source_id, value->>2 AS business_unit, value->>3 AS active,
         value->>4 AS deleted, value->>5 AS state, value->>6 AS sequence, value->>7 AS occurred_at
-        FROM json_each($2)) AS r WHERE TRUE"),
+        FROM jsonb_each($2)) AS r WHERE TRUE"),
     put!("UNNEST($2::text[], $3::text[], $4::text[], $5::boolean[], $6::boolean[], $7::text[], $8::bigint[], $9::bigint[])
         AS r(source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at)"),
 );
@@ -95,7 +95,7 @@ macro_rules! lock { ($rows:literal, $lock:literal) => { concat!("
     ORDER BY s.source_type, s.source_id", $lock) } }
 const LOCK: Sql = Sql::each(
     "sources.lock",
-    lock!("(SELECT value->>0 AS source_type, value->>1 AS source_id FROM json_each($1)) AS r", ""),
+    lock!("(SELECT value->>0 AS source_type, value->>1 AS source_id FROM jsonb_each($1)) AS r", ""),
     lock!("UNNEST($1::text[], $2::text[]) AS r(source_type, source_id)", " FOR UPDATE OF s"),
 );
 

@@ -1,7 +1,7 @@
 //! Bound values. Scalars come first; columns of a set come last.
 //!
 //! PostgreSQL gets each column as an array (`UNNEST($3::text[], $4::bigint[])`), SQLite gets all of them
-//! as one JSON text in the first column's place (`json_each($3)`, a row is an array; a single column is a
+//! as one JSON text in the first column's place (`jsonb_each($3)`, a row is an array; `json_each` and a single column is a
 //! plain array).
 
 use jiff::Timestamp;

@@ -1,6 +1,7 @@
 //! Claim per channel, settle with the token, and what happens to claims whose node is gone.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// A claimed notification: all that a delivery needs, and the token for every later write.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct ClaimedNotification {
     pub seq: i64,
     pub id: String,
@@ -47,8 +48,28 @@ macro_rules! claim { ($lock:literal) => { concat!("
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
         locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
 // Relies on notifications_ready.
-const CLAIM: Sql = Sql::each("notifications.claim", claim!(""), claim!(" FOR UPDATE SKIP LOCKED"));
+const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
+// SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
+// priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet.
+const READY: Sql = Sql::same(
+    "notifications.ready",
+    "SELECT json_group_array(json_array(seq, id, kind, channel, list_name, targets, subject, body, html, template, locale,
+        context, type_data, retry_count, tries + 1, ready_at, work_id,
+        json(CASE WHEN reports_back THEN 'true' ELSE 'false' END), version + 1))
+     FROM (SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
+               retry_count, tries, ready_at, work_id, reports_back, version
+           FROM notifications
+           WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+             AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND ready_at <= $2
+           ORDER BY priority, ready_at, seq
+           LIMIT $3)",
+);
+const TAKE: Sql = Sql::same(
+    "notifications.take",
+    "UPDATE notifications SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+     WHERE seq IN (SELECT value FROM json_each($3))",
+);
 
 /// Claims up to `limit` ready notifications of one channel, most urgent first.
 pub async fn claim(
@@ -59,8 +80,17 @@ pub async fn claim(
     limit: i64,
 ) -> Result<Vec<ClaimedNotification>> {
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
-    let mut rows: Vec<ClaimedNotification> =
-        tx.conn().fetch_all(sql, args![channel, now, lease_until, limit]).await?;
+    let mut conn = tx.conn();
+    let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
+        let rows: Vec<ClaimedNotification> = conn.fetch_set(&READY, args![channel, now, limit]).await?;
+        if !rows.is_empty() {
+            let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+            conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
+        }
+        rows
+    } else {
+        conn.fetch_all(sql, args![channel, now, lease_until, limit]).await?
+    };
     rows.sort_by_key(|row| row.seq);
     Ok(rows)
 }
@@ -80,7 +110,7 @@ pub struct Delivery {
     pub channel: Option<String>,
 }
 
-macro_rules! settle { ($rows:literal) => { concat!("
+macro_rules! settle { ($rows:literal, $returning:literal) => { concat!("
     UPDATE notifications
     SET status = r.status, lease_expires_at = NULL, retry_count = r.retry_count,
         last_error = COALESCE(r.last_error, notifications.last_error), reason_code = r.reason,
@@ -89,16 +119,24 @@ macro_rules! settle { ($rows:literal) => { concat!("
         finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
         version = notifications.version + 1
     FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token
-    RETURNING notifications.seq") } }
+    WHERE notifications.seq = r.seq AND notifications.version = r.token", $returning) } }
+macro_rules! settle_from_json {
+    ($returning:literal) => {
+        settle!(
+            "(SELECT value->>0 AS seq, value->>1 AS token, value->>2 AS status, value->>3 AS retry_count,
+        value->>4 AS last_error, value->>5 AS reason, value->>6 AS retry_at, value->>7 AS channel
+      FROM jsonb_each($2)) AS r",
+            $returning
+        )
+    };
+}
 const SETTLE: Sql = Sql::each(
     "notifications.settle",
-    settle!("(SELECT value->>0 AS seq, value->>1 AS token, value->>2 AS status, value->>3 AS retry_count,
-        value->>4 AS last_error, value->>5 AS reason, value->>6 AS retry_at, value->>7 AS channel
-        FROM json_each($2)) AS r"),
+    settle_from_json!(" RETURNING notifications.seq"),
     settle!("UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[])
-        AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)"),
+        AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)", " RETURNING notifications.seq"),
 );
+const SETTLE_ALL: Sql = Sql::same("notifications.settle", settle_from_json!(""));
 
 #[derive(FromRow)]
 struct Seq {
@@ -112,22 +150,23 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    let settled: Vec<Seq> = conn
-        .fetch_all(
-            &SETTLE,
-            args![
-                now,
-                column!(|d| d.seq),
-                column!(|d| d.token),
-                column!(|d| d.status.to_owned()),
-                column!(|d| d.retry_count),
-                column!(|d| d.last_error.clone()),
-                column!(|d| d.reason.clone()),
-                column!(|d| d.retry_at),
-                column!(|d| d.channel.clone()),
-            ],
-        )
-        .await?;
+    let bound = || {
+        args![
+            now,
+            column!(|d| d.seq),
+            column!(|d| d.token),
+            column!(|d| d.status.to_owned()),
+            column!(|d| d.retry_count),
+            column!(|d| d.last_error.clone()),
+            column!(|d| d.reason.clone()),
+            column!(|d| d.retry_at),
+            column!(|d| d.channel.clone()),
+        ]
+    };
+    if conn.changes_all(&SETTLE_ALL, bound(), rows.len()).await? {
+        return Ok(rows.iter().map(|row| row.seq).collect());
+    }
+    let settled: Vec<Seq> = conn.fetch_all(&SETTLE, bound()).await?;
     Ok(settled.into_iter().map(|row| row.seq).collect())
 }
 
@@ -231,7 +270,7 @@ macro_rules! renew {
 }
 const RENEW: Sql = Sql::each(
     "notifications.renew",
-    renew!("(SELECT value->>0 AS seq, value->>1 AS token FROM json_each($2)) AS r"),
+    renew!("(SELECT value->>0 AS seq, value->>1 AS token FROM jsonb_each($2)) AS r"),
     renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(seq, token)"),
 );
 

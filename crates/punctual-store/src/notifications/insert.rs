@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_model::{Audience, NewNotification};
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
@@ -21,13 +22,13 @@ pub struct Queued {
     pub reports_back: bool,
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct InsertedNotification {
     pub seq: i64,
     pub id: String,
 }
 
-macro_rules! insert_absent { ($rows:literal) => { concat!("
+macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
     INSERT INTO notifications (id, digest, kind, channel, list_name, targets, subject, body, html, template, locale,
         context, type_data, priority, ready_at, lease_expires_at, tries, last_attempt_at, business_unit, source_site,
         source_instance, source_script, work_id, reports_back, site_enqueued_at, status, created_at)
@@ -38,23 +39,32 @@ macro_rules! insert_absent { ($rows:literal) => { concat!("
         r.site_enqueued_at, 'pending', $1
     FROM ", $rows, "
     WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
-    ON CONFLICT (id) DO NOTHING
-    RETURNING seq, id") } }
-const INSERT_ABSENT: Sql = Sql::each(
-    "notifications.insert_absent",
-    insert_absent!("(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS kind, value->>3 AS channel,
+    ON CONFLICT (id) DO NOTHING",
+            $returning) } }
+macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
+    "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS kind, value->>3 AS channel,
             value->>4 AS list_name, value->>5 AS targets, value->>6 AS subject, value->>7 AS body, value->>8 AS html,
             value->>9 AS template, value->>10 AS locale, value->>11 AS context, value->>12 AS type_data,
             value->>13 AS priority, value->>14 AS ready_at, value->>15 AS lease_until, value->>16 AS business_unit,
             value->>17 AS source_site, value->>18 AS source_instance, value->>19 AS source_script,
             value->>20 AS work_id, value->>21 AS reports_back, value->>22 AS site_enqueued_at
-        FROM json_each($2)) AS r"),
+        FROM jsonb_each($2)) AS r", $returning) } }
+const INSERT_ABSENT: Sql = Sql::each(
+    "notifications.insert_absent",
+    insert_from_json!(" RETURNING seq, id"),
     insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
             $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[])
         AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
              priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
-             reports_back, site_enqueued_at)"),
+             reports_back, site_enqueued_at)", " RETURNING seq, id"),
+);
+const INSERT_ALL: Sql = Sql::same("notifications.insert_absent", insert_from_json!(""));
+// Right after every row of a set was inserted: their numbers follow each other, and the last one is known.
+const JUST_INSERTED: Sql = Sql::same(
+    "notifications.just_inserted",
+    "SELECT json_group_array(json_array(seq, id)) FROM notifications
+     WHERE seq > last_insert_rowid() - $1 AND seq <= last_insert_rowid()",
 );
 
 /// Inserts what is new, in id order, so that two callers cannot deadlock; answers what was inserted.
@@ -69,8 +79,7 @@ pub async fn insert_absent(
         };
     }
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(serde_json::Value::to_string);
-    conn.fetch_all(
-        &INSERT_ABSENT,
+    let bound = || {
         args![
             now,
             column!(|q| q.new.id.to_string()),
@@ -102,9 +111,13 @@ pub async fn insert_absent(
             column!(|q| q.work_id),
             column!(|q| q.reports_back),
             column!(|q| q.new.site_enqueued_at),
-        ],
-    )
-    .await
+        ]
+    };
+    if conn.changes_all(&INSERT_ALL, bound(), rows.len()).await? {
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        return conn.fetch_set(&JUST_INSERTED, args![count]).await;
+    }
+    conn.fetch_all(&INSERT_ABSENT, bound()).await
 }
 
 fn targets_as_json(targets: &[String]) -> String {

@@ -50,7 +50,7 @@ macro_rules! bury {
 const BURY: Sql = Sql::each(
     "tombstones.bury",
     bury!(
-        "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM json_each($2)) AS r WHERE TRUE"
+        "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM jsonb_each($2)) AS r WHERE TRUE"
     ),
     bury!("UNNEST($2::text[], $3::text[], $4::text[]) AS r(id, digest, status)"),
 );

@@ -5,6 +5,7 @@
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// A claimed row: everything a path needs to decide, and the token for every later write.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct Claimed {
     pub id: i64,
     pub key: String,
@@ -54,8 +55,25 @@ macro_rules! claim {
     };
 }
 // Relies on work_ready, which holds live rows only.
-const CLAIM: Sql = Sql::each("work.claim", claim!(""), claim!(" FOR UPDATE SKIP LOCKED"));
+const CLAIM: Sql = Sql::same("work.claim", claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("work.claim", claim!(""));
+// SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between.
+const READY: Sql = Sql::same(
+    "work.ready",
+    "SELECT json_group_array(json_array(id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id,
+        due_at, ready_at, retry_count, input_hash, input, version + 1))
+     FROM (SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
+               retry_count, input_hash, input, version
+           FROM work
+           WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
+           ORDER BY ready_at, id
+           LIMIT $3)",
+);
+const TAKE: Sql = Sql::same(
+    "work.take",
+    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1
+     WHERE id IN (SELECT value FROM json_each($2))",
+);
 
 /// Claims up to `limit` rows of one kind that are ready at `ready_by`, until the lease runs out.
 pub async fn claim(
@@ -66,7 +84,16 @@ pub async fn claim(
     limit: i64,
 ) -> Result<Vec<Claimed>> {
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
-    let mut rows: Vec<Claimed> = tx.conn().fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
+    let mut conn = tx.conn();
+    if conn.is_sqlite() {
+        let rows: Vec<Claimed> = conn.fetch_set(&READY, args![kind, ready_by, limit]).await?;
+        if !rows.is_empty() {
+            let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+            conn.execute(&TAKE, args![lease_until, ids]).await?;
+        }
+        return Ok(rows);
+    }
+    let mut rows: Vec<Claimed> = conn.fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
     rows.sort_by_key(|row| (row.ready_at, row.id));
     Ok(rows)
 }
@@ -86,7 +113,7 @@ macro_rules! renew {
 }
 const RENEW: Sql = Sql::each(
     "work.renew",
-    renew!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
+    renew!("(SELECT value->>0 AS id, value->>1 AS token FROM jsonb_each($2)) AS r"),
     renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
 );
 
@@ -117,7 +144,7 @@ macro_rules! release {
 }
 const RELEASE: Sql = Sql::each(
     "work.release",
-    release!("(SELECT value->>0 AS id, value->>1 AS token FROM json_each($2)) AS r"),
+    release!("(SELECT value->>0 AS id, value->>1 AS token FROM jsonb_each($2)) AS r"),
     release!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
 );
 
@@ -144,7 +171,7 @@ pub struct Settlement {
 }
 
 macro_rules! settle {
-    ($rows:literal) => {
+    ($rows:literal, $returning:literal) => {
         concat!(
             "
     UPDATE work
@@ -155,20 +182,33 @@ macro_rules! settle {
     FROM ",
             $rows,
             "
-    WHERE work.id = r.id AND work.version = r.token
-    RETURNING work.id"
+    WHERE work.id = r.id AND work.version = r.token",
+            $returning
+        )
+    };
+}
+macro_rules! settle_from_json {
+    ($returning:literal) => {
+        settle!(
+            "(SELECT value->>0 AS id, value->>1 AS token, value->>2 AS status, value->>3 AS reason,
+                value->>4 AS on_hold, value->>5 AS retry_count, value->>6 AS retry_at, value->>7 AS result,
+                value->>8 AS open_notifications
+              FROM jsonb_each($2)) AS r",
+            $returning
         )
     };
 }
 const SETTLE: Sql = Sql::each(
     "work.settle",
-    settle!("(SELECT value->>0 AS id, value->>1 AS token, value->>2 AS status, value->>3 AS reason, value->>4 AS on_hold,
-        value->>5 AS retry_count, value->>6 AS retry_at, value->>7 AS result, value->>8 AS open_notifications
-        FROM json_each($2)) AS r"),
-    settle!("UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
-        $9::text[], $10::bigint[])
-        AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)"),
+    settle_from_json!(" RETURNING work.id"),
+    settle!(
+        "UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
+            $9::text[], $10::bigint[])
+            AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)",
+        " RETURNING work.id"
+    ),
 );
+const SETTLE_ALL: Sql = Sql::same("work.settle", settle_from_json!(""));
 
 /// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
@@ -177,23 +217,24 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) ->
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    let settled: Vec<Id> = conn
-        .fetch_all(
-            &SETTLE,
-            args![
-                now,
-                column!(|s| s.id),
-                column!(|s| s.token),
-                column!(|s| s.status.to_owned()),
-                column!(|s| s.reason.clone()),
-                column!(|s| s.on_hold),
-                column!(|s| s.retry_count),
-                column!(|s| s.retry_at),
-                column!(|s| s.result.clone()),
-                column!(|s| s.open_notifications),
-            ],
-        )
-        .await?;
+    let bound = || {
+        args![
+            now,
+            column!(|s| s.id),
+            column!(|s| s.token),
+            column!(|s| s.status.to_owned()),
+            column!(|s| s.reason.clone()),
+            column!(|s| s.on_hold),
+            column!(|s| s.retry_count),
+            column!(|s| s.retry_at),
+            column!(|s| s.result.clone()),
+            column!(|s| s.open_notifications),
+        ]
+    };
+    if conn.changes_all(&SETTLE_ALL, bound(), rows.len()).await? {
+        return Ok(rows.iter().map(|row| row.id).collect());
+    }
+    let settled: Vec<Id> = conn.fetch_all(&SETTLE, bound()).await?;
     Ok(settled.into_iter().map(|row| row.id).collect())
 }
 

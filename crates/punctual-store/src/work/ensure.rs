@@ -4,35 +4,45 @@
 
 use jiff::Timestamp;
 use punctual_model::NewWork;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row that did not exist before.
-#[derive(Debug, FromRow)]
+#[derive(Debug, FromRow, Deserialize)]
 pub struct Inserted {
     pub id: i64,
     pub key: String,
 }
 
-macro_rules! insert_absent { ($rows:literal) => { concat!("
+macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
     INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
                       ready_at, local_date, time_zone, input_hash, input, status, created_at, updated_at)
     SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id, r.due_at,
            r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'pending', $1, $1
     FROM ", $rows, "
-    ON CONFLICT (key) DO NOTHING
-    RETURNING id, key") } }
-const INSERT_ABSENT: Sql = Sql::each(
-    "work.insert_absent",
-    insert_absent!("(SELECT value->>0 AS key, value->>1 AS kind, value->>2 AS trigger_type, value->>3 AS business_unit,
+    ON CONFLICT (key) DO NOTHING",
+            $returning) } }
+macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
+    "(SELECT value->>0 AS key, value->>1 AS kind, value->>2 AS trigger_type, value->>3 AS business_unit,
             value->>4 AS source_type, value->>5 AS source_id, value->>6 AS setting_id, value->>7 AS due_at,
             value->>8 AS local_date, value->>9 AS time_zone, value->>10 AS input_hash, value->>11 AS input
-        FROM json_each($2)) AS r WHERE TRUE"),
+        FROM jsonb_each($2)) AS r WHERE TRUE", $returning) } }
+const INSERT_ABSENT: Sql = Sql::each(
+    "work.insert_absent",
+    insert_from_json!(" RETURNING id, key"),
     insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
             $10::text[], $11::text[], $12::text[], $13::text[])
         AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-             local_date, time_zone, input_hash, input)"),
+             local_date, time_zone, input_hash, input)", " RETURNING id, key"),
+);
+const INSERT_ALL: Sql = Sql::same("work.insert_absent", insert_from_json!(""));
+// Right after every row of a set was inserted: their numbers follow each other, and the last one is known.
+const JUST_INSERTED: Sql = Sql::same(
+    "work.just_inserted",
+    "SELECT json_group_array(json_array(id, key)) FROM work
+     WHERE id > last_insert_rowid() - $1 AND id <= last_insert_rowid()",
 );
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
@@ -42,8 +52,7 @@ pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    conn.fetch_all(
-        &INSERT_ABSENT,
+    let bound = || {
         args![
             now,
             column!(|w| w.key.as_str().to_owned()),
@@ -58,9 +67,13 @@ pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork
             column!(|w| w.local.as_ref().map(|(_, zone)| zone.clone())),
             column!(|w| w.input_hash.to_string()),
             column!(|w| w.input.clone()),
-        ],
-    )
-    .await
+        ]
+    };
+    if conn.changes_all(&INSERT_ALL, bound(), rows.len()).await? {
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        return conn.fetch_set(&JUST_INSERTED, args![count]).await;
+    }
+    conn.fetch_all(&INSERT_ABSENT, bound()).await
 }
 
 /// What `ensure` needs to know about a row that is already there.
@@ -116,7 +129,7 @@ const RESCHEDULE: Sql = Sql::each(
     "work.reschedule",
     reschedule!(
         "(SELECT value->>0 AS id, value->>1 AS version, value->>2 AS due_at, value->>3 AS local_date,
-        value->>4 AS time_zone FROM json_each($2)) AS r"
+        value->>4 AS time_zone FROM jsonb_each($2)) AS r"
     ),
     reschedule!(
         "UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
