@@ -62,7 +62,9 @@ impl Engine {
         loops.spawn(node.clone().due_loop());
         loops.spawn(node.clone().delivery_loop());
         loops.spawn(node.clone().sweep_loop());
-        loops.spawn(node.clone().purge_loop());
+        if self.config.purges {
+            loops.spawn(node.clone().purge_loop());
+        }
         loops.spawn(node.clone().checkpoint_loop());
         loops.spawn(node.listen_loop());
         loops.close();

@@ -67,6 +67,7 @@ impl Node {
                 sweep_every: config.sweep_every,
                 keep_for: config.keep_for,
                 stuck_after: config.stuck_after,
+                purges: time == Time::Real,
                 ..EngineConfig::default()
             },
             paths: punctual_paths::all(),
