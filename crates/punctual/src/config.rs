@@ -77,7 +77,7 @@ pub enum Role {
     All,
     /// Answers requests; others work.
     Api,
-    /// Works; answers only health and metrics.
+    /// Works. It answers requests too, like `all`: keep them away from it at the load balancer.
     Worker,
 }
 
