@@ -10,7 +10,7 @@ use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use sqlx::FromRow;
 
 pub use claim::{
-    Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle,
+    Claimed, Expired, Settlement, claim, earliest, expired, lock_due, release, release_leases, renew, settle,
 };
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use operate::{

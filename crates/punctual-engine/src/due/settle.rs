@@ -34,14 +34,17 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        let tx = self.store.begin(Lane::Settle).await?;
-        self.settle_work_in(tx, batch, decided, now, sends_itself).await
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let done = self.settle_work_in(&mut tx, batch, decided, now, sends_itself).await?;
+        tx.commit().await?;
+        self.settled(batch, &done.0);
+        Ok(done)
     }
 
-    /// Commits decisions with the version check; rows that another worker has taken over are left alone.
+    /// Writes decisions with the version check; rows that another worker has taken over are left alone.
     pub(super) async fn settle_work_in(
         &self,
-        mut tx: Tx,
+        tx: &mut Tx,
         batch: &Batch,
         decided: Vec<Decided>,
         now: Timestamp,
@@ -78,11 +81,15 @@ impl Engine {
             queued.extend(outcome.notifications.into_iter().map(|new| (settlement.id, follows, new)));
         }
         report.notifications = queued.len();
-        let hand_over = self.queue_in(&mut tx, queued, now, sends_itself).await?;
-        effects::write(&mut tx, now, effects).await?;
+        let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
+        effects::write(tx, now, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
-        tx.commit().await?;
-        self.metrics.worked(batch.path.kind(), &report);
+        Ok((report, hand_over))
+    }
+
+    /// Counts and logs a batch whose decisions are on disk.
+    pub(super) fn settled(&self, batch: &Batch, report: &DueReport) {
+        self.metrics.worked(batch.path.kind(), report);
         tracing::debug!(
             work.kind = batch.path.kind(),
             work.claimed = report.claimed,
@@ -91,7 +98,6 @@ impl Engine {
             work.held = report.held,
             "settled"
         );
-        Ok((report, hand_over))
     }
 
     /// Inserts the notifications of decided rows, already claimed where this node may send them itself.

@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Claims what is ready or nearly so and hands it to workers; answers when to look again.
+    /// Has what is due drained, claims what nearly is, and hands it to workers; answers when to look again.
     async fn due_pass(&self) -> Result<Timestamp, EngineError> {
         let engine = &self.engine;
         let now = engine.clock.now();
@@ -63,6 +63,10 @@ impl Node {
                 continue;
             }
             let long = engine.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            if at <= now && !long {
+                self.drain(kind);
+                continue;
+            }
             let permits = if long { &self.long } else { &self.batches };
             let permit = if long {
                 // A busy pool is no reason to hold up the others; its end wakes this loop.

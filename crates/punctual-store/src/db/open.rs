@@ -146,7 +146,8 @@ impl Store {
         matches!(self.0.backend, Backend::Sqlite { .. })
     }
 
-    pub(crate) fn without_skip_locked(&self) -> bool {
+    /// Claims wait for each other instead of skipping locked rows, and nothing may rely on a lock.
+    pub fn without_skip_locked(&self) -> bool {
         self.0.options.without_skip_locked
     }
 
@@ -363,6 +364,18 @@ impl Tx {
     /// Skip locked rows or wait for them: the same truth, another speed.
     pub(crate) fn without_skip_locked(&self) -> bool {
         self.store.without_skip_locked()
+    }
+
+    /// Ends the transaction now; dropping it does so a little later. One that cannot be rolled back has lost its
+    /// connection, and with it all that it did.
+    pub async fn rollback(self) {
+        let rolled_back = match self.open {
+            Open::Sqlite { transaction, _permit } => transaction.rollback().await,
+            Open::Postgres(transaction) => transaction.rollback().await,
+        };
+        if let Err(error) = rolled_back {
+            tracing::debug!(%error, "a rollback found no connection");
+        }
     }
 
     pub async fn commit(mut self) -> Result<()> {

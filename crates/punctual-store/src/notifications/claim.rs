@@ -37,17 +37,21 @@ pub struct ClaimedNotification {
 
 macro_rules! claim { ($lock:literal) => { concat!("
     WITH due AS MATERIALIZED (
-        SELECT seq, version FROM notifications
-        WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1 AND ready_at <= $2
-        ORDER BY priority, ready_at, seq
-        LIMIT $4", $lock, ")
+        SELECT ready.seq, ready.version FROM generate_series(0::bigint, 9) AS p(priority), LATERAL (
+            SELECT seq, version FROM notifications
+            WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+              AND priority = p.priority AND ready_at <= $2
+            ORDER BY ready_at, seq
+            LIMIT $4", $lock, ") AS ready
+        LIMIT $4)
     UPDATE notifications
     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = notifications.version + 1
     FROM due
     WHERE notifications.seq = due.seq AND notifications.version = due.version
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
         locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
-// Relies on notifications_ready.
+// Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
+// ready yet.
 const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of

@@ -29,7 +29,7 @@ pub struct Claimed {
     pub retry_count: i64,
     pub input_hash: String,
     pub input: String,
-    /// The version after the claim.
+    /// The version as the claim or the lock left it: the token.
     pub version: i64,
 }
 
@@ -96,6 +96,29 @@ pub async fn claim(
     let mut rows: Vec<Claimed> = conn.fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
     rows.sort_by_key(|row| (row.ready_at, row.id));
     Ok(rows)
+}
+
+macro_rules! locked {
+    ($lock:literal) => {
+        concat!(
+            "
+    SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
+        retry_count, input_hash, input, version
+    FROM work
+    WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
+    ORDER BY ready_at, id
+    LIMIT $3",
+            $lock
+        )
+    };
+}
+// Relies on work_ready.
+const LOCK_DUE: Sql = Sql::each("work.lock_due", locked!(""), locked!(" FOR UPDATE SKIP LOCKED"));
+
+/// Reads and locks up to `limit` ready rows for a transaction that settles them itself: the lock is the claim, and
+/// whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
+pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
+    tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
 }
 
 macro_rules! renew {

@@ -88,6 +88,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
         "work.claim",
         "work.ready",
         "work.take",
+        "work.lock_due",
         "work.settle",
         "work.renew",
         "work.release",
@@ -100,6 +101,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
 
     bed.ensure(&rows).await;
     let mut tx = bed.begin().await;
+    assert_eq!(work::lock_due(&mut tx, "test", bed.now(), 100).await.unwrap().len(), 100);
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 100).await.unwrap();
     assert_eq!(claimed.len(), 100);
     let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.id, row.version)).collect();
@@ -125,6 +127,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
     work::earliest(&mut tx.conn(), &["test", "schedule"]).await.unwrap();
     tx.commit().await.unwrap();
     check_claim(&bed, "work");
+    check(&bed, "work.lock_due", "work_ready");
     check(&bed, "work.earliest", "work_ready");
     check(&bed, "work.expired", "work_leased");
     check(&bed, "work.lock_existing", "work_by_key");

@@ -119,11 +119,11 @@ async fn walk(server: &Server, number: &str, acknowledged: &mut Vec<(String, &'s
         ),
         (
             "/api/v1/messages",
-            json!({ "id": format!("m{number}"), "sendAt": soon(), "targets": ["a@example.org"], "channel": "memory:default", "subject": "s", "body": "b" }),
+            json!({ "id": format!("m{number}"), "sendAt": in_ms(0), "targets": ["a@example.org"], "channel": "memory:default", "subject": "s", "body": "b" }),
         ),
         (
             "/api/v1/schedules",
-            json!({ "key": format!("k{number}"), "topic": "t", "runAt": soon(), "payload": { "since": now } }),
+            json!({ "key": format!("k{number}"), "topic": "t", "runAt": in_ms(50), "payload": { "since": now } }),
         ),
     ];
     for (path, body) in requests {
@@ -141,10 +141,11 @@ async fn walk(server: &Server, number: &str, acknowledged: &mut Vec<(String, &'s
     true
 }
 
-fn soon() -> String {
+/// What is due already is locked and settled in one transaction; what is due soon is claimed ahead.
+fn in_ms(ms: i64) -> String {
     #[expect(clippy::disallowed_methods, reason = "a real process on real time")]
     let now = jiff::Timestamp::now();
-    (now + jiff::SignedDuration::from_millis(50)).to_string()
+    (now + jiff::SignedDuration::from_millis(ms)).to_string()
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
