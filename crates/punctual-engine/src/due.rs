@@ -3,6 +3,7 @@
 
 mod decide;
 mod settle;
+mod trace;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -13,6 +14,7 @@ use punctual_store::{Lane, StoreError, Tx, work};
 
 use crate::{Claimed, Engine, EngineError, Path, config::later, delivery::HandOver};
 use decide::decide_all;
+use settle::SettledBatch;
 
 /// What one tick of the due stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,10 +220,9 @@ impl Engine {
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), Failed> {
         match self.decide_in(&mut tx, batch, prepared, now, sends_itself).await {
-            Ok(done) => {
+            Ok(settled) => {
                 tx.commit().await?;
-                self.settled(batch, &done.0);
-                Ok(done)
+                Ok(self.settled(batch, settled).await)
             }
             Err(failed) => {
                 // Whoever tries the rows again must find them free.
@@ -238,7 +239,7 @@ impl Engine {
         prepared: &serde_json::Value,
         now: Timestamp,
         sends_itself: bool,
-    ) -> Result<(DueReport, HandOver), Failed> {
+    ) -> Result<SettledBatch, Failed> {
         let decided = if let Some(alone) = batch.path.decides_alone() {
             decide_all(alone, &batch.rows, prepared, now)
         } else {
@@ -295,12 +296,15 @@ impl Engine {
         now: Timestamp,
         failed: Failed,
     ) -> Result<DueReport, EngineError> {
-        tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch could not be decided");
+        let failed_text = failed.text();
+        tracing::warn!(work.kind = batch.path.kind(), error = failed_text, "a batch could not be decided");
         let decision = match failed {
             Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),
             Failed::Store(_) => Decision::Retry(ReasonCode::new("decision-failed")),
         };
-        let decided = batch.rows.iter().map(|_| decision.clone().into()).collect();
+        let why = serde_json::json!({ "error": failed_text });
+        let decided =
+            batch.rows.iter().map(|_| Decided::from(decision.clone()).with_trace(why.clone())).collect();
         let (report, _) = self.settle_work(batch, decided, now, false).await?;
         Ok(report)
     }

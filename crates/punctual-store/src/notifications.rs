@@ -16,7 +16,7 @@ pub use claim::{
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
-pub use purge::{Purged, purge};
+pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 
 use crate::StoreError;

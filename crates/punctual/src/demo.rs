@@ -46,5 +46,5 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     )?;
     out.flush()?;
     drop(out);
-    until_signal(listener, &node, true, Some(running)).await
+    until_signal(listener, &node, punctual_api::router(node.api(true)), Some(running)).await
 }

@@ -3,7 +3,7 @@
 use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
-use punctual_api::{NewKey, create_key, ensure_admin_key, router, serve};
+use punctual_api::{NewKey, create_key, ensure_admin_key, probes, router, serve};
 use punctual_model::Clock;
 use punctual_store::api_keys;
 use punctual_wire::keys::Scope;
@@ -27,18 +27,20 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
     announce(&config, &format!("http://{address}"), key.as_deref())?;
-    until_signal(listener, &node, false, running).await
+    let state = node.api(false);
+    let routes = if config.role == Role::Worker { probes(state) } else { router(state) };
+    until_signal(listener, &node, routes, running).await
 }
 
 /// Serves until SIGTERM or ctrl-c, then stops in order: no new requests, no new claims, finish or give back.
 pub async fn until_signal(
     listener: TcpListener,
     node: &Node,
-    flowing: bool,
+    routes: axum::Router,
     running: Option<punctual_engine::Running>,
 ) -> Result<()> {
     let stop = CancellationToken::new();
-    let server = tokio::spawn(serve(listener, router(node.api(flowing)), stop.clone()));
+    let server = tokio::spawn(serve(listener, routes, stop.clone()));
     signal().await?;
     tracing::info!("stopping");
     stop.cancel();
@@ -114,7 +116,11 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()>
             config.data_dir.join("admin.key").display()
         )?;
     }
-    writeln!(out, "API page: {address}/docs")?;
+    if config.role == Role::Worker {
+        writeln!(out, "Role worker: health, readiness and metrics alone are answered here")?;
+    } else {
+        writeln!(out, "API page: {address}/docs")?;
+    }
     if config.sandbox {
         writeln!(out, "Sandbox: the clock stands still until it is moved; nothing leaves this process")?;
     }

@@ -13,6 +13,8 @@ use crate::{
 
 /// How often the write-ahead log is looked at on SQLite.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked whether the purge is due.
+const PURGE_LOOKED_AT_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How often the purge runs.
 const PURGE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Listening again after the connection to PostgreSQL was lost.
@@ -171,12 +173,22 @@ impl Node {
         }
     }
 
+    /// Once a day over all nodes and restarts: the last run is remembered in the database.
     pub(super) async fn purge_loop(self) {
-        while self.rest(PURGE_EVERY).await {
-            if let Err(error) = self.engine.purge(self.engine.clock.now()).await {
+        while self.rest(PURGE_LOOKED_AT_EVERY).await {
+            if let Err(error) = self.purge_if_due().await {
                 self.failed("purge", &error);
             }
         }
+    }
+
+    async fn purge_if_due(&self) -> Result<(), EngineError> {
+        let now = self.engine.clock.now();
+        let last = self.engine.last_purge().await?;
+        if last.is_none_or(|last| later(last.at, PURGE_EVERY) <= now) {
+            self.engine.purge(now).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn checkpoint_loop(self) {

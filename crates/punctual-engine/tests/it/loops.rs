@@ -111,8 +111,17 @@ async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
     gate.arrived().await;
     let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
     gate.arrived().await;
+    let row = signal("the delivery", async {
+        loop {
+            let row = bed.notification(&id).await;
+            if row.status == "delivered" {
+                return row;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     running.stop().await;
-    let row = bed.notification(&id).await;
     assert_eq!(
         (row.status.as_str(), row.tries, row.version),
         ("delivered", 1, 2),

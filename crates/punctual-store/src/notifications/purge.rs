@@ -70,6 +70,24 @@ const DELETE: Sql = Sql::each(
 const LOCK_TOMBSTONES: Sql =
     Sql::each("tombstones.lock", "SELECT 1", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
 
+/// How much a purge would remove, beside all that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+pub struct PurgeSize {
+    pub doomed: i64,
+    pub finished: i64,
+}
+
+// Relies on notifications_finished; once a day.
+const SIZE: Sql = Sql::same(
+    "notifications.purge_size",
+    "SELECT (SELECT COUNT(*) FROM notifications WHERE finished_at IS NOT NULL AND finished_at < $1) AS doomed,
+        (SELECT COUNT(*) FROM notifications WHERE finished_at IS NOT NULL) AS finished",
+);
+
+pub async fn purge_size(conn: &mut Conn<'_>, finished_before: Timestamp) -> Result<PurgeSize> {
+    conn.fetch_one(&SIZE, args![finished_before]).await
+}
+
 /// Removes up to `limit` terminal rows that ended before `finished_before`.
 pub async fn purge(
     conn: &mut Conn<'_>,

@@ -64,6 +64,7 @@ async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
             &json!({ "adapter": "memory", "settings": {}, "retry": retry }),
         )
         .await;
+    server.put("/api/v1/lists/ops", &json!({ "type": "memory", "targets": ["a@example.org"] })).await;
     server.kill();
     let mut acknowledged = Vec::new();
     let (mut crashed, mut number) = (0, 0);
@@ -107,15 +108,16 @@ async fn r04_a_crash_at_any_point_loses_nothing_that_was_acknowledged() {
 }
 
 /// Requests are sent this often at most while a server waits for its crash point.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 40;
 
 /// A message, a schedule and a notification; false once the server is gone. What the server acknowledges before it ends is noted.
 async fn walk(server: &Server, number: &str, acknowledged: &mut Vec<(String, &'static str)>) -> bool {
     let now = "2020-01-01T00:00:00Z";
     let requests = [
         (
+            // To a list, which is read when it is claimed; what has targets is sent by the node that took it.
             "/api/v1/notifications",
-            json!({ "targets": ["a@example.org"], "channel": "memory:default", "subject": "s", "body": "b" }),
+            json!({ "list": "ops", "subject": "s", "body": "b" }),
         ),
         (
             "/api/v1/messages",
