@@ -3,6 +3,7 @@
 //! Routine steps are proved by work, notification and attempt rows and are not repeated here.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
@@ -23,7 +24,7 @@ pub struct Entry {
 }
 
 /// One entry as it stands.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct AuditRow {
     pub id: i64,
     pub at: i64,
@@ -38,17 +39,26 @@ pub struct AuditRow {
     pub data: Option<String>,
 }
 
-macro_rules! append { ($rows:literal) => { concat!("
+macro_rules! append {
+    ($values:literal) => {
+        concat!(
+            "
     INSERT INTO audit (at, actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)
-    SELECT $1, r.actor, r.action, r.subject_kind, r.subject_id, r.from_status, r.to_status, r.version, r.reason, r.data
-    FROM ", $rows) } }
-const APPEND: Sql = Sql::each(
+    ",
+            $values
+        )
+    };
+}
+const APPEND: Sql = Sql::rows(
     "audit.append",
-    append!("(SELECT value->>0 AS actor, value->>1 AS action, value->>2 AS subject_kind, value->>3 AS subject_id,
-        value->>4 AS from_status, value->>5 AS to_status, value->>6 AS version, value->>7 AS reason, value->>8 AS data
-        FROM jsonb_each($2)) AS r"),
-    append!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[])
-        AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"),
+    append!("VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
+    append!(
+        "SELECT $1, r.actor, r.action, r.subject_kind, r.subject_id, r.from_status, r.to_status, r.version, r.reason,
+        r.data
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[],
+            $10::text[])
+        AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"
+    ),
 );
 
 /// Writes entries in the transaction of what they tell.
