@@ -62,9 +62,9 @@ pub async fn intend(conn: &mut Conn<'_>, now: Timestamp, node: &str, intents: &[
             now,
             node,
             column!(|i| i.seq),
-            column!(|i| i.target.clone()),
+            column!(|i| i.target.as_str()),
             column!(|i| i.n),
-            column!(|i| i.channel.clone()),
+            column!(|i| i.channel.as_str()),
         ],
     )
     .await
@@ -108,12 +108,12 @@ pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u6
         &RECORD,
         args![
             column!(|r| r.seq),
-            column!(|r| r.target.clone()),
+            column!(|r| r.target.as_str()),
             column!(|r| r.n),
             column!(|r| r.finished_at),
-            column!(|r| r.outcome.to_owned()),
-            column!(|r| r.provider_id.clone()),
-            column!(|r| r.answer.clone()),
+            column!(|r| r.outcome),
+            column!(|r| r.provider_id.as_deref()),
+            column!(|r| r.answer.as_deref()),
         ],
     )
     .await

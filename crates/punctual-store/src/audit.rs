@@ -75,15 +75,15 @@ pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> R
         &APPEND,
         args![
             now,
-            column!(|e| e.actor.clone()),
-            column!(|e| e.action.to_owned()),
-            column!(|e| e.subject_kind.to_owned()),
-            column!(|e| e.subject_id.clone()),
-            column!(|e| e.from.clone()),
-            column!(|e| e.to.clone()),
+            column!(|e| e.actor.as_str()),
+            column!(|e| e.action),
+            column!(|e| e.subject_kind),
+            column!(|e| e.subject_id.as_str()),
+            column!(|e| e.from.as_deref()),
+            column!(|e| e.to.as_deref()),
             column!(|e| e.version),
-            column!(|e| e.reason.clone()),
-            column!(|e| e.data.clone()),
+            column!(|e| e.reason.as_deref()),
+            column!(|e| e.data.as_deref()),
         ],
     )
     .await?;

@@ -18,8 +18,44 @@ pub enum Arg {
     Bytes(Option<Vec<u8>>),
     /// A column of a set.
     Ints(Vec<Option<i64>>),
-    Texts(Vec<Option<String>>),
+    Texts(Texts),
     Bools(Vec<bool>),
+}
+
+/// A column of texts in one piece. A set has thousands, and one by one each would be allocated here and freed on the
+/// thread of a connection.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    joined: String,
+    /// Where each begins and ends; nothing for a null.
+    cells: Vec<Option<(usize, usize)>>,
+}
+
+impl<'t> FromIterator<Option<&'t str>> for Texts {
+    fn from_iter<I: IntoIterator<Item = Option<&'t str>>>(texts: I) -> Self {
+        let mut column = Self::default();
+        for text in texts {
+            let start = column.joined.len();
+            column.joined.push_str(text.unwrap_or_default());
+            column.cells.push(text.map(|_| (start, column.joined.len())));
+        }
+        column
+    }
+}
+
+impl Texts {
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(super) fn get(&self, row: usize) -> Option<&str> {
+        let (start, end) = self.cells.get(row).copied().flatten()?;
+        self.joined.get(start..end)
+    }
+
+    pub(super) fn to_vec(&self) -> Vec<Option<&str>> {
+        (0..self.len()).map(|row| self.get(row)).collect()
+    }
 }
 
 /// `args![now, limit, ids]`: the bound values of one statement, in the order of its `$n`.
@@ -51,8 +87,10 @@ arg_from! {
     Vec<Option<i64>> => |v| Arg::Ints(v);
     Vec<Timestamp> => |v| Arg::Ints(v.into_iter().map(|at| Some(at.as_microsecond())).collect());
     Vec<Option<Timestamp>> => |v| Arg::Ints(v.into_iter().map(|at| at.map(|at| at.as_microsecond())).collect());
-    Vec<String> => |v| Arg::Texts(v.into_iter().map(Some).collect());
-    Vec<Option<String>> => |v| Arg::Texts(v);
+    Vec<&str> => |v| Arg::Texts(v.into_iter().map(Some).collect());
+    Vec<Option<&str>> => |v| Arg::Texts(v.into_iter().collect());
+    Vec<String> => |v| Arg::Texts(v.iter().map(|text| Some(text.as_str())).collect());
+    Vec<Option<String>> => |v| Arg::Texts(v.iter().map(Option::as_deref).collect());
     Vec<bool> => |v| Arg::Bools(v);
 }
 
@@ -65,10 +103,22 @@ pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, StoreError> {
             Arg::Text(v) => bound.add(v),
             Arg::Bytes(v) => bound.add(v),
             Arg::Ints(v) => bound.add(v),
-            Arg::Texts(v) => bound.add(v),
+            Arg::Texts(v) => bound.add(v.to_vec()),
             Arg::Bools(v) => bound.add(v),
         }
         .map_err(StoreError::Binding)?;
     }
     Ok(bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_texts_tells_empty_from_null() {
+        let column: Texts = [Some("a"), None, Some(""), Some("éé")].into_iter().collect();
+        assert_eq!(column.to_vec(), [Some("a"), None, Some(""), Some("éé")]);
+        assert_eq!(column.get(4), None);
+    }
 }

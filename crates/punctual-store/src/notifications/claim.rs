@@ -149,12 +149,12 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
         now,
         column!(|d| d.seq),
         column!(|d| d.token),
-        column!(|d| d.status.to_owned()),
+        column!(|d| d.status),
         column!(|d| d.retry_count),
-        column!(|d| d.last_error.clone()),
-        column!(|d| d.reason.clone()),
+        column!(|d| d.last_error.as_deref()),
+        column!(|d| d.reason.as_deref()),
         column!(|d| d.retry_at),
-        column!(|d| d.channel.clone()),
+        column!(|d| d.channel.as_deref()),
     ];
     conn.change(&SETTLE, bound, |row| rows[row].seq).await
 }

@@ -183,12 +183,12 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) ->
         now,
         column!(|s| s.id),
         column!(|s| s.token),
-        column!(|s| s.status.to_owned()),
-        column!(|s| s.reason.clone()),
+        column!(|s| s.status),
+        column!(|s| s.reason.as_deref()),
         column!(|s| s.on_hold),
         column!(|s| s.retry_count),
         column!(|s| s.retry_at),
-        column!(|s| s.result.clone()),
+        column!(|s| s.result.as_deref()),
         column!(|s| s.open_notifications),
     ];
     conn.change(&SETTLE, bound, |row| rows[row].id).await

@@ -50,18 +50,18 @@ pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork
     }
     let bound = args![
         now,
-        column!(|w| w.key.as_str().to_owned()),
-        column!(|w| w.kind.to_owned()),
-        column!(|w| w.trigger.as_str().to_owned()),
-        column!(|w| w.business_unit.clone()),
-        column!(|w| w.source.as_ref().map(|(kind, _)| kind.clone())),
-        column!(|w| w.source.as_ref().map(|(_, id)| id.clone())),
-        column!(|w| w.setting_id.clone()),
+        column!(|w| w.key.as_str()),
+        column!(|w| w.kind),
+        column!(|w| w.trigger.as_str()),
+        column!(|w| w.business_unit.as_deref()),
+        column!(|w| w.source.as_ref().map(|(kind, _)| kind.as_str())),
+        column!(|w| w.source.as_ref().map(|(_, id)| id.as_str())),
+        column!(|w| w.setting_id.as_deref()),
         column!(|w| w.due_at),
-        column!(|w| w.local.as_ref().map(|(date, _)| date.clone())),
-        column!(|w| w.local.as_ref().map(|(_, zone)| zone.clone())),
+        column!(|w| w.local.as_ref().map(|(date, _)| date.as_str())),
+        column!(|w| w.local.as_ref().map(|(_, zone)| zone.as_str())),
         column!(|w| w.input_hash.to_string()),
-        column!(|w| w.input.clone()),
+        column!(|w| w.input.as_str()),
     ];
     let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
     conn.insert(&INSERT_ABSENT, bound, record).await
@@ -150,8 +150,8 @@ pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing,
             column!(|old, _| old.id),
             column!(|old, _| old.version),
             column!(|_, new| new.due_at),
-            column!(|_, new| new.local.as_ref().map(|(date, _)| date.clone())),
-            column!(|_, new| new.local.as_ref().map(|(_, zone)| zone.clone())),
+            column!(|_, new| new.local.as_ref().map(|(date, _)| date.as_str())),
+            column!(|_, new| new.local.as_ref().map(|(_, zone)| zone.as_str())),
         ],
     )
     .await

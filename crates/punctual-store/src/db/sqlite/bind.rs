@@ -62,7 +62,7 @@ fn set_as_json(args: Vec<Arg>) -> Vec<Arg> {
     );
     let as_json = |arg| match arg {
         Arg::Ints(v) => Arg::Text(serde_json::to_string(&v).ok()),
-        Arg::Texts(v) => Arg::Text(serde_json::to_string(&v).ok()),
+        Arg::Texts(v) => Arg::Text(serde_json::to_string(&v.to_vec()).ok()),
         Arg::Bools(v) => Arg::Text(serde_json::to_string(&v).ok()),
         scalar => scalar,
     };
@@ -93,10 +93,7 @@ impl Arg {
     fn cell(&self, row: usize) -> ValueRef<'_> {
         match self {
             Arg::Ints(v) => v.get(row).copied().flatten().map_or(ValueRef::Null, ValueRef::Integer),
-            Arg::Texts(v) => match v.get(row) {
-                Some(Some(text)) => ValueRef::Text(text.as_bytes()),
-                _ => ValueRef::Null,
-            },
+            Arg::Texts(v) => v.get(row).map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
             Arg::Bools(v) => v.get(row).map_or(ValueRef::Null, |v| ValueRef::Integer((*v).into())),
             scalar => scalar.scalar(),
         }

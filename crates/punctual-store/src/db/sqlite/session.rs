@@ -114,12 +114,22 @@ impl Session {
                 .bind_row(&mut prepared, row)
                 .map_err(DriverError::from)
                 .and_then(|()| run(&mut prepared, &self.conn, row));
-            if done.is_err() && row > 0 && matches!(self.transaction, Transaction::Open) {
-                self.transaction = Transaction::Torn;
+            if let Err(error) = done {
+                drop(prepared);
+                if row > 0 {
+                    self.tear();
+                }
+                return Err(error);
             }
-            done?;
         }
         Ok(())
+    }
+
+    /// Whatever the open transaction has written, it must not be committed.
+    pub(super) fn tear(&mut self) {
+        if matches!(self.transaction, Transaction::Open) {
+            self.transaction = Transaction::Torn;
+        }
     }
 
     /// The plan of a statement for the first row of its set. It runs nothing.

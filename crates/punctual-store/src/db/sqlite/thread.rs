@@ -73,8 +73,12 @@ impl SqliteThread {
 fn serve(mut session: Session, inbox: &mpsc::Receiver<Command>) {
     while let Ok(command) = inbox.recv() {
         match command {
-            // A job that panics fails alone: its caller is told, rolls back, and the next one finds the connection.
-            Command::Run(job) => drop(catch_unwind(AssertUnwindSafe(|| job(&mut session)))),
+            // A job that panics fails alone: its caller is told, and the next transaction finds the connection.
+            Command::Run(job) => {
+                if catch_unwind(AssertUnwindSafe(|| job(&mut session))).is_err() {
+                    session.tear();
+                }
+            }
             Command::Close(done) => {
                 drop(session);
                 let _ = done.send(());
