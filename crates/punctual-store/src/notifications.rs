@@ -8,6 +8,7 @@ mod purge;
 mod query;
 
 use punctual_model::NotificationStatus;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 pub use claim::{
@@ -22,7 +23,7 @@ pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 use crate::StoreError;
 
 /// A notification as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct NotificationRow {
     pub seq: i64,
     pub id: String,

@@ -7,6 +7,7 @@ mod query;
 
 use jiff::Timestamp;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
+use serde::Deserialize;
 use sqlx::FromRow;
 
 pub use claim::{
@@ -22,7 +23,7 @@ pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retri
 use crate::StoreError;
 
 /// A work row as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct WorkRow {
     pub id: i64,
     pub key: String,

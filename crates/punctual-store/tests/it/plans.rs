@@ -2,7 +2,9 @@
 
 use punctual_store::{attempts, notifications, work};
 use punctual_testkit::{Bed, Database, new_work, on_both};
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, PgConnection};
+
+use crate::sqlite_file;
 
 on_both! {
     claims_of_work_never_read_finished_rows;
@@ -28,10 +30,7 @@ macro_rules! many {
 /// Runs such a statement behind the store's back and brings the statistics up to date.
 async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
     match bed.database() {
-        Database::Sqlite => {
-            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
-            sqlx::raw_sql(sqlite).execute(&mut conn).await.unwrap();
-        }
+        Database::Sqlite => sqlite_file(bed).execute_batch(sqlite).unwrap(),
         Database::Postgres => {
             let mut conn = PgConnection::connect(bed.url()).await.unwrap();
             sqlx::raw_sql(postgres).execute(&mut conn).await.unwrap();

@@ -33,8 +33,9 @@ fn named_in_code() -> BTreeSet<String> {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            for (at, _) in text.match_indices("Sql::same(").chain(text.match_indices("Sql::each(")) {
-                let name = text[at + 10..].trim_start();
+            let statements = ["Sql::same(", "Sql::each(", "Sql::rows("];
+            for (at, opening) in statements.iter().flat_map(|opening| text.match_indices(opening)) {
+                let name = text[at + opening.len()..].trim_start();
                 if let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) {
                     names.insert(name.to_owned());
                 }
