@@ -23,7 +23,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[step!(1, "0001_pipeline")];
+const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console")];
 
 pub(crate) enum Migrator<'p> {
     Sqlite(&'p SqlitePool),

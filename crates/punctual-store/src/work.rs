@@ -1,5 +1,6 @@
 //! Work rows: what is due. Ensured, claimed, settled, swept; never deleted.
 
+mod browse;
 mod claim;
 mod ensure;
 mod operate;
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use sqlx::FromRow;
 
+pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
     Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle,
 };

@@ -4,6 +4,7 @@ use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
 use punctual_api::{NewKey, create_key, ensure_admin_key, router, serve};
+use punctual_console::{LINK_LASTS, sign_in_link};
 use punctual_model::Clock;
 use punctual_store::api_keys;
 use punctual_wire::keys::Scope;
@@ -26,7 +27,8 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
-    announce(&config, &format!("http://{address}"), key.as_deref())?;
+    let link = sign_in_link(&node.engine, node.wall.as_ref()).await?;
+    announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
     until_signal(listener, &node, false, running).await
 }
 
@@ -38,7 +40,8 @@ pub async fn until_signal(
     running: Option<punctual_engine::Running>,
 ) -> Result<()> {
     let stop = CancellationToken::new();
-    let server = tokio::spawn(serve(listener, router(node.api(flowing)), stop.clone()));
+    let routes = router(node.api(flowing)).merge(punctual_console::router(node.console(stop.clone())));
+    let server = tokio::spawn(serve(listener, routes, stop.clone()));
     signal().await?;
     tracing::info!("stopping");
     stop.cancel();
@@ -104,7 +107,7 @@ fn keep_private(file: &Path, text: &str) -> Result<()> {
     written.with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()> {
+fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<&str>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "Punctual listens on {address}")?;
     if let Some(key) = new_key {
@@ -115,11 +118,24 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()>
         )?;
     }
     writeln!(out, "API page: {address}/docs")?;
+    write_console(&mut out, address, link)?;
     if config.sandbox {
         writeln!(out, "Sandbox: the clock stands still until it is moved; nothing leaves this process")?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// Where the console is, with a link that signs in once where there is a key for it.
+pub fn write_console(out: &mut impl Write, address: &str, link: Option<&str>) -> std::io::Result<()> {
+    match link {
+        Some(link) => writeln!(
+            out,
+            "Console:  {address}{link}\n          (signs in once, within {} minutes; later with a key at {address}/)",
+            LINK_LASTS.as_mins()
+        ),
+        None => writeln!(out, "Console:  {address}/"),
+    }
 }
 
 async fn signal() -> Result<()> {
