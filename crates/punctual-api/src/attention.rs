@@ -20,7 +20,8 @@ const ITEMS: i64 = 200;
     responses((status = 200, body = Attention)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
     let found = app.engine.attention(caller.units.as_deref(), ITEMS).await?;
-    let of = |kind: Kind| found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
+    let of =
+        |kind: Kind| found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
     let counts = Kind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), of(kind)));
     let counts = counts.chain([("total".to_owned(), found.total())]).collect();
     let items = found.items.into_iter().map(|item| AttentionItem {

@@ -12,8 +12,8 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics, notifications, sandbox,
-    scheduler, schedules, sources, templates, work,
+    Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
+    notifications, sandbox, scheduler, schedules, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]

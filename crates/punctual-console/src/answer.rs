@@ -35,10 +35,6 @@ impl Refusal {
         tracing::error!(error = %chain(cause), "a page failed");
         Self(Box::new(Problem::internal()))
     }
-
-    pub fn problem(&self) -> &Problem {
-        &self.0
-    }
 }
 
 #[derive(Template)]

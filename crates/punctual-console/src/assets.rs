@@ -27,7 +27,9 @@ pub fn routes() -> Router<Shared> {
 }
 
 fn asset(content_type: &'static str, text: &'static str) -> Response {
-    let headers =
-        [(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
     (headers, text).into_response()
 }

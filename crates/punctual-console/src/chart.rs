@@ -38,7 +38,11 @@ pub fn outcomes(intervals: &[Interval], zone: &Zone) -> Chart {
         );
         let _ = write!(svg, "<g><title>{title}</title>");
         // An empty interval still has something to point at.
-        let _ = write!(svg, "<rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/>", step * n as f64);
+        let _ = write!(
+            svg,
+            "<rect class=\"hit\" x=\"{:.1}\" y=\"0\" width=\"{step:.1}\" height=\"{HEIGHT}\"/>",
+            step * n as f64
+        );
         let mut below = HEIGHT;
         for (count, class) in
             [(interval.delivered, "good"), (interval.set_aside, "aside"), (interval.parked, "bad")]
@@ -60,7 +64,11 @@ pub fn outcomes(intervals: &[Interval], zone: &Zone) -> Chart {
     }
     svg.push_str("</svg>");
     let y_labels = vec![grouped(top), grouped(top / 2), "0".to_owned()];
-    Chart { svg, y_labels: if top < 2 { vec![grouped(top), String::new(), "0".to_owned()] } else { y_labels }, x_labels: hours(intervals, zone) }
+    Chart {
+        svg,
+        y_labels: if top < 2 { vec![grouped(top), String::new(), "0".to_owned()] } else { y_labels },
+        x_labels: hours(intervals, zone),
+    }
 }
 
 /// Lateness on a scale of powers of ten: the middle, and what 95 and 99 of a hundred stay below.
@@ -80,9 +88,10 @@ pub fn lateness(intervals: &[Interval], zone: &Zone) -> Chart {
     grid(&mut svg, &lines);
     let step = WIDTH / intervals.len().max(1) as f64;
     for (place, class) in [(2, "p99"), (1, "p95"), (0, "p50")] {
-        let points = intervals.iter().enumerate().map(|(n, interval)| {
-            interval.late.map(|late| (step * (n as f64 + 0.5), y(late[place])))
-        });
+        let points = intervals
+            .iter()
+            .enumerate()
+            .map(|(n, interval)| interval.late.map(|late| (step * (n as f64 + 0.5), y(late[place]))));
         paths(&mut svg, points, class);
     }
     for (n, interval) in intervals.iter().enumerate() {
@@ -188,7 +197,12 @@ mod tests {
     #[test]
     fn a_chart_has_nothing_that_a_strict_policy_refuses() {
         let intervals: Vec<Interval> = (0..4)
-            .map(|n| Interval { delivered: n, parked: 1, late: Some([1_000, 2_000, 9_000_000]), ..Interval::default() })
+            .map(|n| Interval {
+                delivered: n,
+                parked: 1,
+                late: Some([1_000, 2_000, 9_000_000]),
+                ..Interval::default()
+            })
             .collect();
         let zone = Zone::named(None);
         for chart in [outcomes(&intervals, &zone), lateness(&intervals, &zone)] {

@@ -47,7 +47,10 @@ mod tests {
     #[test]
     fn a_cookie_is_found_among_others_and_the_kind_of_connection_decides_which() {
         let mut headers = HeaderMap::new();
-        headers.insert("cookie", HeaderValue::from_static("a=1; punctual-session=abc; __Host-punctual-session=x"));
+        headers.insert(
+            "cookie",
+            HeaderValue::from_static("a=1; punctual-session=abc; __Host-punctual-session=x"),
+        );
         assert_eq!((get(&headers, "a"), session(&headers)), (Some("1"), Some("abc")));
         assert!(!set_session(&headers, "s").unwrap().to_str().unwrap().contains("Secure"));
         headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));

@@ -19,7 +19,12 @@ impl Fields {
     pub fn read(bytes: &[u8]) -> Self {
         let pairs = std::str::from_utf8(bytes).unwrap_or_default().split('&');
         let pairs = pairs.filter(|pair| !pair.is_empty());
-        Self(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(n, v)| (decoded(n), decoded(v))).collect())
+        Self(
+            pairs
+                .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+                .map(|(n, v)| (decoded(n), decoded(v)))
+                .collect(),
+        )
     }
 
     /// The parameters of an address.
@@ -81,7 +86,8 @@ impl FromRequest<Shared> for Signed {
         let (mut parts, body) = request.into_parts();
         let visit = Visit::from_request_parts(&mut parts, app).await?;
         let request = Request::from_parts(parts, body);
-        let RawForm(bytes) = RawForm::from_request(request, app).await.map_err(IntoResponse::into_response)?;
+        let RawForm(bytes) =
+            RawForm::from_request(request, app).await.map_err(IntoResponse::into_response)?;
         let fields = Fields::read(&bytes);
         let matches = fields.text("token").as_bytes().ct_eq(visit.viewer.token.as_bytes());
         if !bool::from(matches) {

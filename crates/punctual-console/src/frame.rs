@@ -68,7 +68,6 @@ pub struct Frame {
     pub theme: &'static str,
     pub nav: Vec<NavItem>,
     pub viewer: String,
-    pub may_act: bool,
     pub token: String,
     pub zone: String,
     pub sandbox: Option<SandboxBar>,
@@ -102,7 +101,11 @@ impl Visit {
         let badge = |kinds: &[Kind]| {
             let own = counts.iter().filter(|(kind, _)| kinds.contains(kind));
             let count: i64 = own.map(|(_, count)| count).sum();
-            let text = if count >= COUNTED { format!("{}+", words::grouped(COUNTED)) } else { words::grouped(count) };
+            let text = if count >= COUNTED {
+                format!("{}+", words::grouped(COUNTED))
+            } else {
+                words::grouped(count)
+            };
             (count > 0).then_some(text)
         };
         let nav = NAV.iter().map(|entry| NavItem {
@@ -117,7 +120,6 @@ impl Visit {
             theme: self.theme,
             nav: nav.collect(),
             viewer: self.viewer.name.clone(),
-            may_act: self.viewer.may_act(),
             token: self.viewer.token.clone(),
             zone: self.zone.name.clone(),
             sandbox: self.sandbox(app).await?,

@@ -128,9 +128,8 @@ async fn find_key(
         tx.commit().await?;
         key
     };
-    Ok(found.filter(|key| {
-        key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())
-    }))
+    Ok(found
+        .filter(|key| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())))
 }
 
 async fn sign_out(State(app): State<Shared>, headers: HeaderMap, _form: Signed) -> Page {

@@ -42,7 +42,8 @@ impl Zone {
     pub fn when(&self, at: Timestamp, now: Timestamp) -> When {
         let micros = now.as_microsecond().saturating_sub(at.as_microsecond());
         let text = match micros {
-            0..DAY => format!("{} ago", rough(micros)),
+            0..SECOND => "just now".to_owned(),
+            SECOND..DAY => format!("{} ago", rough(micros)),
             DAY.. => self.written(at, now),
             _ if micros > -DAY => format!("in {}", rough(-micros)),
             _ if micros > -14 * DAY => format!("in {}, {}", rough(-micros), self.weekday(at)),
@@ -71,6 +72,15 @@ impl Zone {
 
     fn weekday(&self, at: Timestamp) -> String {
         format!("{} {}", at.to_zoned(self.zone.clone()).strftime("%a %H:%M"), self.name)
+    }
+
+    /// The time of day, for a step of a story that goes on within a day; the day itself where it is another one.
+    pub fn step(&self, at: Timestamp, before: Option<Timestamp>) -> When {
+        let local = at.to_zoned(self.zone.clone());
+        let is_same_day =
+            before.is_some_and(|before| before.to_zoned(self.zone.clone()).date() == local.date());
+        let form = if is_same_day { "%H:%M:%S" } else { "%-d %b %Y, %H:%M:%S" };
+        When { text: local.strftime(form).to_string(), ..self.exact(at) }
     }
 
     /// Hours and minutes, for the axis of a chart.
@@ -116,6 +126,10 @@ mod tests {
         assert_eq!(text("2026-05-17T21:00:00Z"), "in 3 days, Mon 09:00 Auckland");
         assert_eq!(text("2026-05-01T00:00:00Z"), "1 May, 12:00");
         assert_eq!(text("2025-05-01T00:00:00Z"), "1 May 2025, 12:00");
+        assert_eq!(text("2026-05-14T04:59:59.5Z"), "just now");
+        let step = |before: &str| zone.step(now, Some(before.parse().unwrap())).text;
+        assert_eq!(step("2026-05-14T04:00:00Z"), "17:00:00");
+        assert_eq!(step("2026-05-13T04:00:00Z"), "14 May 2026, 17:00:00");
         let exact = zone.exact(now);
         assert_eq!(exact.title, "Thu 14 May 2026, 17:00:00 Auckland · 2026-05-14 05:00:00.000 UTC");
         assert_eq!(zone.read("2026-05-14T17:00"), Some(now));

@@ -58,21 +58,35 @@ pub struct WaitingCounts {
     pub events: i64,
 }
 
-macro_rules! counts { ($work:literal, $notifications:literal, $units:literal) => { concat!("
+macro_rules! counts {
+    ($work:literal, $notifications:literal, $units:literal) => {
+        concat!(
+            "
     SELECT
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ", $work, " WHERE on_hold
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, ")) LIMIT $2) AS h) AS held,
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ", $notifications, " WHERE status = 'parked' AND kind <> 'event'
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, ")) LIMIT $2) AS p) AS parked,
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ", $notifications, " WHERE status = 'parked' AND kind = 'event'
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, ")) LIMIT $2) AS e) AS events") } }
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ",
+            $work,
+            " WHERE on_hold
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS h) AS held,
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
+            $notifications,
+            " WHERE status = 'parked' AND kind <> 'event'
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS p) AS parked,
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
+            $notifications,
+            " WHERE status = 'parked' AND kind = 'event'
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS e) AS events"
+        )
+    };
+}
 const COUNTS: Sql = Sql::each(
     "attention.counts",
-    counts!(
-        "INDEXED BY work_held",
-        "INDEXED BY notifications_parked",
-        "SELECT value FROM json_each($3)"
-    ),
+    counts!("INDEXED BY work_held", "INDEXED BY notifications_parked", "SELECT value FROM json_each($3)"),
     counts!("", "", "SELECT UNNEST($3::text[])"),
 );
 

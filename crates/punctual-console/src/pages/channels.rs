@@ -66,7 +66,15 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         if defined.iter().all(|channel| channel.key != *key) {
             let (pill, word, fault) = state(key);
             let adapter = "built in".to_owned();
-            rows.push(Row { key: (*key).to_owned(), adapter, pill, word, fault, at_most_once: false, changed: None });
+            rows.push(Row {
+                key: (*key).to_owned(),
+                adapter,
+                pill,
+                word,
+                fault,
+                at_most_once: false,
+                changed: None,
+            });
         }
     }
     let broken = rows.iter().filter(|row| row.fault.is_some()).count();

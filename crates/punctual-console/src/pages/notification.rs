@@ -27,7 +27,7 @@ use crate::{
     form::Fields,
     frame::{Frame, Visit},
     session::Viewer,
-    times::{When, rough},
+    times::{When, Zone, rough},
     words::{self, Pill, counted},
 };
 
@@ -91,7 +91,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         created: visit.zone.exact(instant(row.created_at)),
         facts: facts(&row),
         targets: targets(&tries, &visit, now),
-        story: told(happened(moments), &visit.zone),
+        story: told(happened(moments, &visit.zone), &visit.zone),
         context: row.context.as_deref().map(pretty_text),
         can_act: row.status == "parked"
             && visit.viewer.may_act()
@@ -109,13 +109,20 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
     let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
     let tries = counted(row.retry_count, "try", "tries");
     match row.status.as_str() {
-        "delivered" => format!("Delivered {}, {} after it was queued.", when(row.delivered_at),
-            rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)),
+        "delivered" => format!(
+            "Delivered {}, {} after it was queued.",
+            when(row.delivered_at),
+            rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
+        ),
         "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
         "retrying" => format!("{tries} failed for now; the next is {}.", when(Some(row.ready_at))),
-        "pending" if row.ready_at > now.as_microsecond() => format!("To be sent {}.", when(Some(row.ready_at))),
-        "pending" => format!("Waiting since {}.", when(Some(row.created_at))),
-        "withdrawn" => format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at)),
+        "pending" if row.ready_at > now.as_microsecond() => {
+            format!("To be sent {}.", when(Some(row.ready_at)))
+        }
+        "pending" => format!("Waiting for {}.", rough(now.as_microsecond() - row.created_at)),
+        "withdrawn" => {
+            format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
+        }
         _ => format!("Discarded {} by a person.", when(row.finished_at)),
     }
 }
@@ -138,7 +145,8 @@ fn facts(row: &NotificationRow) -> Vec<Fact> {
     for (name, value, link) in optional {
         facts.extend(value.clone().map(|value| Fact { name, value, link }));
     }
-    let work = row.work_id.map(|id| Fact { name: "Work", value: id.to_string(), link: Some(format!("/work/{id}")) });
+    let work =
+        row.work_id.map(|id| Fact { name: "Work", value: id.to_string(), link: Some(format!("/work/{id}")) });
     facts.extend(work);
     facts.push(Fact { name: "Id", value: row.id.clone(), link: None });
     facts
@@ -168,20 +176,26 @@ fn targets(tries: &[AttemptRow], visit: &Visit, now: Timestamp) -> Vec<Target> {
 }
 
 /// The moments of the engine as people read them: a try that ended is told once, with its end.
-fn happened(moments: Vec<Moment>) -> Vec<Happened> {
+fn happened(moments: Vec<Moment>, zone: &Zone) -> Vec<Happened> {
     let key = |moment: &Moment| (moment.data["target"].clone(), moment.data["attempt"].clone());
     let ended: Vec<_> = moments.iter().filter(|moment| moment.what == "attemptEnded").map(key).collect();
-    let shown = moments.into_iter().filter(|moment| moment.what != "attemptStarted" || !ended.contains(&key(moment)));
-    shown.map(one_happened).collect()
+    let shown =
+        moments.into_iter().filter(|moment| moment.what != "attemptStarted" || !ended.contains(&key(moment)));
+    shown.map(|moment| one_happened(moment, zone)).collect()
 }
 
-fn one_happened(moment: Moment) -> Happened {
+fn one_happened(moment: Moment, zone: &Zone) -> Happened {
     let text = |name: &str| moment.data[name].as_str().unwrap_or_default();
-    let mut one = Happened { detail: moment.detail.clone(), raw: pretty(&moment.data), ..Happened::new(moment.at, moment.what) };
+    let mut one = Happened {
+        detail: moment.detail.clone(),
+        raw: pretty(&moment.data),
+        ..Happened::new(moment.at, moment.what)
+    };
     match moment.what {
         "workCreated" => {
             one.title = "Planned".to_owned();
-            one.detail = format!("{} became work, due at {}", text("key"), text("dueAt"));
+            let due = text("dueAt").parse().map_or(String::new(), |due| zone.exact(due).text);
+            one.detail = format!("{}, for {due}", text("key"));
             one.link = Some(format!("/work/{}", text("workId")));
         }
         "workDecided" => {
@@ -201,9 +215,11 @@ fn one_happened(moment: Moment) -> Happened {
             let pill = words::outcome(Some(text("outcome")));
             one.class = pill.class.split(' ').next().unwrap_or_default();
             one.title = format!("Try {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
-            let took = moment.data["durationMs"].as_i64().map_or(String::new(), |ms| format!("after {}", rough(ms * 1_000)));
+            let took = moment.data["durationMs"]
+                .as_i64()
+                .map_or(String::new(), |ms| format!("within {}", rough(ms * 1_000)));
             let answer = if text("answer").is_empty() { text("messageId") } else { text("answer") };
-            one.detail = if answer.is_empty() { took } else { format!("{took}: {answer}") };
+            one.detail = if answer.is_empty() { took } else { format!("{answer} · {took}") };
         }
         "delivered" => {
             one.title = "Delivered".to_owned();
@@ -212,9 +228,13 @@ fn one_happened(moment: Moment) -> Happened {
         }
         "audit" => {
             let reason = moment.data["reason"].as_str();
-            return audited(moment.at, text("action"), text("actor"), reason, &Value::Object(
-                moment.data.as_object().cloned().unwrap_or_default(),
-            ));
+            return audited(
+                moment.at,
+                text("action"),
+                text("actor"),
+                reason,
+                &Value::Object(moment.data.as_object().cloned().unwrap_or_default()),
+            );
         }
         _ => {}
     }
@@ -222,7 +242,8 @@ fn one_happened(moment: Moment) -> Happened {
 }
 
 /// The HTML body alone, for the frame on the page: no script, no form, nothing from another host, no origin.
-const BODY_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+const BODY_POLICY: &str =
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 async fn html(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
     let row = visible(&app, &visit.viewer, &id).await?;

@@ -7,7 +7,12 @@ pub(super) use act::{done, note};
 pub(crate) use filter::STATES;
 
 use askama::Template;
-use axum::{Router, extract::State, http::Uri, routing::{get, post}};
+use axum::{
+    Router,
+    extract::State,
+    http::Uri,
+    routing::{get, post},
+};
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::kpis::{INTERVAL, OutboxKpis};
 use punctual_store::{
@@ -74,7 +79,6 @@ enum Onward {
 pub(super) struct Tile {
     pub name: &'static str,
     pub value: String,
-    pub unit: &'static str,
     pub class: &'static str,
     pub link: &'static str,
     pub note: String,
@@ -142,10 +146,11 @@ fn stuck_before(app: &App, now: Timestamp) -> Timestamp {
 }
 
 fn told(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
-    let last = last.and_then(|at| Timestamp::from_microsecond(at).ok()).map_or(
-        "nothing delivered yet".to_owned(),
-        |at| format!("last delivery {}", visit.zone.when(at, now).text),
-    );
+    let last = last
+        .and_then(|at| Timestamp::from_microsecond(at).ok())
+        .map_or("nothing delivered yet".to_owned(), |at| {
+            format!("last delivery {}", visit.zone.when(at, now).text)
+        });
     format!(
         "{} parked · {} stuck · {} waiting · {last}",
         grouped(kpis.total.parked),
@@ -159,8 +164,7 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     let total = &kpis.total;
     let alarm = |count: i64, class: &'static str| if count > 0 { class } else { "" };
     let oldest = total.oldest_created_at.map(|at| kpis.at.as_microsecond() - at);
-    let seconds = INTERVAL.as_secs();
-    let tile = |name, value, class, link, note: String| Tile { name, value, unit: "", class, link, note, spark: None };
+    let tile = |name, value, class, link, note: String| Tile { name, value, class, link, note, spark: None };
     let stuck_after = rough(i64::try_from(app.engine.config.stuck_after.as_micros()).unwrap_or(i64::MAX));
     let uncertain = match total.uncertain {
         0 => "need a person".to_owned(),
@@ -168,14 +172,31 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     };
     vec![
         tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", "to be sent".to_owned()),
-        tile("Stuck", grouped(total.stuck), alarm(total.stuck, "warn"), "/outbox?stuck=1", format!("longer than {stuck_after}")),
+        tile(
+            "Stuck",
+            grouped(total.stuck),
+            alarm(total.stuck, "warn"),
+            "/outbox?stuck=1",
+            format!("longer than {stuck_after}"),
+        ),
         tile("Parked", grouped(total.parked), alarm(total.parked, "bad"), "/outbox?status=parked", uncertain),
         Tile {
-            unit: if seconds == 60 { "/min" } else { "" },
             spark,
-            ..tile("Delivered", grouped(total.delivered), "", "/outbox?status=delivered", "in the last minute".to_owned())
+            ..tile(
+                "Delivered",
+                grouped(total.delivered),
+                "",
+                "/outbox?status=delivered",
+                format!("in the last {} s", INTERVAL.as_secs()),
+            )
         },
-        tile("Oldest", oldest.map_or("–".to_owned(), rough), "", "/outbox?status=pending", "waiting".to_owned()),
+        tile(
+            "Oldest",
+            oldest.map_or("–".to_owned(), rough),
+            "",
+            "/outbox?status=pending",
+            "waiting".to_owned(),
+        ),
     ]
 }
 

@@ -56,15 +56,18 @@ struct TableRow {
 struct Upcoming {
     id: i64,
     key: String,
-    kind: String,
     due: When,
 }
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let now = Visit::now(&app);
     let found = app.engine.attention(visit.viewer.units.as_deref(), PROBLEMS).await?;
-    let problems: Vec<Item> =
-        found.items.iter().take(usize::try_from(PROBLEMS).unwrap_or(0)).map(|one| item(&app, &visit, one)).collect();
+    let problems: Vec<Item> = found
+        .items
+        .iter()
+        .take(usize::try_from(PROBLEMS).unwrap_or(0))
+        .map(|one| item(&app, &visit, one))
+        .collect();
     let (mut sentence, mut shown, mut charts) = (attention_words(found.total()), Vec::new(), None);
     if visit.viewer.sees_all() {
         let kpis = app.engine.outbox_kpis(None).await?;
@@ -72,7 +75,10 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         let mut reader = app.engine.store.read().await?;
         let last = notifications::last_delivered(&mut reader.conn()).await?;
         drop(reader);
-        let waiting = counted(kpis.total.queue_depth, "message waits", "messages wait");
+        let waiting = match kpis.total.queue_depth {
+            0 => "no message waits".to_owned(),
+            n => counted(n, "message waits", "messages wait"),
+        };
         let last = last.and_then(|at| Timestamp::from_microsecond(at).ok());
         let last = last.map_or("nothing was delivered yet".to_owned(), |at| {
             format!("the last delivery was {}", visit.zone.when(at, now).text)
@@ -127,7 +133,7 @@ async fn coming(
     let rows = work::coming(&mut reader.conn(), &kinds, visit.viewer.units.as_deref(), None, 6).await?;
     let upcoming = rows.into_iter().map(|row| {
         let due = Timestamp::from_microsecond(row.ready_at).unwrap_or_default();
-        Upcoming { id: row.id, key: row.key, kind: row.kind, due: visit.zone.when(due, now) }
+        Upcoming { id: row.id, key: row.key, due: visit.zone.when(due, now) }
     });
     Ok(upcoming.collect())
 }

@@ -45,9 +45,10 @@ pub fn told(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
     let mut before: Option<Timestamp> = None;
     let steps = happened.into_iter().map(|one| {
         let gap = before.map(|before| one.at.as_microsecond() - before.as_microsecond());
+        let at = zone.step(one.at, before);
         before = Some(one.at);
         Step {
-            at: zone.exact(one.at),
+            at,
             after: gap.filter(|gap| *gap >= 1_000).map(|gap| format!("{} later", rough(gap))),
             title: one.title,
             detail: one.detail,
@@ -63,7 +64,7 @@ pub fn told(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
 pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, raw: &Value) -> Happened {
     let who = match actor.strip_prefix("key:") {
         Some(name) => name.to_owned(),
-        None => format!("Punctual ({actor})"),
+        None => "Punctual itself".to_owned(),
     };
     let class = match action {
         "hold" | "park" | "conflict" => "bad",
@@ -71,7 +72,7 @@ pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, r
         _ => "",
     };
     let title = match action {
-        "hold" => "Put on hold".to_owned(),
+        "hold" | "conflict" => "Put on hold".to_owned(),
         "park" => "Parked".to_owned(),
         "release" => "Released".to_owned(),
         "retry" => "Retried".to_owned(),
@@ -102,5 +103,8 @@ pub fn pretty(value: &Value) -> Option<String> {
 
 /// A stored JSON text as people read it, or as it is.
 pub fn pretty_text(text: &str) -> String {
-    serde_json::from_str::<Value>(text).ok().and_then(|value| pretty(&value)).unwrap_or_else(|| text.to_owned())
+    serde_json::from_str::<Value>(text)
+        .ok()
+        .and_then(|value| pretty(&value))
+        .unwrap_or_else(|| text.to_owned())
 }

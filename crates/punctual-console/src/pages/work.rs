@@ -61,7 +61,8 @@ const LISTS: [(&str, &str, &str); 4] = [
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let now = Visit::now(&app);
-    let list = LISTS.iter().map(|(list, ..)| *list).find(|list| *list == fields.text("list")).unwrap_or("coming");
+    let list =
+        LISTS.iter().map(|(list, ..)| *list).find(|list| *list == fields.text("list")).unwrap_or("coming");
     let kinds: Vec<String> = app.engine.paths.keys().map(str::to_owned).collect();
     let kind = kinds.iter().find(|kind| *kind == fields.text("kind")).cloned().unwrap_or_default();
     let units = visit.viewer.units.as_deref();
@@ -80,7 +81,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         work::browse(&mut reader.conn(), which, units, cursor.parse().ok(), ROWS + 1).await?
     };
     let sentence = if visit.viewer.sees_all() {
-        let (pending, ready, held, processing) = work::counts(&mut reader.conn(), now.as_microsecond()).await?;
+        let (pending, ready, held, processing) =
+            work::counts(&mut reader.conn(), now.as_microsecond()).await?;
         format!(
             "{} planned · {} due now · {} being worked on · {} on hold",
             grouped(pending),

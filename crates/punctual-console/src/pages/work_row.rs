@@ -27,7 +27,7 @@ use crate::{
     form::{Act, Fields},
     frame::{Frame, Visit},
     session::Viewer,
-    times::When,
+    times::{When, Zone},
     words::{self, Pill},
 };
 
@@ -153,7 +153,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         due: visit.zone.exact(due),
         source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
         actions: if may_act { Action::of(&row) } else { Vec::new() },
-        story: told(happened(&row, &entries, &retries, &sent), &visit.zone),
+        story: told(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
             .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
@@ -172,7 +172,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 
 /// The notifications that a row has made.
 fn produced(row: &WorkRow) -> Vec<String> {
-    let result: Value = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let result: Value =
+        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let ids = result["notifications"].as_array().into_iter().flatten();
     ids.filter_map(|id| id.as_str().map(str::to_owned)).collect()
 }
@@ -180,9 +181,9 @@ fn produced(row: &WorkRow) -> Vec<String> {
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: i64| visit.zone.when(instant(at), now).text;
     match row.status.as_str() {
-        _ if row.on_hold => format!("On hold since {}. It needs a person.", when(row.updated_at)),
+        _ if row.on_hold => format!("Put on hold {}. It needs a person.", when(row.updated_at)),
         "pending" if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
-        "pending" => format!("Due since {}, waiting to be taken.", when(row.ready_at)),
+        "pending" => format!("It was due {} and waits to be taken.", when(row.ready_at)),
         "processing" => "Being worked on right now.".to_owned(),
         "completed" => format!("Completed {}.", when(row.updated_at)),
         "failed" => format!("Failed {}.", when(row.updated_at)),
@@ -196,16 +197,22 @@ fn happened(
     entries: &[audit::AuditRow],
     retries: &[WorkRow],
     sent: &[NotificationRow],
+    zone: &Zone,
 ) -> Vec<Happened> {
     let created = Happened {
-        detail: format!("for {}", instant(row.due_at)),
+        detail: format!("for {}", zone.exact(instant(row.due_at)).text),
         link: row.retry_of.map(|id| format!("/work/{id}")),
-        ..Happened::new(instant(row.created_at), if row.retry_of.is_some() { "Made as a repeat" } else { "Planned" })
+        ..Happened::new(
+            instant(row.created_at),
+            if row.retry_of.is_some() { "Made as a repeat" } else { "Planned" },
+        )
     };
     let mut all = vec![created];
     for one in entries {
-        let data = one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
-        let raw = json!({ "from": one.from_status, "to": one.to_status, "version": one.version, "data": data });
+        let data =
+            one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        let raw =
+            json!({ "from": one.from_status, "to": one.to_status, "version": one.version, "data": data });
         all.push(audited(instant(one.at), &one.action, &one.actor, one.reason.as_deref(), &raw));
     }
     for one in sent {
@@ -228,7 +235,8 @@ fn happened(
         "processing" => ("Taken", ""),
         _ => return all,
     };
-    let result: Value = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let result: Value =
+        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
     all
 }
@@ -238,14 +246,22 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let action = Action::read(&fields)?;
     let row = visible(&app, &visit.viewer, fields.text("id")).await?;
     let (title, sentence, button) = match action {
-        Action::Release => ("Release 1 work row?", "It will go on: at once if it is due, else at its moment.", "Release it"),
+        Action::Release => {
+            ("Release 1 work row?", "It will go on: at once if it is due, else at its moment.", "Release it")
+        }
         Action::Retry if row.status == "completed" => (
             "Do 1 work row again?",
             "It is complete. A second row under a new key will be made, linked to this one, and its messages will be sent again.",
             "Do it again",
         ),
-        Action::Retry => ("Retry 1 work row?", "It will be due again at once and decided on the present state.", "Retry it"),
-        Action::Cancel => ("Cancel 1 work row?", "It will not happen. Only a person can bring it back.", "Cancel it"),
+        Action::Retry => (
+            "Retry 1 work row?",
+            "It will be due again at once and decided on the present state.",
+            "Retry it",
+        ),
+        Action::Cancel => {
+            ("Cancel 1 work row?", "It will not happen. Only a person can bring it back.", "Cancel it")
+        }
     };
     let allowed = Action::of(&row).contains(&action) && visit.viewer.may_touch(row.business_unit.as_deref());
     let item = Item {
@@ -254,7 +270,11 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         note: words::reason(row.reason_code.as_deref()),
         pill: words::work(&row.status, row.on_hold),
     };
-    let hidden = [("action", action.as_str().to_owned()), ("id", row.id.to_string()), ("version", row.version.to_string())];
+    let hidden = [
+        ("action", action.as_str().to_owned()),
+        ("id", row.id.to_string()),
+        ("version", row.version.to_string()),
+    ];
     page(&Confirm {
         frame: visit.frame(&app, title, "/work").await?,
         sentence: sentence.to_owned(),

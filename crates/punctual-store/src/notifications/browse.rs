@@ -162,7 +162,8 @@ macro_rules! set_aside {
         )
     };
 }
-const SET_ASIDE: Sql = Sql::each("notifications.browse_set_aside", set_aside!(for_sqlite), set_aside!(for_postgres));
+const SET_ASIDE: Sql =
+    Sql::each("notifications.browse_set_aside", set_aside!(for_sqlite), set_aside!(for_postgres));
 macro_rules! live {
     ($text:ident) => {
         $text!(
@@ -190,7 +191,15 @@ const ENDED: Sql = Sql::each("notifications.browse_ended", ended!(for_sqlite), e
 macro_rules! horizon {
     ($hint:literal, $at:literal, $walk:literal, $order:literal) => {
         concat!(
-            "SELECT ", $at, " AS at, seq FROM notifications ", $hint, " WHERE ", $walk, " ORDER BY ", $order, " LIMIT 1 OFFSET $2"
+            "SELECT ",
+            $at,
+            " AS at, seq FROM notifications ",
+            $hint,
+            " WHERE ",
+            $walk,
+            " ORDER BY ",
+            $order,
+            " LIMIT 1 OFFSET $2"
         )
     };
 }
@@ -206,18 +215,48 @@ const PARKED_HORIZON: Sql = Sql::each(
 );
 const SET_ASIDE_HORIZON: Sql = Sql::each(
     "notifications.set_aside_horizon",
-    horizon!("INDEXED BY notifications_set_aside", "seq", "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1", "seq DESC"),
-    horizon!("", "seq", "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1", "seq DESC"),
+    horizon!(
+        "INDEXED BY notifications_set_aside",
+        "seq",
+        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "seq DESC"
+    ),
+    horizon!(
+        "",
+        "seq",
+        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "seq DESC"
+    ),
 );
 const LIVE_HORIZON: Sql = Sql::each(
     "notifications.live_horizon",
-    horizon!("INDEXED BY notifications_live", "created_at", "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)", "created_at DESC, seq DESC"),
-    horizon!("", "created_at", "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)", "created_at DESC, seq DESC"),
+    horizon!(
+        "INDEXED BY notifications_live",
+        "created_at",
+        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
+        "created_at DESC, seq DESC"
+    ),
+    horizon!(
+        "",
+        "created_at",
+        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
+        "created_at DESC, seq DESC"
+    ),
 );
 const ENDED_HORIZON: Sql = Sql::each(
     "notifications.ended_horizon",
-    horizon!("INDEXED BY notifications_finished", "finished_at", "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)", "finished_at DESC, seq DESC"),
-    horizon!("", "finished_at", "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)", "finished_at DESC, seq DESC"),
+    horizon!(
+        "INDEXED BY notifications_finished",
+        "finished_at",
+        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
+        "finished_at DESC, seq DESC"
+    ),
+    horizon!(
+        "",
+        "finished_at",
+        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
+        "finished_at DESC, seq DESC"
+    ),
 );
 
 /// Which way a page is walked.

@@ -130,11 +130,8 @@ pub async fn browse(
         WorkList::All => &NEWEST,
     };
     let before = before.unwrap_or(i64::MAX);
-    conn.fetch_all(
-        sql,
-        args![units.is_some(), bounded(limit), before, units.unwrap_or_default().to_vec()],
-    )
-    .await
+    conn.fetch_all(sql, args![units.is_some(), bounded(limit), before, units.unwrap_or_default().to_vec()])
+        .await
 }
 
 fn bounded(limit: usize) -> i64 {

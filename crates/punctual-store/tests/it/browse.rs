@@ -124,12 +124,8 @@ async fn a_time_range_is_found_without_reading_what_lies_outside(bed: Bed) {
     let found = page(&bed, &browse).await;
     assert_eq!(numbers(&found), (40_000..40_020).rev().collect::<Vec<_>>());
     assert_eq!(found.next, Next::End);
-    let live = Browse {
-        status: Some("pending".into()),
-        created_from: second(12),
-        created_to: second(13),
-        ..any()
-    };
+    let live =
+        Browse { status: Some("pending".into()), created_from: second(12), created_to: second(13), ..any() };
     assert_eq!(numbers(&page(&bed, &live).await), [12]);
     bed.leaves_open("rows only");
 }
@@ -190,10 +186,7 @@ async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
     assert_eq!((endings.len(), endings[0].late), (10, Some(0)));
     let count = notifications::count_ended(&mut reader.conn(), 0, i64::MAX, 5_000).await.unwrap();
     assert_eq!(count, 5_000);
-    assert_eq!(
-        notifications::last_delivered(&mut reader.conn()).await.unwrap(),
-        Some(100_000_000_000)
-    );
+    assert_eq!(notifications::last_delivered(&mut reader.conn()).await.unwrap(), Some(100_000_000_000));
     drop(reader);
     check(&bed, "notifications.waiting", "notifications_parked");
     check(&bed, "notifications.ended_in", "notifications_finished");

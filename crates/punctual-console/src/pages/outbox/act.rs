@@ -63,9 +63,11 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         return see_other(&back(&fields));
     }
     let mut reader = app.engine.store.read().await?;
-    let rows = notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
+    let rows =
+        notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
     drop(reader);
-    let rows: Vec<_> = rows.into_iter().filter(|row| visit.viewer.may_touch(row.business_unit.as_deref())).collect();
+    let rows: Vec<_> =
+        rows.into_iter().filter(|row| visit.viewer.may_touch(row.business_unit.as_deref())).collect();
     let (ready, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status == "parked");
     let count = i64::try_from(ready.len()).unwrap_or(i64::MAX);
     let left = i64::try_from(chosen.len()).unwrap_or(i64::MAX) - count;
@@ -73,7 +75,9 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let (title, sentence, button) = match action {
         Action::Retry => (
             format!("Retry {what}?"),
-            format!("{what} will go back in line and be sent at once, with all tries before them. Who already received it gets no second one."),
+            format!(
+                "{what} will go back in line and be sent at once, with all tries before them. Who already received it gets no second one."
+            ),
             format!("Retry {what}"),
         ),
         Action::Discard => (
@@ -94,8 +98,11 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         frame: visit.frame(&app, &title, "/outbox").await?,
         sentence,
         left_alone: (left > 0 || !others.is_empty()).then(|| {
-            format!("{} of those you chose {} not parked any more and will be left alone.",
-                words::grouped(left), if left == 1 { "is" } else { "are" })
+            format!(
+                "{} of those you chose {} not parked any more and will be left alone.",
+                words::grouped(left),
+                if left == 1 { "is" } else { "are" }
+            )
         }),
         items: items.collect(),
         action: "/outbox/act",
@@ -192,7 +199,10 @@ pub fn done(fields: &Fields) -> Option<String> {
     let left: i64 = parts.next()?.parse().ok()?;
     let mut text = format!("{} {word}.", counted(changed, "row is", "rows are"));
     if left > 0 {
-        text.push_str(&format!(" {} left alone: changed in the meantime.", counted(left, "row was", "rows were")));
+        text.push_str(&format!(
+            " {} left alone: changed in the meantime.",
+            counted(left, "row was", "rows were")
+        ));
     }
     Some(text)
 }
@@ -206,7 +216,10 @@ mod tests {
         let told = |query: &str| done(&Fields::read(query.as_bytes()));
         assert_eq!(told("done=retry.3.0").as_deref(), Some("3 rows are back in line."));
         let both = told("done=discard.1.2");
-        assert_eq!(both.as_deref(), Some("1 row is discarded. 2 rows were left alone: changed in the meantime."));
+        assert_eq!(
+            both.as_deref(),
+            Some("1 row is discarded. 2 rows were left alone: changed in the meantime.")
+        );
         for odd in ["", "done=", "done=<b>.1.1", "done=retry.x.1", "done=retry.1"] {
             assert_eq!(told(odd), None, "{odd}");
         }

@@ -141,8 +141,12 @@ mod tests {
     fn a_filter_is_read_from_its_own_address() {
         let zone = Zone::named(None);
         let read = |query: &str| Filter::read(&Fields::read(query.as_bytes()), &zone);
-        let filter = read("status=parked&q=100%25&from=2026-05-14T05:00&to=soon&cursor=7.-3&site=plant+7&status=lost");
-        assert_eq!((filter.status.as_str(), filter.q.as_str(), filter.site.as_str()), ("parked", "100%", "plant 7"));
+        let filter =
+            read("status=parked&q=100%25&from=2026-05-14T05:00&to=soon&cursor=7.-3&site=plant+7&status=lost");
+        assert_eq!(
+            (filter.status.as_str(), filter.q.as_str(), filter.site.as_str()),
+            ("parked", "100%", "plant 7")
+        );
         assert!(filter.to_fault && !filter.from_fault && filter.is_detailed());
         assert_eq!(filter.place, Some(Place { at: 7, seq: -3 }));
         let here = filter.here();
