@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::postgres::{Purpose, Server};
-use crate::{ci, python, run, tools};
+use crate::{chromium, ci, python, run, tools};
 
 pub struct Environment {
     server: Server,
@@ -26,6 +26,9 @@ impl Environment {
     /// Runs a command that finds the environment in its variables; returns its exit code.
     pub fn run(&mut self, mut command: Command) -> Result<u8> {
         command.env("PUNCTUAL_TEST_POSTGRES", self.server.url()).env(python::VARIABLE, &self.python);
+        if let Some(browser) = chromium::find() {
+            command.env(chromium::VARIABLE, browser);
+        }
         eprintln!("$ {}", run::shown(&command));
         Ok(run::code(self.server.status(ci::for_ci(&mut command))?))
     }

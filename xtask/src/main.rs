@@ -1,5 +1,6 @@
 //! What the team runs: checks, tests with everything they need, long trials and a PostgreSQL to throw away.
 
+mod chromium;
 mod ci;
 mod environment;
 mod postgres;

@@ -27,6 +27,12 @@ const PYTHON: Tool = Tool {
     is_there: || run::works(Command::new("python3").args(["-c", "import venv, ensurepip"])),
 };
 
+const CHROMIUM: Tool = Tool {
+    name: "Chromium, for the tests of the console's pages",
+    package: "chromium",
+    is_there: || crate::chromium::find().is_some(),
+};
+
 /// Makes sure of a PostgreSQL server and returns the folder with its programs.
 pub fn postgres() -> Result<PathBuf> {
     ensure(&[POSTGRES])?;
@@ -35,7 +41,7 @@ pub fn postgres() -> Result<PathBuf> {
 
 /// Makes sure of all that tests need and returns the folder with PostgreSQL's programs.
 pub fn for_tests() -> Result<PathBuf> {
-    ensure(if crate::python::is_chosen() { &[POSTGRES] } else { &[POSTGRES, PYTHON] })?;
+    ensure(if crate::python::is_chosen() { &[POSTGRES, CHROMIUM] } else { &[POSTGRES, CHROMIUM, PYTHON] })?;
     Ok(postgres_folder().expect("ensured above"))
 }
 

@@ -5,6 +5,7 @@
 //! place among those under way, how a failure is written) is in `envelope`.
 
 mod answer;
+mod attention;
 mod auth;
 mod body;
 mod business_units;

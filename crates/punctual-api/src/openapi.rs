@@ -12,8 +12,8 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, business_units, channels, events, health, keys, lists, messages, metrics, notifications,
-    retention, sandbox, scheduler, schedules, sources, templates, work,
+    Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
+    notifications, retention, sandbox, scheduler, schedules, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -31,6 +31,7 @@ use crate::{
         (name = "Messages", description = "One message to given people at a given time"),
         (name = "Schedules", description = "A topic that is published at a given instant"),
         (name = "Work", description = "What becomes due, and what a person can do about it"),
+        (name = "Attention", description = "What needs a person"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
         (name = "Lists", description = "Named sets of targets"),
@@ -67,6 +68,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(work::release))
         .routes(routes!(work::retry))
         .routes(routes!(work::cancel))
+        .routes(routes!(attention::get))
         .routes(routes!(events::post))
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))

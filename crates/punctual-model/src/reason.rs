@@ -32,3 +32,39 @@ impl From<&'static str> for ReasonCode {
         Self::new(code)
     }
 }
+
+/// The known codes in plain words, for people who have to decide something; `None` for a code that says it itself.
+pub fn in_words(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "address_invalid" => "An address cannot be right",
+        "attachment_invalid" => "An attachment cannot be sent",
+        "cancelled" => "A person cancelled it",
+        "certificate-invalid" => "The receiver's certificate is not valid",
+        "decision-failed" => "It could not be decided what to send",
+        "domain-takes-no-mail" => "The domain takes no mail",
+        "host-forbidden" | "url_forbidden" => "The address is not one that messages may go to",
+        "input-conflict" => "Two different inputs were given under one key",
+        "input-unreadable" => "What was stored for it cannot be read",
+        "lease-expired" => "Whoever worked on it was gone",
+        "list-unknown" => "There is no list of that name",
+        "listener-failed" => "A listener failed",
+        "mailbox-full" => "The mailbox is full",
+        "mailbox-unavailable" => "There is no such mailbox",
+        "message-missing" => "The message was removed",
+        "message-too-large" => "The message is too large for the receiver",
+        "no-channel" => "There is no channel of that key",
+        "no-recipients" => "Nobody was left to send it to",
+        "outcome-unknown" => "Nobody knows whether it arrived",
+        "panic" => "A fault of the program stopped it",
+        "redirect_not_followed" => "The receiver sent it elsewhere, and redirects are not followed",
+        "rejected-by-receiver" => "The receiver refused it",
+        "rejected-by-relay" => "The mail server refused it",
+        "retries-exhausted" => "All tries failed",
+        "secret_invalid" | "settings_invalid" => "The channel's settings cannot be used",
+        "smtp-auth-failed" | "smtp-auth-required" => "The mail server did not accept the sign-in",
+        "subject_invalid" => "The subject cannot be sent",
+        "template-unusable" => "The template could not be filled in",
+        "tls-not-offered" => "The mail server offers no encryption",
+        _ => return None,
+    })
+}

@@ -70,3 +70,10 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> 
     conn.execute(&TOUCH, args![now, id]).await?;
     Ok(())
 }
+
+const BY_ID: Sql =
+    Sql::same("api_keys.by_id", concat!("SELECT ", columns!(), " FROM api_keys WHERE id = $1"));
+
+pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<ApiKeyRow>> {
+    conn.fetch_optional(&BY_ID, args![id]).await
+}

@@ -5,6 +5,7 @@
 
 pub mod api_keys;
 pub mod attempts;
+pub mod attention;
 pub mod audit;
 pub mod blobs;
 pub mod business_units;
@@ -18,6 +19,7 @@ pub mod maintenance;
 pub mod messages;
 mod migrate;
 pub mod notifications;
+pub mod sessions;
 pub mod sources;
 pub mod templates;
 pub mod wake;

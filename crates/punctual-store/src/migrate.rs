@@ -28,7 +28,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[step!(1, "0001_pipeline")];
+const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console")];
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
 const APPLIED: &str = "SELECT version, name FROM schema_steps ORDER BY version";

@@ -1,6 +1,9 @@
 //! Notifications: what to send. Inserted once by id, claimed per channel, settled, parked, purged.
 
+mod bisect;
+mod browse;
 mod claim;
+mod figures;
 mod insert;
 mod kpis;
 mod operate;
@@ -11,9 +14,11 @@ use punctual_model::NotificationStatus;
 use serde::Deserialize;
 use sqlx::FromRow;
 
+pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
 pub use claim::{
     ClaimedNotification, Delivery, ExpiredLease, claim, earliest, expired, release_leases, renew, settle,
 };
+pub use figures::{Ending, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};

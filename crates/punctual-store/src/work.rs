@@ -1,5 +1,6 @@
 //! Work rows: what is due. Ensured, claimed, settled, swept; never deleted.
 
+mod browse;
 mod claim;
 mod ensure;
 mod operate;
@@ -10,6 +11,7 @@ use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use serde::Deserialize;
 use sqlx::FromRow;
 
+pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
     Claimed, Expired, Settlement, claim, earliest, expired, lock_due, release, release_leases, renew, settle,
 };

@@ -6,6 +6,7 @@
 //! texts, and whether a channel or a list exists is for others to say.
 
 pub mod address;
+pub mod attention;
 pub mod batch;
 pub mod business_units;
 pub mod channels;

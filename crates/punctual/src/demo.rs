@@ -5,12 +5,13 @@ mod samples;
 use std::io::Write;
 
 use anyhow::Result;
+use punctual_console::sign_in_link;
 
 use crate::{
     config::{Config, ServeArgs},
     node::{Node, Time},
     output,
-    serve::{admin_key, listen, until_signal},
+    serve::{Answers, admin_key, listen, until_signal, write_console},
 };
 
 /// Where the demo keeps its data unless told otherwise.
@@ -33,10 +34,12 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
         (None, Some(_)) => "the one you gave".to_owned(),
         (None, None) => kept.trim().to_owned(),
     };
+    let link = sign_in_link(&node.engine, node.wall.as_ref()).await?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "Punctual listens on {address}")?;
     writeln!(out, "Key:      {key}")?;
     writeln!(out, "API page: {address}/docs")?;
+    write_console(&mut out, &address, link.as_deref())?;
     writeln!(out, "\nIt is a sandbox: nothing leaves this process, and the clock can be moved. Try")?;
     writeln!(out, "  curl -H 'Authorization: Bearer {key}' {address}/api/v1/notifications?limit=5")?;
     writeln!(
@@ -46,5 +49,5 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     )?;
     out.flush()?;
     drop(out);
-    until_signal(listener, &node, punctual_api::router(node.api(true)), Some(running)).await
+    until_signal(listener, &node, Answers::Everything { flowing: true }, Some(running)).await
 }

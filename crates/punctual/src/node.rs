@@ -6,9 +6,12 @@ use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
+use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::SystemClock,
@@ -88,6 +91,16 @@ impl Node {
             flowing,
         });
         state
+    }
+
+    /// The console on this node; `stop` ends its live connections.
+    pub fn console(&self, stop: CancellationToken) -> ConsoleState {
+        ConsoleState {
+            engine: self.engine.clone(),
+            wall: self.wall.clone(),
+            sandbox: self.sandbox.as_ref().map(|(clock, _)| clock.clone()),
+            stop,
+        }
     }
 
     /// Releases what a crash left and starts the loops.

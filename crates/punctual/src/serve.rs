@@ -4,6 +4,7 @@ use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
 use punctual_api::{NewKey, create_key, ensure_admin_key, probes, router, serve};
+use punctual_console::{LINK_LASTS, sign_in_link};
 use punctual_model::Clock;
 use punctual_store::api_keys;
 use punctual_wire::keys::Scope;
@@ -26,20 +27,40 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
-    announce(&config, &format!("http://{address}"), key.as_deref())?;
-    let state = node.api(false);
-    let routes = if config.role == Role::Worker { probes(state) } else { router(state) };
-    until_signal(listener, &node, routes, running).await
+    let answers =
+        if config.role == Role::Worker { Answers::Probes } else { Answers::Everything { flowing: false } };
+    // A node that only works has no console to sign in to.
+    let link = match answers {
+        Answers::Probes => None,
+        Answers::Everything { .. } => sign_in_link(&node.engine, node.wall.as_ref()).await?,
+    };
+    announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
+    until_signal(listener, &node, answers, running).await
+}
+
+/// What a node answers.
+pub enum Answers {
+    /// The API and the console; in the demo the sandbox's clock flows.
+    Everything {
+        flowing: bool,
+    },
+    Probes,
 }
 
 /// Serves until SIGTERM or ctrl-c, then stops in order: no new requests, no new claims, finish or give back.
 pub async fn until_signal(
     listener: TcpListener,
     node: &Node,
-    routes: axum::Router,
+    answers: Answers,
     running: Option<punctual_engine::Running>,
 ) -> Result<()> {
     let stop = CancellationToken::new();
+    let routes = match answers {
+        Answers::Probes => probes(node.api(false)),
+        Answers::Everything { flowing } => {
+            router(node.api(flowing)).merge(punctual_console::router(node.console(stop.clone())))
+        }
+    };
     let server = tokio::spawn(serve(listener, routes, stop.clone()));
     signal().await?;
     tracing::info!("stopping");
@@ -106,7 +127,7 @@ fn keep_private(file: &Path, text: &str) -> Result<()> {
     written.with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()> {
+fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<&str>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "Punctual listens on {address}")?;
     if let Some(key) = new_key {
@@ -120,12 +141,25 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()>
         writeln!(out, "Role worker: health, readiness and metrics alone are answered here")?;
     } else {
         writeln!(out, "API page: {address}/docs")?;
+        write_console(&mut out, address, link)?;
     }
     if config.sandbox {
         writeln!(out, "Sandbox: the clock stands still until it is moved; nothing leaves this process")?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// Where the console is, with a link that signs in once where there is a key for it.
+pub fn write_console(out: &mut impl Write, address: &str, link: Option<&str>) -> std::io::Result<()> {
+    match link {
+        Some(link) => writeln!(
+            out,
+            "Console:  {address}{link}\n          (signs in once, within {} minutes; later with a key at {address}/)",
+            LINK_LASTS.as_mins()
+        ),
+        None => writeln!(out, "Console:  {address}/"),
+    }
 }
 
 async fn signal() -> Result<()> {

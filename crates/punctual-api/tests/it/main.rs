@@ -1,5 +1,6 @@
 //! The API as its clients see it: every test goes through the router, on SQLite and on PostgreSQL.
 
+mod attention;
 mod bad_input;
 mod client;
 mod definitions;

@@ -1,6 +1,7 @@
 //! One conformance suite: each statement function, on both databases, grouped by table.
 
 mod attempts;
+mod browse;
 mod definitions;
 mod notifications;
 mod open;

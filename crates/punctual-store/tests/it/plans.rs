@@ -27,8 +27,10 @@ macro_rules! many {
     };
 }
 
+pub(crate) use many;
+
 /// Runs such a statement behind the store's back and brings the statistics up to date.
-async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
+pub async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
     match bed.database() {
         Database::Sqlite => sqlite_file(bed).execute_batch(sqlite).unwrap(),
         Database::Postgres => {
@@ -40,7 +42,7 @@ async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
 }
 
 /// The plan of the last run uses this index and reads no table or index from end to end.
-fn check(bed: &Bed, statement: &str, index: &str) {
+pub fn check(bed: &Bed, statement: &str, index: &str) {
     let plan = bed.faults.plan(statement);
     let text = plan.join("\n");
     assert!(!plan.is_empty(), "{statement} did not run");

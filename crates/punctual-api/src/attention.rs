@@ -1,0 +1,37 @@
+//! `/api/v1/attention`: everything that needs a person, over all paths.
+
+use axum::extract::State;
+use punctual_engine::attention::Kind;
+use punctual_wire::attention::{Attention, AttentionItem};
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+    auth::{Caller, Read},
+};
+
+/// Items of each kind in one answer.
+const ITEMS: i64 = 200;
+
+/// Everything that needs a person, newest first
+///
+/// At most 200 of each kind; `counts` has how many there are.
+#[utoipa::path(get, path = "/api/v1/attention", tag = "Attention", security(("key" = ["read"])),
+    responses((status = 200, body = Attention)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
+    let found = app.engine.attention(caller.units.as_deref(), ITEMS).await?;
+    let of =
+        |kind: Kind| found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
+    let counts = Kind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), of(kind)));
+    let counts = counts.chain([("total".to_owned(), found.total())]).collect();
+    let items = found.items.into_iter().map(|item| AttentionItem {
+        kind: item.kind.as_str().into(),
+        word: item.kind.word().into(),
+        id: item.id,
+        title: item.title,
+        reason: item.reason,
+        since: item.since,
+        link: item.link,
+    });
+    Shaped::ok(&Attention { items: items.collect(), counts })
+}

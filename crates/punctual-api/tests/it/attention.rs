@@ -1,0 +1,53 @@
+//! What needs a person: parked notifications and work on hold, with counts, for those who may see them.
+
+use punctual_testkit::{Bed, on_both};
+use serde_json::json;
+
+use crate::client::Client;
+
+on_both! {
+    what_needs_a_person_is_listed_with_its_reason_and_page;
+    a_key_of_one_business_unit_is_told_of_no_other;
+}
+
+async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let nothing = client.get("/api/v1/attention").await.expect(200);
+    let none = json!({ "hold": 0, "parked": 0, "subscriber": 0, "sync": 0, "site": 0, "total": 0 });
+    assert_eq!(nothing, json!({ "items": [], "counts": none }));
+
+    let parked = bed.accept_one(bed.message_over("no:such", &["a"])).await;
+    bed.tick().await;
+    let schedule = |payload: i64| json!({ "key": "k", "topic": "t", "runAt": "2027-01-01T00:00:00Z", "payload": { "n": payload } });
+    let held = client.post("/api/v1/schedules", schedule(1)).await.expect(201)["id"].clone();
+    bed.wait(60);
+    client.post("/api/v1/schedules", schedule(2)).await.refused(409, "input_conflict");
+
+    let found = client.get("/api/v1/attention").await.expect(200);
+    let counts = json!({ "hold": 1, "parked": 1, "subscriber": 0, "sync": 0, "site": 0, "total": 2 });
+    assert_eq!(found["counts"], counts);
+    let hold = json!({ "kind": "hold", "word": "held", "id": held.to_string().trim_matches('"'), "title": "schedule:k",
+        "reason": "Two different inputs were given under one key", "since": "2026-05-14T05:01:00Z",
+        "link": format!("/work/{}", held.to_string().trim_matches('"')) });
+    assert_eq!(found["items"][0], hold);
+    let item = &found["items"][1];
+    assert_eq!(
+        (&item["kind"], &item["id"], &item["title"]),
+        (&json!("parked"), &json!(parked), &json!("Hello"))
+    );
+    assert!(item["reason"].as_str().unwrap().starts_with("There is no channel of that key"), "{item}");
+    assert_eq!(item["link"], format!("/notifications/{parked}"));
+}
+
+async fn a_key_of_one_business_unit_is_told_of_no_other(bed: Bed) {
+    let client = Client::new(&bed).await;
+    for unit in [Some("nz"), Some("de"), None] {
+        let mut new = bed.message_over("no:such", &["a"]);
+        new.business_unit = unit.map(Into::into);
+        bed.accept_one(new).await;
+    }
+    bed.tick().await;
+    let nz = client.new_key(&["read"], Some(&["nz"])).await;
+    let found = nz.get("/api/v1/attention").await.expect(200);
+    assert_eq!((found["items"].as_array().unwrap().len(), &found["counts"]["total"]), (2, &json!(2)));
+}

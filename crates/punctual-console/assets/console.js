@@ -1,0 +1,184 @@
+// The console's own script: the keyboard, light and dark, and what is live. Reading works without it.
+(() => {
+  "use strict";
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const remember = (name, value) => {
+    document.cookie = `${name}=${encodeURIComponent(value)}; Path=/; Max-Age=31536000; SameSite=Strict`;
+  };
+
+  // The server writes times in the viewer's zone; the browser is the only one that knows it.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const known = document.cookie.includes(`punctual-zone=${encodeURIComponent(zone)}`);
+  if (zone && !known) remember("punctual-zone", zone);
+
+  const theme = $("#theme");
+  if (theme) {
+    theme.hidden = false;
+    theme.addEventListener("click", () => {
+      const root = document.documentElement;
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      remember("punctual-theme", root.dataset.theme);
+    });
+  }
+
+  // ---- keyboard ----
+  const help = $("#help");
+  const openHelp = $("#help-open");
+  if (openHelp && help) {
+    openHelp.hidden = false;
+    openHelp.addEventListener("click", () => help.showModal());
+  }
+  let here = -1;
+  const rows = () => all("[data-row]").filter((row) => row.offsetParent !== null);
+  const frameOf = (row) => (row.tagName === "A" ? row.closest("li") || row : row);
+  const linkOf = (row) => (row.tagName === "A" ? row : $("a", row));
+  const walk = (step) => {
+    const list = rows();
+    if (!list.length) return;
+    all(".here").forEach((row) => row.classList.remove("here"));
+    here = Math.min(Math.max(here + step, 0), list.length - 1);
+    frameOf(list[here]).classList.add("here");
+    const link = linkOf(list[here]);
+    if (link) link.focus({ preventScroll: true });
+    frameOf(list[here]).scrollIntoView({ block: "nearest" });
+  };
+  let going = false;
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (event.key === "Escape" && typing) return typing.blur();
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || (help && help.open)) return;
+    if (going) {
+      going = false;
+      const entry = all(".side nav a")[Number(event.key) - 1];
+      if (entry) return entry.click();
+    }
+    const search = $("#search");
+    switch (event.key) {
+      case "/":
+        event.preventDefault();
+        if (search) { search.focus(); search.select(); } else location.href = "/outbox";
+        break;
+      case "j": walk(1); break;
+      case "k": walk(-1); break;
+      case "g": going = true; break;
+      case "?": if (help) help.showModal(); break;
+      case "Enter":
+        if (here >= 0 && event.target === document.body) { const link = linkOf(rows()[here]); if (link) link.click(); }
+        break;
+      case "x": {
+        const box = here >= 0 && rows()[here] && $("input[name=row]", rows()[here]);
+        if (box) box.click();
+        break;
+      }
+    }
+  });
+
+  // ---- selection ----
+  const boxes = () => all("input[name=row][type=checkbox]");
+  const selectAll = $("#select-all");
+  const selected = $("#selected");
+  const count = () => {
+    const chosen = boxes().filter((box) => box.checked).length;
+    all("#acts button").forEach((button) => { button.disabled = chosen === 0; });
+    if (selected) {
+      selected.hidden = chosen === 0;
+      selected.textContent = `${chosen} selected`;
+    }
+    if (selectAll) selectAll.checked = chosen > 0 && chosen === boxes().length;
+  };
+  if (selectAll) {
+    selectAll.hidden = false;
+    selectAll.addEventListener("change", () => { boxes().forEach((box) => { box.checked = selectAll.checked; }); count(); });
+    document.addEventListener("change", (event) => { if (event.target.name === "row") count(); });
+    count();
+  }
+
+  // ---- live ----
+  // A change on the server says only that something changed. The page asks for itself again and takes over what
+  // differs, in place: nothing that is being read moves, new rows are announced and not inserted.
+  const dot = $("#dot");
+  if (!dot) return;
+  const say = (state, text) => { dot.className = `dot ${state}`; dot.title = text; };
+  const fetchPage = async (address) => {
+    const answer = await fetch(address, { headers: { "X-Punctual-Live": "1" }, redirect: "error" });
+    if (answer.status === 401) throw new Error("signed out");
+    if (!answer.ok) throw new Error(String(answer.status));
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
+  const take = (now, next, announce) => {
+    if (now.innerHTML === next.innerHTML) return;
+    const focused = now.contains(document.activeElement) && document.activeElement;
+    const open = all("details", now).map((details) => details.open);
+    now.className = next.className;
+    now.replaceChildren(...next.childNodes);
+    all("details", now).forEach((details, n) => { details.open = Boolean(open[n]); });
+    if (focused) {
+      const same = focused.getAttribute("href") && $(`[href="${CSS.escape(focused.getAttribute("href"))}"]`, now);
+      if (same) same.focus({ preventScroll: true });
+    }
+    if (announce) {
+      now.classList.remove("changed");
+      void now.offsetWidth;
+      now.classList.add("changed");
+    }
+  };
+  const takeRow = (row, next) => {
+    all("[data-cell]", row).forEach((cell) => {
+      const fresh = $(`[data-cell="${cell.dataset.cell}"]`, next);
+      if (fresh) take(cell, fresh, cell.dataset.cell === "state");
+    });
+    const box = $("input[name=row]", row);
+    const fresh = $("input[name=row]", next);
+    if (box && fresh) box.value = fresh.value;
+    else if (box) { box.remove(); count(); }
+    row.classList.remove("gone");
+  };
+  const rowsOf = (page) => new Map(all("tr[data-row]", page).map((row) => [row.dataset.row, row]));
+  const refresh = async () => {
+    const page = await fetchPage(location.href);
+    all("[data-live]").forEach((part) => {
+      const next = $(`[data-live="${CSS.escape(part.dataset.live)}"]`, page);
+      if (next) take(part, next, false);
+    });
+    const table = $("table[data-same]");
+    const shown = rowsOf(document);
+    const found = rowsOf(page);
+    const fresh = [...found.keys()].filter((id) => !shown.has(id)).length;
+    const missing = [...shown.keys()].filter((id) => !found.has(id));
+    if (missing.length && table && table.dataset.same) {
+      rowsOf(await fetchPage(table.dataset.same)).forEach((row, id) => { if (!found.has(id)) found.set(id, row); });
+    }
+    shown.forEach((row, id) => {
+      const next = found.get(id);
+      if (next) takeRow(row, next);
+      else if (table) row.classList.add("gone");
+    });
+    const bar = $("#fresh");
+    if (bar && fresh && (!table || table.hasAttribute("data-first"))) {
+      $("a", bar).textContent = fresh === 1 ? "1 new row – show it" : `${fresh} new rows – show them`;
+      bar.hidden = false;
+    }
+  };
+  let busy = false;
+  let again = false;
+  const update = async () => {
+    if (busy) { again = true; return; }
+    busy = true;
+    try {
+      await refresh();
+    } catch (error) {
+      if (error.message === "signed out") { say("lost", "Signed out: reload the page"); events.close(); clearInterval(slowly); }
+    }
+    // A busy outbox changes all the time; once a second is enough for eyes.
+    setTimeout(() => { busy = false; if (again) { again = false; update(); } }, 1000);
+  };
+  const events = new EventSource("/live");
+  events.addEventListener("hello", () => say("live", "Live"));
+  events.addEventListener("change", update);
+  events.addEventListener("error", () => say("lost", "Connection lost; trying again"));
+  const slowly = setInterval(() => { if (!document.hidden) update(); }, 15000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) update(); });
+  addEventListener("pagehide", () => events.close());
+})();

@@ -1,0 +1,61 @@
+//! Cookies as this console reads and writes them: the session's, and two that the page's own script keeps.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+/// Over TLS the browser itself sees to it that no other host or path can set this one.
+const SECURE: &str = "__Host-punctual-session";
+const PLAIN: &str = "punctual-session";
+
+/// The value of a cookie.
+pub fn get<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
+}
+
+/// Whether the browser speaks TLS, as the proxy in front tells. Who lies here only weakens or breaks their own cookie.
+pub fn is_secure(headers: &HeaderMap) -> bool {
+    headers.get("x-forwarded-proto").is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+}
+
+/// The session's secret.
+pub fn session(headers: &HeaderMap) -> Option<&str> {
+    get(headers, if is_secure(headers) { SECURE } else { PLAIN }).filter(|value| !value.is_empty())
+}
+
+/// A header that gives the browser its session.
+pub fn set_session(headers: &HeaderMap, secret: &str) -> Option<HeaderValue> {
+    let text = if is_secure(headers) {
+        format!("{SECURE}={secret}; Path=/; HttpOnly; SameSite=Strict; Secure")
+    } else {
+        format!("{PLAIN}={secret}; Path=/; HttpOnly; SameSite=Strict")
+    };
+    HeaderValue::try_from(text).ok()
+}
+
+/// A header that takes it away.
+pub fn clear_session(headers: &HeaderMap) -> Option<HeaderValue> {
+    let secure = is_secure(headers);
+    let (name, more) = if secure { (SECURE, "; Secure") } else { (PLAIN, "") };
+    HeaderValue::try_from(format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{more}")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_found_among_others_and_the_kind_of_connection_decides_which() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            "cookie",
+            HeaderValue::from_static("a=1; punctual-session=abc; __Host-punctual-session=x"),
+        );
+        assert_eq!((get(&headers, "a"), session(&headers)), (Some("1"), Some("abc")));
+        assert!(!set_session(&headers, "s").unwrap().to_str().unwrap().contains("Secure"));
+        headers.insert("x-forwarded-proto", HeaderValue::from_static("https"));
+        assert_eq!(session(&headers), Some("x"));
+        let set = set_session(&headers, "s").unwrap();
+        assert_eq!(set, "__Host-punctual-session=s; Path=/; HttpOnly; SameSite=Strict; Secure");
+    }
+}

@@ -1,0 +1,142 @@
+//! What every page has around it: the navigation with its badges, who looks, the sandbox's clock.
+
+use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
+use jiff::Timestamp;
+use punctual_engine::attention::{COUNTED, Kind};
+
+use crate::{
+    App, Shared,
+    answer::Refusal,
+    assets, cookies,
+    session::Viewer,
+    times::{When, Zone},
+    words,
+};
+
+/// A page in the navigation. A new page is its module, its routes and one line here.
+pub struct NavEntry {
+    pub path: &'static str,
+    pub name: &'static str,
+    /// What of its own needs a person.
+    badge: &'static [Kind],
+}
+
+pub const NAV: &[NavEntry] = &[
+    NavEntry { path: "/", name: "Overview", badge: &[] },
+    NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
+    NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked] },
+    NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold] },
+    NavEntry { path: "/channels", name: "Channels", badge: &[] },
+];
+
+/// A request for a page: who looks, and how they want things shown.
+#[derive(Clone)]
+pub struct Visit {
+    pub viewer: Viewer,
+    pub zone: Zone,
+    theme: &'static str,
+}
+
+impl FromRequestParts<Shared> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Response> {
+        let viewer = Viewer::from_request_parts(parts, app).await?;
+        let (zone, theme) = (zone_of(&parts.headers), theme_of(&parts.headers));
+        Ok(Self { viewer, zone, theme })
+    }
+}
+
+fn zone_of(headers: &axum::http::HeaderMap) -> Zone {
+    let name = cookies::get(headers, "punctual-zone").map(|name| name.replace("%2F", "/"));
+    Zone::named(name.as_deref())
+}
+
+/// What the viewer chose; empty means as their system has it.
+pub fn theme_of(headers: &axum::http::HeaderMap) -> &'static str {
+    match cookies::get(headers, "punctual-theme") {
+        Some("dark") => "dark",
+        Some("light") => "light",
+        _ => "",
+    }
+}
+
+/// The frame of one page, for its template.
+pub struct Frame {
+    pub version: &'static str,
+    pub title: String,
+    pub theme: &'static str,
+    pub nav: Vec<NavItem>,
+    pub viewer: String,
+    pub token: String,
+    pub zone: String,
+    pub sandbox: Option<SandboxBar>,
+}
+
+pub struct NavItem {
+    pub path: &'static str,
+    pub name: &'static str,
+    pub current: bool,
+    pub badge: Option<String>,
+}
+
+/// The clock of the sandbox and what may be done with it.
+pub struct SandboxBar {
+    pub clock: String,
+    pub zone: String,
+    /// When the next row is due, where one is.
+    pub next: Option<When>,
+    pub may_move: bool,
+}
+
+impl Visit {
+    /// The instant that pages show as now: the engine's.
+    pub fn now(app: &App) -> Timestamp {
+        app.engine.clock.now()
+    }
+
+    /// The frame of a page that stands under `path` in the navigation.
+    pub async fn frame(&self, app: &App, title: &str, path: &str) -> Result<Frame, Refusal> {
+        let counts = app.engine.attention_counts(self.viewer.units.as_deref()).await?;
+        let badge = |kinds: &[Kind]| {
+            let own = counts.iter().filter(|(kind, _)| kinds.contains(kind));
+            let count: i64 = own.map(|(_, count)| count).sum();
+            let text = if count >= COUNTED {
+                format!("{}+", words::grouped(COUNTED))
+            } else {
+                words::grouped(count)
+            };
+            (count > 0).then_some(text)
+        };
+        let nav = NAV.iter().map(|entry| NavItem {
+            path: entry.path,
+            name: entry.name,
+            current: entry.path == path,
+            badge: badge(entry.badge),
+        });
+        Ok(Frame {
+            version: assets::version(),
+            title: title.to_owned(),
+            theme: self.theme,
+            nav: nav.collect(),
+            viewer: self.viewer.name.clone(),
+            token: self.viewer.token.clone(),
+            zone: self.zone.name.clone(),
+            sandbox: self.sandbox(app).await?,
+        })
+    }
+
+    async fn sandbox(&self, app: &App) -> Result<Option<SandboxBar>, Refusal> {
+        if app.sandbox.is_none() {
+            return Ok(None);
+        }
+        let now = Self::now(app);
+        let next = app.engine.next_ready().await?.filter(|next| *next > now);
+        Ok(Some(SandboxBar {
+            clock: self.zone.wall(now),
+            zone: self.zone.name.clone(),
+            next: next.map(|next| self.zone.when(next, now)),
+            may_move: self.viewer.may_act() && self.viewer.sees_all(),
+        }))
+    }
+}

@@ -1,0 +1,76 @@
+//! Around every page: the headers that harden a browser, a bound on requests under way, and where a form may come from.
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use punctual_wire::Problem;
+
+use crate::{Shared, answer::Refusal};
+
+/// Nothing but what this server itself serves, and no script or style inside a page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Adds what every answer has. A page that needs another policy has set it already.
+pub async fn harden(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Pages have a budget of their own; who comes too many is told to come back.
+pub async fn budget(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    match app.in_flight.try_acquire() {
+        Ok(_permit) => next.run(request).await,
+        Err(_) => Refusal::from(Problem::rate_limited(1)).into_response(),
+    }
+}
+
+/// Whether a form was sent by a page of ours. Browsers say so themselves; over plain HTTP some say only the origin, and
+/// ours say `null` there because pages send no referrer: then the token alone decides.
+pub fn is_own_form(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    match (text("origin"), text("host")) {
+        (Some("null"), _) => true,
+        (Some(origin), Some(host)) => origin.split_once("://").is_some_and(|(_, from)| from == host),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_other_sites_are_told_apart() {
+        let check = |pairs: &[(&'static str, &'static str)]| {
+            let headers = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            is_own_form(&headers.collect())
+        };
+        assert!(check(&[("sec-fetch-site", "same-origin")]));
+        assert!(check(&[("origin", "http://a.example:81"), ("host", "a.example:81")]));
+        assert!(check(&[("origin", "null"), ("host", "a.example")]));
+        for foreign in ["cross-site", "same-site", "none"] {
+            assert!(!check(&[("sec-fetch-site", foreign), ("origin", "http://a"), ("host", "a")]));
+        }
+        assert!(!check(&[("origin", "http://evil.example"), ("host", "a.example")]));
+        assert!(!check(&[("host", "a.example")]) && !check(&[]));
+    }
+}

@@ -1,0 +1,86 @@
+//! The operator's console: pages made on the server, for those who look when something is wrong.
+//!
+//! A page is one module under `pages` with its routes, one template, and one line in [`frame::NAV`] if it stands in the
+//! navigation. Pages hold no rule of the business: they read through the store and act through the engine, with the
+//! rights of the key that signed in. Reading works without script; `assets/console.js` adds the keyboard and keeps
+//! what is shown up to date.
+
+mod answer;
+mod assets;
+mod chart;
+mod cookies;
+mod figures;
+mod form;
+mod frame;
+mod guard;
+mod links;
+mod live;
+mod pages;
+mod session;
+mod sign_in;
+mod slow_down;
+mod times;
+mod words;
+
+use std::sync::Arc;
+
+use axum::Router;
+use punctual_engine::Engine;
+use punctual_model::{Clock, ManualClock};
+use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+pub use links::{LINK_LASTS, sign_in_link};
+
+/// What the console works with. The binary fills it in.
+pub struct ConsoleState {
+    pub engine: Engine,
+    /// Wall time, for sessions and limits: in the sandbox the engine's clock is another one.
+    pub wall: Arc<dyn Clock>,
+    /// The clock that the console moves, in the sandbox.
+    pub sandbox: Option<Arc<ManualClock>>,
+    /// Ends open live connections, which otherwise would keep a stopping server waiting.
+    pub stop: CancellationToken,
+}
+
+/// Requests for pages under way at once; the API has a budget of its own, so that neither starves the other.
+const IN_FLIGHT: usize = 64;
+
+pub(crate) struct App {
+    pub engine: Engine,
+    pub wall: Arc<dyn Clock>,
+    pub sandbox: Option<Arc<ManualClock>>,
+    pub stop: CancellationToken,
+    pub in_flight: Semaphore,
+    pub slow_down: slow_down::SlowDown,
+    pub figures: figures::Kept,
+    pub live: live::Watch,
+    /// One at a time moves the sandbox's clock.
+    pub driver: Mutex<()>,
+}
+
+pub(crate) type Shared = Arc<App>;
+
+/// Every page, its assets and the live connection. It has no fallback, so that it can be merged with the API.
+pub fn router(state: ConsoleState) -> Router {
+    let app = Arc::new(App {
+        engine: state.engine,
+        wall: state.wall,
+        sandbox: state.sandbox,
+        stop: state.stop,
+        in_flight: Semaphore::new(IN_FLIGHT),
+        slow_down: slow_down::SlowDown::default(),
+        figures: figures::Kept::default(),
+        live: live::Watch::default(),
+        driver: Mutex::new(()),
+    });
+    let pages = pages::routes()
+        .merge(sign_in::routes())
+        .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
+    pages
+        .merge(live::routes())
+        .merge(assets::routes())
+        .layer(axum::middleware::from_fn(guard::harden))
+        .with_state(app)
+}

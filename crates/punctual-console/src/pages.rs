@@ -1,0 +1,28 @@
+//! The pages, one module each. A new page is its module, one line here, and one in `frame::NAV`.
+
+mod attention;
+mod channels;
+mod confirm;
+mod notification;
+mod outbox;
+mod overview;
+mod sandbox;
+mod story;
+mod work;
+mod work_row;
+
+use axum::Router;
+
+use crate::Shared;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .merge(overview::routes())
+        .merge(attention::routes())
+        .merge(outbox::routes())
+        .merge(notification::routes())
+        .merge(work::routes())
+        .merge(work_row::routes())
+        .merge(channels::routes())
+        .merge(sandbox::routes())
+}

@@ -1,0 +1,102 @@
+//! Everything that needs a person, over all paths.
+
+use askama::Template;
+use axum::{Router, extract::State, routing::get};
+use punctual_engine::attention::{COUNTED, Kind, Waiting};
+
+use crate::{
+    Shared,
+    answer::{Page, page},
+    frame::{Frame, Visit},
+    times::When,
+    words,
+};
+
+/// Items of each kind on the page.
+const SHOWN: i64 = 50;
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/attention", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "attention.html")]
+struct AttentionPage {
+    frame: Frame,
+    sentence: String,
+    groups: Vec<Group>,
+}
+
+struct Group {
+    title: &'static str,
+    about: &'static str,
+    count: String,
+    /// Where the rest is, when not all are shown.
+    rest: Option<&'static str>,
+    items: Vec<Item>,
+}
+
+pub(super) struct Item {
+    pub link: String,
+    pub title: String,
+    pub reason: String,
+    pub pill: &'static str,
+    pub word: &'static str,
+    pub since: When,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+    let found = app.engine.attention(visit.viewer.units.as_deref(), SHOWN).await?;
+    let groups: Vec<Group> = Kind::ALL
+        .into_iter()
+        .filter_map(|kind| {
+            let count = found.counts.iter().find(|(found, _)| *found == kind)?.1;
+            let own = found.items.iter().filter(|item| item.kind == kind);
+            let items: Vec<Item> = own.map(|one| item(&app, &visit, one)).collect();
+            let (title, about, all) = told(kind);
+            let rest = all.filter(|_| usize::try_from(count).is_ok_and(|count| count > items.len()));
+            Some(Group { title, about, count: up_to(count), rest, items })
+        })
+        .collect();
+    let total = found.total();
+    let sentence = match total {
+        0 => "Nothing needs a person.".to_owned(),
+        1 => "One thing needs a person.".to_owned(),
+        _ => format!("{} things need a person.", up_to(total)),
+    };
+    page(&AttentionPage { frame: visit.frame(&app, "Attention", "/attention").await?, sentence, groups })
+}
+
+fn up_to(count: i64) -> String {
+    if count >= COUNTED { format!("{}+", words::grouped(COUNTED)) } else { words::grouped(count) }
+}
+
+pub(super) fn item(app: &Shared, visit: &Visit, one: &Waiting) -> Item {
+    Item {
+        link: one.link.clone(),
+        title: one.title.clone(),
+        reason: one.reason.clone(),
+        pill: if one.kind == Kind::Hold { "bad outline" } else { "bad" },
+        word: one.kind.word(),
+        since: visit.zone.when(one.since, Visit::now(app)),
+    }
+}
+
+/// The title of a kind, what it means, and where all of it is listed.
+fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
+    match kind {
+        Kind::Hold => (
+            "Work on hold",
+            "Punctual could not decide these by itself. Look at the reason, put it right, and release them.",
+            Some("/work?list=held"),
+        ),
+        Kind::Parked => (
+            "Parked notifications",
+            "These will not be tried again by themselves. Retry them once the cause is gone, or discard them.",
+            Some("/outbox?status=parked"),
+        ),
+        Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be tried again.", None),
+        Kind::Sync => ("Out of step", "Rules whose schedule could not be brought up to date.", None),
+        Kind::Site => ("Sites", "Sites that are not heard from.", None),
+    }
+}

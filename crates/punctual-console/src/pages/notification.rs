@@ -1,0 +1,254 @@
+//! The page of one notification: what it says, to whom it went, and its whole story.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::{HeaderName, Uri, header},
+    response::IntoResponse,
+    routing::get,
+};
+use jiff::Timestamp;
+use punctual_engine::timeline::Moment;
+use punctual_store::{
+    attempts::{self, AttemptRow},
+    notifications::{self, NotificationRow},
+};
+use punctual_wire::Problem;
+use serde_json::Value;
+
+use super::{
+    outbox::done,
+    story::{Happened, Step, audited, pretty, pretty_text, told},
+};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    session::Viewer,
+    times::{When, Zone, rough},
+    words::{self, Pill, counted},
+};
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/notifications/{id}", get(show)).route("/notifications/{id}/html", get(html))
+}
+
+#[derive(Template)]
+#[template(path = "notification.html")]
+struct NotificationPage {
+    frame: Frame,
+    done: Option<String>,
+    row: NotificationRow,
+    pill: Pill,
+    sentence: String,
+    reason: String,
+    created: When,
+    facts: Vec<Fact>,
+    targets: Vec<Target>,
+    story: Vec<Step>,
+    context: Option<String>,
+    can_act: bool,
+}
+
+struct Fact {
+    name: &'static str,
+    value: String,
+    link: Option<String>,
+}
+
+struct Target {
+    address: String,
+    pill: Pill,
+    tries: String,
+    answer: String,
+    message_id: Option<String>,
+    when: When,
+}
+
+async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
+    let mut reader = app.engine.store.read().await?;
+    let row = notifications::by_id(&mut reader.conn(), id).await?;
+    let row = row.filter(|row| viewer.may_see(row.business_unit.as_deref()));
+    row.ok_or_else(|| Problem::not_found("notification", id).into())
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
+    let row = visible(&app, &visit.viewer, &id).await?;
+    let now = Visit::now(&app);
+    let mut reader = app.engine.store.read().await?;
+    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
+    drop(reader);
+    let moments = app.engine.timeline(&row.id).await?;
+    let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
+    let frame = visit.frame(&app, title, "/outbox").await?;
+    page(&NotificationPage {
+        done: done(&Fields::of_query(&uri)),
+        pill: words::notification(&row.status),
+        sentence: in_one_sentence(&row, &visit, now),
+        reason: words::reason(row.reason_code.as_deref()),
+        created: visit.zone.exact(instant(row.created_at)),
+        facts: facts(&row),
+        targets: targets(&tries, &visit, now),
+        story: told(happened(moments, &visit.zone), &visit.zone),
+        context: row.context.as_deref().map(pretty_text),
+        can_act: row.status == "parked"
+            && visit.viewer.may_act()
+            && visit.viewer.may_touch(row.business_unit.as_deref()),
+        frame,
+        row,
+    })
+}
+
+fn instant(at: i64) -> Timestamp {
+    Timestamp::from_microsecond(at).unwrap_or_default()
+}
+
+fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
+    let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
+    let tries = counted(row.retry_count, "try", "tries");
+    match row.status.as_str() {
+        "delivered" => format!(
+            "Delivered {}, {} after it was queued.",
+            when(row.delivered_at),
+            rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
+        ),
+        "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
+        "retrying" => format!("{tries} failed for now; the next is {}.", when(Some(row.ready_at))),
+        "pending" if row.ready_at > now.as_microsecond() => {
+            format!("To be sent {}.", when(Some(row.ready_at)))
+        }
+        "pending" => format!("Waiting for {}.", rough(now.as_microsecond() - row.created_at)),
+        "withdrawn" => {
+            format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
+        }
+        _ => format!("Discarded {} by a person.", when(row.finished_at)),
+    }
+}
+
+fn facts(row: &NotificationRow) -> Vec<Fact> {
+    let of = |name: &str, value: &str| Some(format!("/outbox{}", crate::links::query([(name, value)])));
+    let mut facts = vec![
+        Fact { name: "Channel", value: row.channel.clone(), link: Some("/channels".to_owned()) },
+        Fact { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) },
+    ];
+    let optional = [
+        ("List", &row.list_name, row.list_name.as_deref().and_then(|list| of("list", list))),
+        ("Site", &row.source_site, row.source_site.as_deref().and_then(|site| of("site", site))),
+        ("Instance", &row.source_instance, None),
+        ("Script", &row.source_script, None),
+        ("Business unit", &row.business_unit, None),
+        ("Template", &row.template, None),
+        ("Locale", &row.locale, None),
+    ];
+    for (name, value, link) in optional {
+        facts.extend(value.clone().map(|value| Fact { name, value, link }));
+    }
+    let work =
+        row.work_id.map(|id| Fact { name: "Work", value: id.to_string(), link: Some(format!("/work/{id}")) });
+    facts.extend(work);
+    facts.push(Fact { name: "Id", value: row.id.clone(), link: None });
+    facts
+}
+
+/// One line a target, with the latest try.
+fn targets(tries: &[AttemptRow], visit: &Visit, now: Timestamp) -> Vec<Target> {
+    let mut found: Vec<(&AttemptRow, i64)> = Vec::new();
+    for one in tries {
+        match found.iter_mut().find(|(known, _)| known.target == one.target) {
+            Some((latest, count)) => {
+                *latest = one;
+                *count += 1;
+            }
+            None => found.push((one, 1)),
+        }
+    }
+    let shaped = found.into_iter().map(|(one, count)| Target {
+        address: one.target.clone(),
+        pill: words::outcome(one.outcome.as_deref()),
+        tries: counted(count, "try", "tries"),
+        answer: one.answer.clone().unwrap_or_default(),
+        message_id: one.provider_id.clone(),
+        when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
+    });
+    shaped.collect()
+}
+
+/// The moments of the engine as people read them: a try that ended is told once, with its end.
+fn happened(moments: Vec<Moment>, zone: &Zone) -> Vec<Happened> {
+    let key = |moment: &Moment| (moment.data["target"].clone(), moment.data["attempt"].clone());
+    let ended: Vec<_> = moments.iter().filter(|moment| moment.what == "attemptEnded").map(key).collect();
+    let shown =
+        moments.into_iter().filter(|moment| moment.what != "attemptStarted" || !ended.contains(&key(moment)));
+    shown.map(|moment| one_happened(moment, zone)).collect()
+}
+
+fn one_happened(moment: Moment, zone: &Zone) -> Happened {
+    let text = |name: &str| moment.data[name].as_str().unwrap_or_default();
+    let mut one = Happened {
+        detail: moment.detail.clone(),
+        raw: pretty(&moment.data),
+        ..Happened::new(moment.at, moment.what)
+    };
+    match moment.what {
+        "workCreated" => {
+            one.title = "Planned".to_owned();
+            let due = text("dueAt").parse().map_or(String::new(), |due| zone.exact(due).text);
+            one.detail = format!("{}, for {due}", text("key"));
+            one.link = Some(format!("/work/{}", text("workId")));
+        }
+        "workDecided" => {
+            one.title = "Due".to_owned();
+            one.link = Some(format!("/work/{}", text("workId")));
+        }
+        "enqueuedAtSite" => one.title = format!("Handed in at site {}", text("site")),
+        "queued" => {
+            one.title = "Queued".to_owned();
+            one.detail = format!("for {}", text("channel"));
+        }
+        "attemptStarted" => {
+            one.title = format!("Try {} to {} is under way", moment.data["attempt"], text("target"));
+            one.detail = format!("by {}", text("node"));
+        }
+        "attemptEnded" => {
+            let pill = words::outcome(Some(text("outcome")));
+            one.class = pill.class.split(' ').next().unwrap_or_default();
+            one.title = format!("Try {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
+            let took = moment.data["durationMs"]
+                .as_i64()
+                .map_or(String::new(), |ms| format!("within {}", rough(ms * 1_000)));
+            let answer = if text("answer").is_empty() { text("messageId") } else { text("answer") };
+            one.detail = if answer.is_empty() { took } else { format!("{answer} · {took}") };
+        }
+        "delivered" => {
+            one.title = "Delivered".to_owned();
+            one.detail = String::new();
+            one.class = "good";
+        }
+        "audit" => {
+            let reason = moment.data["reason"].as_str();
+            return audited(
+                moment.at,
+                text("action"),
+                text("actor"),
+                reason,
+                &Value::Object(moment.data.as_object().cloned().unwrap_or_default()),
+            );
+        }
+        _ => {}
+    }
+    one
+}
+
+/// The HTML body alone, for the frame on the page: no script, no form, nothing from another host, no origin.
+const BODY_POLICY: &str =
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+async fn html(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
+    let row = visible(&app, &visit.viewer, &id).await?;
+    let body = row.html.ok_or_else(|| Problem::not_found("HTML body of notification", id))?;
+    let headers: [(HeaderName, &str); 2] =
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, BODY_POLICY)];
+    Ok((headers, body).into_response())
+}

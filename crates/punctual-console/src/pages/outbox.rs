@@ -1,0 +1,263 @@
+//! The outbox: what is to be sent and what became of it, filtered, searched and acted upon.
+
+mod act;
+mod filter;
+
+pub(super) use act::{done, note};
+pub(crate) use filter::STATES;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::State,
+    http::Uri,
+    routing::{get, post},
+};
+use jiff::{SignedDuration, Timestamp};
+use punctual_engine::kpis::{INTERVAL, OutboxKpis};
+use punctual_store::{
+    lists,
+    notifications::{self, ListedNotification, Next, last_delivered},
+};
+
+use self::filter::Filter;
+use crate::{
+    App, Shared,
+    answer::{Page, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    links,
+    times::{When, rough},
+    words::{self, Pill, counted, grouped},
+};
+
+/// Rows on one page.
+const ROWS: usize = 50;
+/// Names that a filter offers.
+const OFFERED: i64 = 200;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/outbox", get(show))
+        .route("/outbox/confirm", post(act::confirm))
+        .route("/outbox/act", post(act::act))
+}
+
+#[derive(Template)]
+#[template(path = "outbox.html")]
+struct Outbox {
+    frame: Frame,
+    sentence: String,
+    tiles: Vec<Tile>,
+    filter: Filter,
+    offered: Offered,
+    /// What an action that led here did.
+    done: Option<String>,
+    rows: Vec<Row>,
+    /// The address of this very page when newer rows have come.
+    same: String,
+    next: Onward,
+    is_first: bool,
+    can_select: bool,
+}
+
+/// Names that the filter's fields offer.
+struct Offered {
+    sites: Vec<String>,
+    lists: Vec<String>,
+}
+
+/// How the list goes on.
+enum Onward {
+    End,
+    Page(String),
+    /// Searched back this far; the address of the next step.
+    Further(String),
+}
+
+/// One figure above a list.
+pub(super) struct Tile {
+    pub name: &'static str,
+    pub value: String,
+    pub class: &'static str,
+    pub link: &'static str,
+    pub note: String,
+    pub spark: Option<String>,
+}
+
+struct Row {
+    id: String,
+    version: i64,
+    subject: String,
+    pill: Pill,
+    stuck: bool,
+    uncertain: bool,
+    site: Option<String>,
+    list: Option<String>,
+    channel: String,
+    reason: String,
+    when: When,
+    is_parked: bool,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let filter = Filter::read(&fields, &visit.zone);
+    let now = Visit::now(&app);
+    let stuck_before = stuck_before(&app, now);
+    let browse = filter.browse(&visit.viewer, stuck_before.as_microsecond(), ROWS);
+    let mut reader = app.engine.store.read().await?;
+    let found = notifications::browse(&mut reader.conn(), &browse).await?;
+    let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
+    let last = last_delivered(&mut reader.conn()).await?;
+    drop(reader);
+    let (mut sentence, mut shown, mut sites) = (String::new(), Vec::new(), Vec::new());
+    if visit.viewer.sees_all() {
+        let kpis = app.engine.outbox_kpis(None).await?;
+        sentence = told(&kpis, last, &visit, now);
+        shown = tiles(&app, &kpis, None);
+        sites = kpis.by_site.into_iter().map(|site| site.site).collect();
+    }
+    let next = match found.next {
+        Next::End => Onward::End,
+        Next::Page(place) => Onward::Page(filter.at(place)),
+        Next::Further(place) => Onward::Further(filter.at(place)),
+    };
+    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, stuck_before)).collect();
+    let may_act = visit.viewer.may_act();
+    page(&Outbox {
+        frame: visit.frame(&app, "Outbox", "/outbox").await?,
+        sentence,
+        tiles: shown,
+        same: found.top.map_or(String::new(), |top| filter.at(top)),
+        next,
+        is_first: filter.place.is_none(),
+        can_select: may_act && rows.iter().any(|row| row.is_parked),
+        done: act::done(&fields),
+        offered: Offered { sites, lists: lists.into_iter().map(|list| list.name).collect() },
+        rows,
+        filter,
+    })
+}
+
+fn stuck_before(app: &App, now: Timestamp) -> Timestamp {
+    let after = SignedDuration::try_from(app.engine.config.stuck_after).unwrap_or(SignedDuration::MAX);
+    now.checked_sub(after).unwrap_or(Timestamp::MIN)
+}
+
+fn told(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
+    let last = last
+        .and_then(|at| Timestamp::from_microsecond(at).ok())
+        .map_or("nothing delivered yet".to_owned(), |at| {
+            format!("last delivery {}", visit.zone.when(at, now).text)
+        });
+    format!(
+        "{} parked · {} stuck · {} waiting · {last}",
+        grouped(kpis.total.parked),
+        grouped(kpis.total.stuck),
+        grouped(kpis.total.queue_depth)
+    )
+}
+
+/// The five figures, each a link to its rows.
+pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<Tile> {
+    let total = &kpis.total;
+    let alarm = |count: i64, class: &'static str| if count > 0 { class } else { "" };
+    let oldest = total.oldest_created_at.map(|at| kpis.at.as_microsecond() - at);
+    let tile = |name, value, class, link, note: String| Tile { name, value, class, link, note, spark: None };
+    let stuck_after = rough(i64::try_from(app.engine.config.stuck_after.as_micros()).unwrap_or(i64::MAX));
+    let uncertain = match total.uncertain {
+        0 => "need a person".to_owned(),
+        n => format!("need a person · {} uncertain", grouped(n)),
+    };
+    vec![
+        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", "to be sent".to_owned()),
+        tile(
+            "Stuck",
+            grouped(total.stuck),
+            alarm(total.stuck, "warn"),
+            "/outbox?stuck=1",
+            format!("longer than {stuck_after}"),
+        ),
+        tile("Parked", grouped(total.parked), alarm(total.parked, "bad"), "/outbox?status=parked", uncertain),
+        Tile {
+            spark,
+            ..tile(
+                "Delivered",
+                grouped(total.delivered),
+                "",
+                "/outbox?status=delivered",
+                format!("in the last {} s", INTERVAL.as_secs()),
+            )
+        },
+        tile(
+            "Oldest",
+            oldest.map_or("–".to_owned(), rough),
+            "",
+            "/outbox?status=pending",
+            "waiting".to_owned(),
+        ),
+    ]
+}
+
+fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, stuck_before: Timestamp) -> Row {
+    let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
+    let limit = stuck_before.as_microsecond();
+    let stuck = match row.status.as_str() {
+        "retrying" => row.created_at < limit,
+        "pending" => row.created_at < limit && row.ready_at < limit,
+        _ => false,
+    };
+    let reason = match row.status.as_str() {
+        "parked" | "withdrawn" | "discarded" => {
+            let words = words::reason(row.reason_code.as_deref());
+            joined(&words, row.last_error.as_deref())
+        }
+        "retrying" => {
+            let next = visit.zone.when(instant(row.ready_at), now).text;
+            let tries = counted(row.retry_count, "try", "tries");
+            joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
+        }
+        "pending" if row.ready_at > now.as_microsecond() => {
+            format!("to be sent {}", visit.zone.when(instant(row.ready_at), now).text)
+        }
+        _ => String::new(),
+    };
+    Row {
+        when: visit.zone.when(instant(row.delivered_at.unwrap_or(row.created_at)), now),
+        is_parked: row.status == "parked" && visit.viewer.may_touch(row.business_unit.as_deref()),
+        pill: words::notification(&row.status),
+        stuck,
+        uncertain: row.uncertain > 0,
+        reason,
+        id: row.id,
+        version: row.version,
+        subject: row.subject,
+        site: row.source_site,
+        list: row.list_name,
+        channel: row.channel,
+    }
+}
+
+fn joined(words: &str, answer: Option<&str>) -> String {
+    match (words, answer.unwrap_or_default()) {
+        (words, "") => words.to_owned(),
+        ("", answer) => answer.to_owned(),
+        (words, answer) => format!("{words}: {answer}"),
+    }
+}
+
+/// The page of all notifications of one site, or list.
+fn of(name: &str, value: &str) -> String {
+    format!("/outbox{}", links::query([(name, value)]))
+}
+
+impl Row {
+    fn site_link(&self) -> String {
+        of("site", self.site.as_deref().unwrap_or_default())
+    }
+
+    fn list_link(&self) -> String {
+        of("list", self.list.as_deref().unwrap_or_default())
+    }
+}

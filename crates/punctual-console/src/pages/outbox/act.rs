@@ -1,0 +1,227 @@
+//! Retrying and discarding parked notifications, one or a selection: first a page that says what will change, then the
+//! button that does it.
+
+use axum::extract::State;
+use punctual_store::{Lane, StoreError, audit, notifications};
+use punctual_wire::{Code, Problem};
+
+use crate::{
+    App, Shared,
+    answer::{Page, page, see_other},
+    form::{Act, Fields},
+    frame::Visit,
+    links,
+    pages::confirm::{Confirm, Item},
+    session::Viewer,
+    words::{self, counted},
+};
+
+/// Rows that are acted upon at once: one page, and then some.
+const AT_ONCE: usize = 200;
+
+/// What can be done with a parked notification.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Retry,
+    Discard,
+}
+
+impl Action {
+    fn read(fields: &Fields) -> Result<Self, Problem> {
+        match fields.text("action") {
+            "retry" => Ok(Self::Retry),
+            "discard" => Ok(Self::Discard),
+            _ => Err(Problem::new(Code::OutOfRange, "`action` is `retry` or `discard`.")),
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// The rows of a form: `id:version`, as the page showed them.
+fn chosen(fields: &Fields) -> Vec<(String, i64)> {
+    let pairs = fields.all("row").filter_map(|text| text.rsplit_once(':'));
+    pairs.filter_map(|(id, version)| Some((id.to_owned(), version.parse().ok()?))).take(AT_ONCE).collect()
+}
+
+/// Where the reader came from.
+fn back(fields: &Fields) -> String {
+    Some(fields.text("back")).filter(|path| links::is_own_path(path)).unwrap_or("/outbox").to_owned()
+}
+
+/// Says what will change, with counts. It changes nothing.
+pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
+    let Act { visit, fields } = act;
+    let action = Action::read(&fields)?;
+    let chosen = chosen(&fields);
+    if chosen.is_empty() {
+        return see_other(&back(&fields));
+    }
+    let mut reader = app.engine.store.read().await?;
+    let rows =
+        notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
+    drop(reader);
+    let rows: Vec<_> =
+        rows.into_iter().filter(|row| visit.viewer.may_touch(row.business_unit.as_deref())).collect();
+    let (ready, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status == "parked");
+    let count = i64::try_from(ready.len()).unwrap_or(i64::MAX);
+    let left = i64::try_from(chosen.len()).unwrap_or(i64::MAX) - count;
+    let what = counted(count, "notification", "notifications");
+    let (title, sentence, button) = match action {
+        Action::Retry => (
+            format!("Retry {what}?"),
+            format!(
+                "{what} will go back in line and be sent at once, with all tries before them. Who already received it gets no second one."
+            ),
+            format!("Retry {what}"),
+        ),
+        Action::Discard => (
+            format!("Discard {what}?"),
+            format!("{what} will never be sent. The rows stay, with who discarded them and why."),
+            format!("Discard {what}"),
+        ),
+    };
+    let items = ready.iter().map(|row| Item {
+        link: format!("/notifications/{}", row.id),
+        title: row.subject.clone(),
+        note: words::reason(row.reason_code.as_deref()),
+        pill: words::notification(&row.status),
+    });
+    let mut hidden = vec![("action", action.as_str().to_owned()), ("back", back(&fields))];
+    hidden.extend(ready.iter().map(|row| ("row", format!("{}:{}", row.id, row.version))));
+    page(&Confirm {
+        frame: visit.frame(&app, &title, "/outbox").await?,
+        sentence,
+        left_alone: (left > 0 || !others.is_empty()).then(|| {
+            format!(
+                "{} of those you chose {} not parked any more and will be left alone.",
+                words::grouped(left),
+                if left == 1 { "is" } else { "are" }
+            )
+        }),
+        items: items.collect(),
+        action: "/outbox/act",
+        hidden,
+        button: (count > 0).then_some(button),
+        is_destructive: action == Action::Discard,
+        back: back(&fields),
+    })
+}
+
+/// Does what was confirmed; what has changed since is left alone.
+pub async fn act(State(app): State<Shared>, act: Act) -> Page {
+    let Act { visit, fields } = act;
+    let action = Action::read(&fields)?;
+    let (mut changed, mut left) = (0_usize, 0_usize);
+    for (id, version) in chosen(&fields) {
+        if is_done(&app, &visit, action, &id, version).await? {
+            changed += 1;
+            note(&app, &visit.viewer, "notification", &id, fields.text("reason")).await?;
+        } else {
+            left += 1;
+        }
+    }
+    let path = back(&fields);
+    let sign = if path.contains('?') { '&' } else { '?' };
+    see_other(&format!("{path}{sign}done={}.{changed}.{left}", action.as_str()))
+}
+
+/// Acts on one row; false where it is not as it was shown.
+async fn is_done(
+    app: &App,
+    visit: &Visit,
+    action: Action,
+    id: &str,
+    version: i64,
+) -> Result<bool, crate::answer::Refusal> {
+    use punctual_engine::EngineError;
+    let row = match app.engine.notification_row(id).await {
+        Ok(row) => row,
+        Err(EngineError::NotFound) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    if row.version != version || !visit.viewer.may_touch(row.business_unit.as_deref()) {
+        return Ok(false);
+    }
+    let actor = visit.viewer.actor();
+    let acted = match action {
+        Action::Retry => app.engine.retry_notification(id, &actor).await,
+        Action::Discard => app.engine.discard_notification(id, &actor).await,
+    };
+    match acted {
+        Ok(_) => Ok(true),
+        Err(EngineError::NotFound | EngineError::StateNotAllowed { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Keeps the reason that a person gave for what they just did.
+pub async fn note(
+    app: &App,
+    viewer: &Viewer,
+    subject_kind: &'static str,
+    subject_id: &str,
+    reason: &str,
+) -> Result<(), StoreError> {
+    if reason.is_empty() {
+        return Ok(());
+    }
+    let entry = audit::Entry {
+        actor: viewer.actor(),
+        action: "note",
+        subject_kind,
+        subject_id: subject_id.to_owned(),
+        reason: Some(reason.chars().take(1_000).collect()),
+        ..audit::Entry::default()
+    };
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    audit::append(&mut tx.conn(), app.engine.clock.now(), &[entry]).await?;
+    tx.commit().await
+}
+
+/// What an action did, from the address it led to: `done=retry.3.1`.
+pub fn done(fields: &Fields) -> Option<String> {
+    let mut parts = fields.text("done").split('.');
+    let word = match parts.next()? {
+        "retry" => "back in line",
+        "discard" => "discarded",
+        "release" => "released",
+        "repeat" => "ready again",
+        "cancel" => "cancelled",
+        _ => return None,
+    };
+    let changed: i64 = parts.next()?.parse().ok()?;
+    let left: i64 = parts.next()?.parse().ok()?;
+    let mut text = format!("{} {word}.", counted(changed, "row is", "rows are"));
+    if left > 0 {
+        text.push_str(&format!(
+            " {} left alone: changed in the meantime.",
+            counted(left, "row was", "rows were")
+        ));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_told_and_nothing_else() {
+        let told = |query: &str| done(&Fields::read(query.as_bytes()));
+        assert_eq!(told("done=retry.3.0").as_deref(), Some("3 rows are back in line."));
+        let both = told("done=discard.1.2");
+        assert_eq!(
+            both.as_deref(),
+            Some("1 row is discarded. 2 rows were left alone: changed in the meantime.")
+        );
+        for odd in ["", "done=", "done=<b>.1.1", "done=retry.x.1", "done=retry.1"] {
+            assert_eq!(told(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Due work: what comes next, what is held, what failed, and everything.
+
+use askama::Template;
+use axum::{Router, extract::State, http::Uri, routing::get};
+use jiff::Timestamp;
+use punctual_store::work::{self, ListedWork, WorkList};
+
+use crate::{
+    Shared,
+    answer::{Page, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    links,
+    times::When,
+    words::{self, Pill, counted, grouped},
+};
+
+const ROWS: usize = 50;
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/work", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "work.html")]
+struct WorkPage {
+    frame: Frame,
+    sentence: String,
+    tabs: Vec<Tab>,
+    list: &'static str,
+    kind: String,
+    kinds: Vec<String>,
+    rows: Vec<Row>,
+    next: Option<String>,
+}
+
+struct Tab {
+    name: &'static str,
+    link: &'static str,
+    current: bool,
+}
+
+struct Row {
+    id: i64,
+    key: String,
+    kind: String,
+    pill: Pill,
+    due: When,
+    local: Option<String>,
+    source: Option<String>,
+    reason: String,
+}
+
+const LISTS: [(&str, &str, &str); 4] = [
+    ("coming", "Coming up", "/work"),
+    ("held", "On hold", "/work?list=held"),
+    ("failed", "Failed", "/work?list=failed"),
+    ("all", "All, newest first", "/work?list=all"),
+];
+
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let now = Visit::now(&app);
+    let list =
+        LISTS.iter().map(|(list, ..)| *list).find(|list| *list == fields.text("list")).unwrap_or("coming");
+    let kinds: Vec<String> = app.engine.paths.keys().map(str::to_owned).collect();
+    let kind = kinds.iter().find(|kind| *kind == fields.text("kind")).cloned().unwrap_or_default();
+    let units = visit.viewer.units.as_deref();
+    let cursor = fields.text("cursor");
+    let mut reader = app.engine.store.read().await?;
+    let mut rows = if list == "coming" {
+        let wanted = if kind.is_empty() { kinds.clone() } else { vec![kind.clone()] };
+        let after = cursor.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        work::coming(&mut reader.conn(), &wanted, units, after, ROWS + 1).await?
+    } else {
+        let which = match list {
+            "held" => WorkList::Held,
+            "failed" => WorkList::Failed,
+            _ => WorkList::All,
+        };
+        work::browse(&mut reader.conn(), which, units, cursor.parse().ok(), ROWS + 1).await?
+    };
+    let sentence = if visit.viewer.sees_all() {
+        let (pending, ready, held, processing) =
+            work::counts(&mut reader.conn(), now.as_microsecond()).await?;
+        format!(
+            "{} planned · {} due now · {} being worked on · {} on hold",
+            grouped(pending),
+            grouped(ready),
+            grouped(processing),
+            grouped(held)
+        )
+    } else {
+        String::new()
+    };
+    drop(reader);
+    let more = rows.len() > ROWS;
+    rows.truncate(ROWS);
+    let next = rows.last().filter(|_| more).map(|last| {
+        let cursor =
+            if list == "coming" { format!("{}.{}", last.ready_at, last.id) } else { last.id.to_string() };
+        format!("/work{}", links::query([("list", list), ("kind", &kind), ("cursor", &cursor)]))
+    });
+    page(&WorkPage {
+        frame: visit.frame(&app, "Due work", "/work").await?,
+        sentence,
+        tabs: LISTS
+            .iter()
+            .map(|(name, title, link)| Tab { name: title, link, current: *name == list })
+            .collect(),
+        list,
+        kind,
+        kinds,
+        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        next,
+    })
+}
+
+fn shaped(row: ListedWork, visit: &Visit, now: Timestamp) -> Row {
+    let due = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+    let mut reason = words::reason(row.reason_code.as_deref());
+    if row.retry_count > 0 && row.status == "pending" {
+        let tries = counted(row.retry_count, "try failed", "tries failed");
+        reason = if reason.is_empty() { tries } else { format!("{tries}: {reason}") };
+    }
+    Row {
+        pill: words::work(&row.status, row.on_hold),
+        due: visit.zone.when(due, now),
+        local: row.local_date.map(|date| match &row.time_zone {
+            Some(zone) => format!("{date} {}", zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")),
+            None => date,
+        }),
+        source: row.source_type.zip(row.source_id).map(|(kind, id)| format!("{kind}/{id}")),
+        id: row.id,
+        key: row.key,
+        kind: row.kind,
+        reason,
+    }
+}

@@ -1,0 +1,309 @@
+//! The page of one work row: where it stands, how it came there, and what a person can do about it.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use jiff::Timestamp;
+use punctual_store::{
+    audit,
+    notifications::{self, NotificationRow},
+    work::{self, WorkRow},
+};
+use punctual_wire::{Code, Problem};
+use serde_json::{Value, json};
+
+use super::{
+    confirm::{Confirm, Item},
+    outbox::{done, note},
+    story::{Happened, Step, audited, pretty, pretty_text, told},
+};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Act, Fields},
+    frame::{Frame, Visit},
+    session::Viewer,
+    times::{When, Zone},
+    words::{self, Pill},
+};
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/work/{id}", get(show))
+        .route("/work/confirm", post(confirm))
+        .route("/work/act", post(act))
+}
+
+#[derive(Template)]
+#[template(path = "work_row.html")]
+struct WorkRowPage {
+    frame: Frame,
+    done: Option<String>,
+    row: WorkRow,
+    pill: Pill,
+    sentence: String,
+    reason: String,
+    due: When,
+    source: Option<String>,
+    actions: Vec<Action>,
+    notifications: Vec<Sent>,
+    story: Vec<Step>,
+    input: String,
+    trace: Option<String>,
+}
+
+struct Sent {
+    id: String,
+    subject: String,
+    pill: Pill,
+    channel: String,
+}
+
+/// What can be done with a work row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Release,
+    Retry,
+    Cancel,
+}
+
+impl Action {
+    fn read(fields: &Fields) -> Result<Self, Problem> {
+        match fields.text("action") {
+            "release" => Ok(Self::Release),
+            "retry" => Ok(Self::Retry),
+            "cancel" => Ok(Self::Cancel),
+            _ => Err(Problem::new(Code::OutOfRange, "`action` is `release`, `retry` or `cancel`.")),
+        }
+    }
+
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Retry => "retry",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    fn name(&self, row: &WorkRow) -> &'static str {
+        match self {
+            Self::Release => "Release…",
+            Self::Retry if row.status == "completed" => "Do it again…",
+            Self::Retry => "Retry…",
+            Self::Cancel => "Cancel…",
+        }
+    }
+
+    fn is_destructive(&self) -> bool {
+        matches!(self, Self::Cancel)
+    }
+
+    /// What the state of a row allows.
+    fn of(row: &WorkRow) -> Vec<Self> {
+        let mut actions = Vec::new();
+        if row.on_hold {
+            actions.push(Self::Release);
+        }
+        if matches!(row.status.as_str(), "failed" | "deactivated" | "cancelled" | "completed") {
+            actions.push(Self::Retry);
+        }
+        if matches!(row.status.as_str(), "pending" | "failed") {
+            actions.push(Self::Cancel);
+        }
+        actions
+    }
+}
+
+async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusal> {
+    let refused = || Refusal::from(Problem::not_found("work", id));
+    let number: i64 = id.parse().map_err(|_| refused())?;
+    let mut reader = app.engine.store.read().await?;
+    let row = work::by_id(&mut reader.conn(), number).await?;
+    row.filter(|row| viewer.may_see(row.business_unit.as_deref())).ok_or_else(refused)
+}
+
+fn instant(at: i64) -> Timestamp {
+    Timestamp::from_microsecond(at).unwrap_or_default()
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
+    let row = visible(&app, &visit.viewer, &id).await?;
+    let now = Visit::now(&app);
+    let mut reader = app.engine.store.read().await?;
+    let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
+    let retries = work::retries_of(&mut reader.conn(), row.id).await?;
+    let sent = notifications::by_ids(&mut reader.conn(), produced(&row)).await?;
+    drop(reader);
+    let trace = match &row.trace_blob {
+        Some(blob) => app.engine.blobs.get(blob).await?,
+        None => None,
+    };
+    let may_act = visit.viewer.may_act() && visit.viewer.may_touch(row.business_unit.as_deref());
+    let due = instant(row.due_at);
+    page(&WorkRowPage {
+        frame: visit.frame(&app, &format!("Work {}", row.id), "/work").await?,
+        done: done(&Fields::of_query(&uri)),
+        pill: words::work(&row.status, row.on_hold),
+        sentence: in_one_sentence(&row, &visit, now),
+        reason: words::reason(row.reason_code.as_deref()),
+        due: visit.zone.exact(due),
+        source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
+        actions: if may_act { Action::of(&row) } else { Vec::new() },
+        story: told(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
+        notifications: sent
+            .into_iter()
+            .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
+            .map(|one| Sent {
+                pill: words::notification(&one.status),
+                id: one.id,
+                subject: one.subject,
+                channel: one.channel,
+            })
+            .collect(),
+        input: pretty_text(&row.input),
+        trace: trace.map(|bytes| pretty_text(&String::from_utf8_lossy(&bytes))),
+        row,
+    })
+}
+
+/// The notifications that a row has made.
+fn produced(row: &WorkRow) -> Vec<String> {
+    let result: Value =
+        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let ids = result["notifications"].as_array().into_iter().flatten();
+    ids.filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}
+
+fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
+    let when = |at: i64| visit.zone.when(instant(at), now).text;
+    match row.status.as_str() {
+        _ if row.on_hold => format!("Put on hold {}. It needs a person.", when(row.updated_at)),
+        "pending" if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
+        "pending" => format!("It was due {} and waits to be taken.", when(row.ready_at)),
+        "processing" => "Being worked on right now.".to_owned(),
+        "completed" => format!("Completed {}.", when(row.updated_at)),
+        "failed" => format!("Failed {}.", when(row.updated_at)),
+        "deactivated" => format!("Skipped {}: nothing was to be sent.", when(row.updated_at)),
+        _ => format!("Cancelled {}.", when(row.updated_at)),
+    }
+}
+
+fn happened(
+    row: &WorkRow,
+    entries: &[audit::AuditRow],
+    retries: &[WorkRow],
+    sent: &[NotificationRow],
+    zone: &Zone,
+) -> Vec<Happened> {
+    let created = Happened {
+        detail: format!("for {}", zone.exact(instant(row.due_at)).text),
+        link: row.retry_of.map(|id| format!("/work/{id}")),
+        ..Happened::new(
+            instant(row.created_at),
+            if row.retry_of.is_some() { "Made as a repeat" } else { "Planned" },
+        )
+    };
+    let mut all = vec![created];
+    for one in entries {
+        let data =
+            one.data.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        let raw =
+            json!({ "from": one.from_status, "to": one.to_status, "version": one.version, "data": data });
+        all.push(audited(instant(one.at), &one.action, &one.actor, one.reason.as_deref(), &raw));
+    }
+    for one in sent {
+        all.push(Happened {
+            detail: one.subject.clone(),
+            link: Some(format!("/notifications/{}", one.id)),
+            ..Happened::new(instant(one.created_at), format!("Made a notification for {}", one.channel))
+        });
+    }
+    for again in retries {
+        all.push(Happened {
+            detail: again.key.clone(),
+            link: Some(format!("/work/{}", again.id)),
+            ..Happened::new(instant(again.created_at), "Repeated")
+        });
+    }
+    let (title, class) = match row.status.as_str() {
+        "completed" => ("Completed", "good"),
+        "failed" => ("Failed", "bad"),
+        "processing" => ("Taken", ""),
+        _ => return all,
+    };
+    let result: Value =
+        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
+    all
+}
+
+async fn confirm(State(app): State<Shared>, act: Act) -> Page {
+    let Act { visit, fields } = act;
+    let action = Action::read(&fields)?;
+    let row = visible(&app, &visit.viewer, fields.text("id")).await?;
+    let (title, sentence, button) = match action {
+        Action::Release => {
+            ("Release 1 work row?", "It will go on: at once if it is due, else at its moment.", "Release it")
+        }
+        Action::Retry if row.status == "completed" => (
+            "Do 1 work row again?",
+            "It is complete. A second row under a new key will be made, linked to this one, and its messages will be sent again.",
+            "Do it again",
+        ),
+        Action::Retry => (
+            "Retry 1 work row?",
+            "It will be due again at once and decided on the present state.",
+            "Retry it",
+        ),
+        Action::Cancel => {
+            ("Cancel 1 work row?", "It will not happen. Only a person can bring it back.", "Cancel it")
+        }
+    };
+    let allowed = Action::of(&row).contains(&action) && visit.viewer.may_touch(row.business_unit.as_deref());
+    let item = Item {
+        link: format!("/work/{}", row.id),
+        title: row.key.clone(),
+        note: words::reason(row.reason_code.as_deref()),
+        pill: words::work(&row.status, row.on_hold),
+    };
+    let hidden = [
+        ("action", action.as_str().to_owned()),
+        ("id", row.id.to_string()),
+        ("version", row.version.to_string()),
+    ];
+    page(&Confirm {
+        frame: visit.frame(&app, title, "/work").await?,
+        sentence: sentence.to_owned(),
+        left_alone: (!allowed).then(|| "Its state does not allow that any more.".to_owned()),
+        items: vec![item],
+        action: "/work/act",
+        hidden: hidden.into(),
+        button: allowed.then(|| button.to_owned()),
+        is_destructive: action.is_destructive(),
+        back: format!("/work/{}", row.id),
+    })
+}
+
+async fn act(State(app): State<Shared>, act: Act) -> Page {
+    let Act { visit, fields } = act;
+    let action = Action::read(&fields)?;
+    let row = visible(&app, &visit.viewer, fields.text("id")).await?;
+    if !visit.viewer.may_touch(row.business_unit.as_deref()) {
+        return Err(Problem::not_found("work", row.id).into());
+    }
+    if fields.text("version") != row.version.to_string() {
+        return Err(Problem::stale_version().into());
+    }
+    let actor = visit.viewer.actor();
+    let (changed, word) = match action {
+        Action::Release => (app.engine.release_work(row.id, &actor).await?, "release"),
+        Action::Retry => (app.engine.retry_work(row.id, &actor).await?, "repeat"),
+        Action::Cancel => (app.engine.cancel_work(row.id, &actor).await?, "cancel"),
+    };
+    note(&app, &visit.viewer, "work", &changed.id.to_string(), fields.text("reason")).await?;
+    see_other(&format!("/work/{}?done={word}.1.0", changed.id))
+}

@@ -1,0 +1,142 @@
+//! Signing in with a key or a link that works once, and signing out.
+//!
+//! A link is used up by a form and not by opening it: programs that look at links in passing must not spend it.
+
+use askama::Template;
+use axum::{
+    Extension, Router,
+    extract::{RawForm, State},
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use punctual_api::{Peer, secret_hash};
+use punctual_store::{Lane, api_keys, sessions};
+use punctual_wire::Problem;
+
+use crate::{
+    Shared,
+    answer::{Page, page, see_other},
+    assets, cookies,
+    form::{Fields, Signed},
+    frame, guard, links, session,
+};
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/sign-in", get(show).post(sign_in)).route("/sign-out", post(sign_out))
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn<'p> {
+    version: &'static str,
+    theme: &'static str,
+    /// The secret of a link that signs in.
+    link: &'p str,
+    /// Where to go afterwards.
+    next: &'p str,
+    fault: Option<&'p Problem>,
+    sandbox: bool,
+}
+
+async fn show(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    if fields.text("token").is_empty() && session::find(&app, &headers, true).await?.is_some() {
+        return see_other("/");
+    }
+    page(&SignIn {
+        version: assets::version(),
+        theme: frame::theme_of(&headers),
+        link: fields.text("token"),
+        next: fields.text("next"),
+        fault: None,
+        sandbox: app.sandbox.is_some(),
+    })
+}
+
+async fn sign_in(
+    State(app): State<Shared>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    RawForm(bytes): RawForm,
+) -> Page {
+    let fields = Fields::read(&bytes);
+    let refused = |problem: Problem| -> Page {
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNAUTHORIZED);
+        let retry_after = problem.retry_after_seconds();
+        let shown = page(&SignIn {
+            version: assets::version(),
+            theme: frame::theme_of(&headers),
+            link: "",
+            next: fields.text("next"),
+            fault: Some(&problem),
+            sandbox: app.sandbox.is_some(),
+        })?;
+        let mut response: Response = (status, shown).into_response();
+        *response.status_mut() = status;
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        Ok(response)
+    };
+    if !guard::is_own_form(&headers) {
+        return refused(Problem::csrf());
+    }
+    let address = peer.map(|Extension(Peer(peer))| peer.ip().to_canonical());
+    let now = app.wall.now();
+    if let Some(seconds) = app.slow_down.wait(address, now) {
+        return refused(Problem::rate_limited(seconds));
+    }
+    let key = match find_key(&app, &fields).await? {
+        Some(key) => key,
+        None => {
+            app.slow_down.failed(address, now);
+            tracing::warn!(address = ?address, "a sign-in to the console failed");
+            return refused(Problem::auth_failed());
+        }
+    };
+    if let Err(problem) = session::may_look(&key.scopes) {
+        return refused(problem);
+    }
+    // A session that was there before is not taken over: it ends.
+    session::end(&app, &headers).await?;
+    let secret = session::start(&app, &key.id).await?;
+    let next = Some(fields.text("next")).filter(|next| links::is_own_path(next)).unwrap_or("/");
+    let mut response = see_other(next)?;
+    if let Some(cookie) = cookies::set_session(&headers, &secret) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The key that was given, or the one that the link was made for; `None` whatever is wrong with either.
+async fn find_key(
+    app: &Shared,
+    fields: &Fields,
+) -> Result<Option<api_keys::ApiKeyRow>, punctual_store::StoreError> {
+    let now = app.wall.now();
+    let found = if fields.text("link").is_empty() {
+        let mut reader = app.engine.store.read().await?;
+        api_keys::by_hash(&mut reader.conn(), &secret_hash(fields.text("key"))).await?
+    } else {
+        let mut tx = app.engine.store.begin(Lane::Intake).await?;
+        let key_id = sessions::take_link(&mut tx.conn(), now, &secret_hash(fields.text("link"))).await?;
+        let key = match key_id {
+            Some(id) => api_keys::by_id(&mut tx.conn(), &id).await?,
+            None => None,
+        };
+        tx.commit().await?;
+        key
+    };
+    Ok(found
+        .filter(|key| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())))
+}
+
+async fn sign_out(State(app): State<Shared>, headers: HeaderMap, _form: Signed) -> Page {
+    session::end(&app, &headers).await?;
+    let mut response = see_other("/sign-in")?;
+    if let Some(cookie) = cookies::clear_session(&headers) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

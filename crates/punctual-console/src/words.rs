@@ -1,0 +1,98 @@
+//! The words that people see for states and reasons: one word and one shape everywhere.
+
+use punctual_model::reason::in_words;
+
+/// A state as a pill: the word, and the class that gives its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pill {
+    pub word: &'static str,
+    pub class: &'static str,
+}
+
+const fn pill(word: &'static str, class: &'static str) -> Pill {
+    Pill { word, class }
+}
+
+/// The state of a notification.
+pub fn notification(status: &str) -> Pill {
+    match status {
+        "pending" => pill("waiting", "neutral"),
+        "retrying" => pill("retrying", "warn"),
+        "delivered" => pill("delivered", "good"),
+        "parked" => pill("parked", "bad"),
+        "withdrawn" => pill("withdrawn", "muted"),
+        "discarded" => pill("discarded", "muted"),
+        _ => pill("unknown", "muted"),
+    }
+}
+
+/// The state of a work row.
+pub fn work(status: &str, on_hold: bool) -> Pill {
+    match status {
+        _ if on_hold => pill("held", "bad outline"),
+        "pending" => pill("waiting", "neutral"),
+        "processing" => pill("working", "warn outline"),
+        "completed" => pill("completed", "good"),
+        "failed" => pill("failed", "bad"),
+        "deactivated" => pill("skipped", "muted"),
+        "cancelled" => pill("cancelled", "muted"),
+        _ => pill("unknown", "muted"),
+    }
+}
+
+/// What came of one try.
+pub fn outcome(outcome: Option<&str>) -> Pill {
+    match outcome {
+        Some("delivered") => pill("accepted", "good"),
+        Some("transient") => pill("failed for now", "warn"),
+        Some("permanent") => pill("refused", "bad"),
+        Some("uncertain") => pill("uncertain", "warn outline"),
+        _ => pill("under way", "neutral"),
+    }
+}
+
+/// A reason code in plain words, or the code itself.
+pub fn reason(code: Option<&str>) -> String {
+    let code = code.unwrap_or_default();
+    in_words(code).unwrap_or(code).to_owned()
+}
+
+/// A number with thin groups of three, and the word in its singular or plural.
+pub fn counted(count: i64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// `1,234,567`.
+pub fn grouped(count: i64) -> String {
+    let digits = count.unsigned_abs().to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if count < 0 {
+        out.push('−');
+    }
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_words_agree() {
+        assert_eq!(counted(1, "row", "rows"), "1 row");
+        assert_eq!(counted(1_234_567, "row", "rows"), "1,234,567 rows");
+        assert_eq!(grouped(-1_000), "−1,000");
+    }
+
+    #[test]
+    fn every_state_has_a_word() {
+        use punctual_model::{NotificationStatus, WorkStatus};
+        assert!(NotificationStatus::ALL.iter().all(|status| notification(status.as_str()).word != "unknown"));
+        assert!(WorkStatus::ALL.iter().all(|status| work(status.as_str(), false).word != "unknown"));
+    }
+}

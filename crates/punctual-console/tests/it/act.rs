@@ -1,0 +1,153 @@
+//! What people do: first a page that says what will change, then the change, then what it did.
+
+use punctual_testkit::{Bed, new_work, on_both};
+use punctual_wire::keys::Scope;
+
+use crate::client::{Client, attribute};
+
+on_both! {
+    a_selection_is_confirmed_with_counts_and_then_retried;
+    what_changed_meanwhile_is_left_alone;
+    one_notification_is_discarded_with_its_reason;
+    held_work_is_released;
+    planned_work_is_cancelled_and_brought_back;
+    the_sandbox_s_clock_moves_and_what_is_due_runs;
+}
+
+async fn parked(bed: &Bed, count: usize) -> Vec<String> {
+    let new: Vec<_> = (0..count).map(|_| bed.message_over("no:such", &["a@example.org"])).collect();
+    let ids = new.iter().map(|new| new.id.to_string()).collect();
+    bed.accept(new).await;
+    bed.tick().await;
+    ids
+}
+
+async fn row(bed: &Bed, id: &str) -> String {
+    format!("{id}:{}", bed.notification(id).await.version)
+}
+
+async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: Bed) {
+    let ids = parked(&bed, 3).await;
+    let client = Client::admin(&bed).await;
+    let chosen = [row(&bed, &ids[0]).await, row(&bed, &ids[1]).await, row(&bed, &ids[2]).await];
+    bed.engine.discard_notification(&ids[2], "somebody else").await.unwrap();
+    let mut fields = vec![("action", "retry"), ("back", "/outbox?status=parked")];
+    fields.extend(chosen.iter().map(|row| ("row", row.as_str())));
+    let page = client.act("/outbox/confirm", &fields).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text.contains("<h1>Retry 2 notifications?</h1>"), "{}", page.text);
+    assert!(page.text.contains("1 of those you chose is not parked any more"), "{}", page.text);
+    assert!(ids[..2].iter().all(|id| page.text.contains(&format!("/notifications/{id}\""))));
+    // Nothing has changed yet.
+    assert_eq!(bed.notification(&ids[0]).await.status, "parked");
+    bed.channel("no:such", "memory").await;
+    client.act("/outbox/act", &fields).await.leads_to("/outbox?status=parked&done=retry.2.1");
+    bed.tick().await;
+    assert_eq!(bed.notification(&ids[0]).await.status, "delivered");
+    let told = client.page("/outbox?status=parked&done=retry.2.1").await;
+    assert!(told.contains("2 rows are back in line. 1 row was left alone"), "{told}");
+    // No row was chosen: back to where it came from.
+    client
+        .act("/outbox/confirm", &[("action", "retry"), ("back", "/outbox?q=x")])
+        .await
+        .leads_to("/outbox?q=x");
+}
+
+async fn what_changed_meanwhile_is_left_alone(bed: Bed) {
+    let ids = parked(&bed, 1).await;
+    let client = Client::admin(&bed).await;
+    let seen = row(&bed, &ids[0]).await;
+    bed.engine.retry_notification(&ids[0], "somebody else").await.unwrap();
+    bed.tick().await;
+    // It is parked again, but not as the page showed it.
+    client
+        .act("/outbox/act", &[("action", "discard"), ("row", &seen)])
+        .await
+        .leads_to("/outbox?done=discard.0.1");
+    assert_eq!(bed.notification(&ids[0]).await.status, "parked");
+    let nonsense = [("action", "discard"), ("row", "none:1"), ("row", "x"), ("row", ":7")];
+    client.act("/outbox/act", &nonsense).await.leads_to("/outbox?done=discard.0.2");
+    client.act("/outbox/act", &[("action", "deliver"), ("row", &seen)]).await.refused(422, "out_of_range");
+}
+
+async fn one_notification_is_discarded_with_its_reason(bed: Bed) {
+    let ids = parked(&bed, 1).await;
+    let client = Client::admin(&bed).await;
+    let path = format!("/notifications/{}", ids[0]);
+    let page = client.page(&path).await;
+    assert!(page.contains("There is no channel of that key") && page.contains("Discard…"), "{page}");
+    let row = attribute(&page, "name=\"row\" value=\"");
+    let fields =
+        [("action", "discard"), ("row", row.as_str()), ("back", &path), ("reason", "Old news & gone")];
+    client.act("/outbox/act", &fields).await.leads_to(&format!("{path}?done=discard.1.0"));
+    let page = client.page(&path).await;
+    assert!(page.contains("Discarded") && page.contains("“Old news &#38; gone” — operator"), "{page}");
+    assert_eq!(
+        bed.audit("notification", &ids[0]).await,
+        ["park:no-channel", "discard:no-channel", "note:Old news & gone"]
+    );
+}
+
+async fn held_work_is_released(bed: Bed) {
+    let id = bed.schedule("s1", "t", bed.after(3600)).await;
+    let mut other = new_work("schedule", "schedule:s1", bed.after(7200));
+    other.key = bed.work_by_id(id).await.key().unwrap();
+    bed.ensure_one(other).await;
+    let row = bed.work_by_id(id).await;
+    assert!(row.on_hold, "{row:?}");
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/attention").await.contains("Two different inputs were given under one key"));
+    assert!(client.page("/work?list=held").await.contains(&format!("/work/{id}\"")));
+    let page = client.page(&format!("/work/{id}")).await;
+    assert!(page.contains("It needs a person") && page.contains("Release…"), "{page}");
+    let (id_text, version) = (id.to_string(), row.version.to_string());
+    let confirm = client.act("/work/confirm", &[("action", "release"), ("id", &id_text)]).await;
+    assert!(confirm.text.contains("Release 1 work row?"), "{}", confirm.text);
+    let fields = [("action", "release"), ("id", id_text.as_str()), ("version", "999")];
+    client.act("/work/act", &fields).await.refused(409, "stale_version");
+    let fields = [("action", "release"), ("id", id_text.as_str()), ("version", version.as_str())];
+    client.act("/work/act", &fields).await.leads_to(&format!("/work/{id}?done=release.1.0"));
+    assert!(!bed.work_by_id(id).await.on_hold);
+    assert!(client.page(&format!("/work/{id}?done=release.1.0")).await.contains("1 row is released."));
+    bed.leaves_open("it is due in an hour");
+}
+
+async fn planned_work_is_cancelled_and_brought_back(bed: Bed) {
+    let id = bed.schedule("s1", "t", bed.after(3600)).await;
+    let client = Client::admin(&bed).await;
+    let act = async |action: &str| {
+        let version = bed.work_by_id(id).await.version.to_string();
+        let id = id.to_string();
+        client.act("/work/act", &[("action", action), ("id", &id), ("version", &version)]).await
+    };
+    assert!(client.page("/work").await.contains(&format!("/work/{id}\"")));
+    act("release").await.refused(409, "state_not_allowed");
+    act("cancel").await.leads_to(&format!("/work/{id}?done=cancel.1.0"));
+    assert_eq!(bed.work_by_id(id).await.status, "cancelled");
+    assert!(!client.page("/work").await.contains(&format!("/work/{id}\"")));
+    assert!(client.page("/work?list=all").await.contains(&format!("/work/{id}\"")));
+    act("retry").await.leads_to(&format!("/work/{id}?done=repeat.1.0"));
+    bed.tick().await;
+    let page = client.page(&format!("/work/{id}")).await;
+    assert!(page.contains("Do it again…") && page.contains("Completed"), "{page}");
+    let reader = client.with_key(&[Scope::Read], None).await;
+    assert!(!reader.page(&format!("/work/{id}")).await.contains("Do it again…"));
+    client.get("/work/0").await.refused(404, "not_found");
+}
+
+async fn the_sandbox_s_clock_moves_and_what_is_due_runs(bed: Bed) {
+    let id = bed.schedule("s1", "t", bed.after(5400)).await;
+    let client = Client::admin(&bed).await;
+    let start = bed.now();
+    assert!(client.page("/").await.contains("Thu 14 May 2026, 05:00:00"));
+    client.act("/sandbox/clock", &[("to", "hour"), ("back", "/work")]).await.leads_to("/work");
+    assert_eq!(bed.now().duration_since(start).as_secs(), 3600);
+    assert_eq!(bed.work_by_id(id).await.status, "pending");
+    client.act("/sandbox/clock", &[("to", "next"), ("back", "https://evil.example")]).await.leads_to("/");
+    assert_eq!(bed.now().duration_since(start).as_secs(), 5400);
+    assert_eq!(bed.work_by_id(id).await.status, "completed");
+    client.act("/sandbox/clock", &[("to", "next")]).await.leads_to("/");
+    assert_eq!(bed.now().duration_since(start).as_secs(), 5400);
+    client.act("/sandbox/clock", &[("to", "day")]).await.leads_to("/");
+    assert_eq!(bed.now().duration_since(start).as_secs(), 5400 + 86_400);
+}

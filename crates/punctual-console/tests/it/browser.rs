@@ -1,0 +1,358 @@
+//! The console in a real browser: signing in, finding, acting, the keyboard, what is live, and how it looks.
+//!
+//! On SQLite alone: the browser sees no database, and the pages are tested on both through the router.
+
+use std::sync::Arc;
+
+use punctual_api::{ensure_admin_key, serve};
+use punctual_console::{ConsoleState, router};
+use punctual_model::{NotificationSource, SendOutcome};
+use punctual_testkit::{Bed, BedBuilder, Database, Scripted, WallClock, new_work, run};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{chromium::Chromium, client::ADMIN};
+
+/// A console on real time with a browser in front of it.
+struct Stage {
+    bed: Bed,
+    address: String,
+    browser: Chromium,
+    stop: CancellationToken,
+}
+
+impl Stage {
+    async fn on(bed: &Bed) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        let wall = Arc::new(WallClock);
+        ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();
+        let state = ConsoleState {
+            engine: bed.engine.clone(),
+            wall,
+            sandbox: Some(bed.clock.clone()),
+            stop: stop.clone(),
+        };
+        tokio::spawn(serve(listener, router(state), stop.clone()));
+        let mut browser = Chromium::start().await;
+        browser.size(1280, 860).await;
+        browser.prefer("light").await;
+        browser.call("Emulation.setTimezoneOverride", json!({ "timezoneId": "Pacific/Auckland" })).await;
+        Self { bed: bed.clone(), address, browser, stop }
+    }
+
+    async fn open(&mut self, path: &str) {
+        let address = format!("{}{path}", self.address);
+        self.browser.go(&address).await;
+    }
+
+    async fn sign_in(&mut self) {
+        self.open("/sign-in").await;
+        self.browser.until("document.activeElement.id === 'key'").await;
+        self.browser.write(ADMIN).await;
+        self.browser.enter().await;
+        self.browser.until("document.querySelector('h1').textContent === 'Overview'").await;
+    }
+
+    async fn texts(&mut self, selector: &str) -> Vec<String> {
+        let found = self
+            .browser
+            .eval(&format!("[...document.querySelectorAll({selector:?})].map(e => e.textContent.trim())"))
+            .await;
+        serde_json::from_value(found).unwrap()
+    }
+
+    /// The end: nothing complained, nothing was asked of another host.
+    fn is_clean(self) {
+        let complaints = self.browser.complaints(&self.address);
+        assert!(complaints.is_empty(), "{complaints:#?}");
+        self.stop.cancel();
+    }
+}
+
+/// A small company on a bad day: delivered, parked, stuck, waiting and held.
+async fn busy(bed: Bed) -> Bed {
+    let flaky = Scripted::new("flaky", |_| SendOutcome::Transient {
+        error: "451 4.7.1 greylisted, try again later".into(),
+        retry_after: None,
+    });
+    let relay = Scripted::new("relay", |message| {
+        if message.address.starts_with("old-") {
+            SendOutcome::Permanent {
+                reason: "mailbox-unavailable".into(),
+                error: "550 5.1.1 no such user here".into(),
+            }
+        } else {
+            SendOutcome::Delivered { provider_id: format!("<{}@relay.example.org>", message.address.len()) }
+        }
+    });
+    let bed = bed.with(|bed| bed.adapter(flaky).adapter(relay));
+    let often = json!({ "max": 90, "intervalSeconds": 300 });
+    bed.channel_with("sms:default", "flaky", often, false).await;
+    bed.channel("email:default", "relay").await;
+    bed.list("ops", "email:default", &["ops@example.org", "night-shift@example.org"]).await;
+    bed.list("management", "email:default", &["board@example.org"]).await;
+    bed.list("legacy", "email:default", &["old-pager@example.org"]).await;
+    let told = [
+        ("plant-7", "Pump 7: pressure low", "ops"),
+        ("plant-7", "Pump 7: pressure back to normal", "ops"),
+        ("depot-2", "Nightly backup finished", "ops"),
+        ("depot-2", "Freezer 3 is at −11 °C", "legacy"),
+        ("plant-9", "Weekly delivery report", "management"),
+    ];
+    for hour in 0..44_usize {
+        for (site, subject, list) in told.iter().cycle().skip(hour * 3).take(2 + (hour * 7) % 5) {
+            if *list == "legacy" && hour % 9 > 0 {
+                continue;
+            }
+            let mut new = bed.message_to_list(list);
+            new.subject = (*subject).into();
+            new.body = format!("{subject}.\n\nSent by watch.sh at {site}; reading {hour}.");
+            new.source = NotificationSource {
+                site: Some((*site).into()),
+                script: Some("watch.sh".into()),
+                instance: None,
+            };
+            bed.accept(vec![new]).await;
+            let late =
+                [12, 40, 9, 25, 380, 18, 90, 31, 14, 2_600, 22][(hour * 5 + site.len() + subject.len()) % 11];
+            bed.clock.set(bed.now() + jiff::SignedDuration::from_millis(late));
+            bed.tick().await;
+        }
+        bed.run_for(900).await;
+    }
+    let mut sms = bed.message_over("sms:default", &["+64 21 555 0199"]);
+    sms.subject = "Night shift: call the plant".into();
+    bed.accept(vec![sms]).await;
+    bed.tick().await;
+    bed.run_for(1_500).await;
+    for (n, name) in ["first-aid", "police-vetting", "forklift-licence", "site-induction"].iter().enumerate()
+    {
+        let days = i64::try_from(n).unwrap() + 1;
+        bed.schedule(&format!("reminder-{name}"), "documents.expiry", bed.after(86_400 * days - 7_200)).await;
+    }
+    let held = bed.schedule("payroll-export", "payroll.export", bed.after(10_800)).await;
+    let mut other = new_work("schedule", "schedule:payroll-export", bed.after(7_200));
+    other.key = bed.work_by_id(held).await.key().unwrap();
+    bed.ensure_one(other).await;
+    bed.leaves_open("a bad day");
+    bed
+}
+
+fn on_sqlite<F: Future<Output = ()>>(body: impl FnOnce(Bed) -> F) {
+    run(BedBuilder::new(Database::Sqlite), body);
+}
+
+#[test]
+fn people_sign_in_find_and_act() {
+    on_sqlite(async |bed| {
+        let bed = busy(bed).await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        stage.browser.follow("nav a[href='/outbox']").await;
+        assert!(stage.texts(".pill.stuck").await.len() == 1, "the waiting text message is stuck");
+
+        // Filter by state, then search.
+        stage.browser.follow(".tile.bad").await;
+        let parked = stage.texts("td.subject a").await;
+        assert!(
+            parked.len() >= 3 && parked.iter().all(|subject| subject == "Freezer 3 is at −11 °C"),
+            "{parked:?}"
+        );
+        stage.open("/outbox").await;
+        stage.browser.press("/").await;
+        stage.browser.until("document.activeElement.id === 'search'").await;
+        stage.browser.write("night shift").await;
+        stage.browser.enter().await;
+        assert_eq!(stage.texts("td.subject a").await, ["Night shift: call the plant"]);
+
+        // Retry two of the parked, then discard one, each after a look at what will change.
+        stage.open("/outbox?status=parked").await;
+        stage.browser.until("document.querySelector('#acts button').disabled").await;
+        stage.browser.click("tbody tr:nth-child(1) input").await;
+        stage.browser.click("tbody tr:nth-child(2) input").await;
+        stage.browser.until("document.querySelector('#selected').textContent === '2 selected'").await;
+        stage.browser.follow("button[value=retry]").await;
+        assert_eq!(stage.texts("h1").await, ["Retry 2 notifications?"]);
+        stage.browser.picture("confirm-1280-light").await;
+        stage.browser.follow(".confirm button").await;
+        assert_eq!(stage.texts(".notice").await, ["2 rows are back in line."]);
+        bed.tick().await;
+        stage.open("/outbox?status=parked").await;
+        stage.browser.follow("td.subject a").await;
+        stage.browser.follow("button[value=discard]").await;
+        stage.browser.click("input[name=reason]").await;
+        stage.browser.write("The pager is retired").await;
+        stage.browser.follow(".confirm button").await;
+        let story = stage.texts(".story-title").await;
+        assert_eq!(story.last().map(String::as_str), Some("Noted"), "{story:?}");
+        assert!(stage.texts("h1 .pill").await == ["discarded"]);
+
+        // Release what is held, and move the clock to the next due row.
+        stage.browser.follow("nav a[href='/attention']").await;
+        stage.browser.follow("a[href^='/work/']").await;
+        stage.browser.follow("button[value=release]").await;
+        stage.browser.follow(".confirm button").await;
+        assert_eq!(stage.texts(".notice").await, ["1 row is released."]);
+        let before = bed.now();
+        stage.browser.follow("button[value=hour]").await;
+        assert_eq!(bed.now().duration_since(before).as_hours(), 1);
+        stage.browser.follow("form[action='/sign-out'] button").await;
+        assert_eq!(stage.texts("h1").await, ["Sign in"]);
+        stage.is_clean();
+    });
+}
+
+#[test]
+fn what_is_shown_stays_where_it_is_and_stays_true() {
+    on_sqlite(async |bed| {
+        bed.leaves_open("one stays in line");
+        let new = (0..3).map(|n| {
+            let mut new = bed.message_over("no:such", &["a@example.org"]);
+            new.subject = format!("Row {n}");
+            new
+        });
+        bed.accept(new.collect()).await;
+        bed.tick().await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        stage.open("/outbox?status=parked").await;
+        stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
+        let before = stage.texts("td.subject a").await;
+        let id = bed.notifications().await[0].id.clone();
+        bed.engine.retry_notification(&id, "somebody else").await.unwrap();
+        // It no longer matches the filter: it stays in its place and is dimmed; figures and badge follow.
+        stage
+            .browser
+            .until(&format!("document.querySelector('tr[data-row=\"{id}\"]').classList.contains('gone')"))
+            .await;
+        stage
+            .browser
+            .until("document.querySelector('nav a[href=\"/outbox\"] .badge').textContent === '2'")
+            .await;
+        assert_eq!(stage.texts("td.subject a").await, before);
+
+        stage.open("/outbox").await;
+        stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
+        let state = format!("document.querySelector('tr[data-row=\"{id}\"] .pill').textContent");
+        assert_eq!(stage.browser.eval(&state).await, json!("waiting"));
+        let place = format!("document.querySelector('tr[data-row=\"{id}\"]').getBoundingClientRect().top");
+        bed.channel("no:such", "memory").await;
+        bed.tick().await;
+        stage.browser.until(&format!("{state} === 'delivered'")).await;
+        // New rows are announced and do not push what is being read.
+        let top: Value = stage.browser.eval(&place).await;
+        bed.accept_to(&["new@example.org"]).await;
+        stage.browser.until("!document.querySelector('#fresh').hidden").await;
+        assert_eq!(stage.texts("#fresh a").await, ["1 new row – show it"]);
+        assert_eq!(stage.texts("tbody tr").await.len(), 3);
+        let moved = stage.browser.eval(&place).await.as_f64().unwrap() - top.as_f64().unwrap();
+        assert!(moved.abs() < 40.0, "only the announcement itself takes room: {moved}");
+        stage.browser.follow("#fresh a").await;
+        assert_eq!(stage.texts("tbody tr").await.len(), 4);
+        stage.is_clean();
+    });
+}
+
+#[test]
+fn the_keyboard_is_enough() {
+    on_sqlite(async |bed| {
+        let bed = busy(bed).await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        stage.browser.press("?").await;
+        stage.browser.until("document.querySelector('#help').open").await;
+        stage.browser.picture("help-1280-light").await;
+        stage.browser.press("Escape").await;
+        stage.browser.until("!document.querySelector('#help').open").await;
+        stage.browser.press("g").await;
+        stage.browser.press("3").await;
+        stage.browser.until("location.pathname === '/outbox' && document.readyState === 'complete'").await;
+        for key in ["j", "j", "k", "j"] {
+            stage.browser.press(key).await;
+        }
+        let subject = stage.texts("tr.here td.subject a").await;
+        assert_eq!(subject, [stage.texts("td.subject a").await[1].clone()]);
+        stage.browser.enter().await;
+        stage.browser.until("location.pathname.startsWith('/notifications/')").await;
+        // The first stop of Tab is the way past the navigation, and focus is always seen.
+        stage.open("/attention").await;
+        stage.browser.press("Tab").await;
+        stage.browser.until("document.activeElement.className === 'skip'").await;
+        stage.browser.press("Tab").await;
+        stage.browser.until("getComputedStyle(document.activeElement).outlineStyle === 'solid'").await;
+        stage.is_clean();
+    });
+}
+
+/// Contrast, names and labels, as far as a script can tell.
+const RULES: &str = include_str!("rules.js");
+
+#[test]
+fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
+    on_sqlite(async |bed| {
+        let mut stage = Stage::on(&bed).await;
+        stage.open("/sign-in").await;
+        stage.browser.picture("sign-in-1280-light").await;
+        stage.sign_in().await;
+        walk(
+            &mut stage,
+            "empty",
+            &[("overview", "/"), ("outbox", "/outbox"), ("attention", "/attention"), ("work", "/work")],
+        )
+        .await;
+        let bed = busy(stage.bed.clone()).await;
+        // The engine of the busy day has more adapters; the pages are to see them.
+        stage.stop.cancel();
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        let parked = bed.notifications().await.into_iter().find(|row| row.status == "parked").unwrap().id;
+        let (notification, held) = (
+            format!("/notifications/{parked}"),
+            format!("/work/{}", bed.work("schedule:payroll-export").await.id),
+        );
+        let pages = [
+            ("overview", "/"),
+            ("outbox", "/outbox"),
+            ("outbox-filtered", "/outbox?status=parked&site=depot-2"),
+            ("attention", "/attention"),
+            ("work", "/work"),
+            ("channels", "/channels"),
+            ("notification", notification.as_str()),
+            ("work-row", held.as_str()),
+        ];
+        walk(&mut stage, "busy", &pages).await;
+        stage.is_clean();
+    });
+}
+
+async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
+    for (width, height) in [(1280, 860), (390, 844)] {
+        stage.browser.size(width, height).await;
+        for scheme in ["light", "dark"] {
+            stage.browser.prefer(scheme).await;
+            for (name, path) in pages {
+                stage.open(path).await;
+                stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
+                let wide = stage.browser.eval("document.documentElement.scrollWidth").await;
+                assert_eq!(wide, json!(width), "{name} is wider than {width}");
+                let faults = stage.browser.eval(RULES).await;
+                assert_eq!(faults, json!([]), "{name} {width} {scheme}");
+                stage.browser.picture(&format!("{name}-{width}-{scheme}-{day}")).await;
+            }
+        }
+    }
+    stage.browser.size(360, 740).await;
+    for (name, path) in pages {
+        stage.open(path).await;
+        assert_eq!(
+            stage.browser.eval("document.documentElement.scrollWidth").await,
+            json!(360),
+            "{name} at 360"
+        );
+    }
+    stage.browser.size(1280, 860).await;
+    stage.browser.prefer("light").await;
+}

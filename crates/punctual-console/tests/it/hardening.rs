@@ -1,0 +1,126 @@
+//! What keeps a browser safe: headers everywhere, nothing inline, no text of strangers taken for markup, forms of ours only.
+
+use axum::http::Method;
+use punctual_model::NotificationSource;
+use punctual_testkit::{Bed, on_both};
+use serde_json::json;
+
+use crate::client::{Client, encoded};
+
+on_both! {
+    every_answer_has_the_headers_that_harden;
+    texts_of_strangers_are_never_markup;
+    t03_forms_of_other_sites_change_nothing;
+}
+
+const PAGES: [&str; 8] = [
+    "/",
+    "/outbox",
+    "/attention",
+    "/work",
+    "/work?list=held",
+    "/work?list=all",
+    "/channels",
+    "/sign-in?token=x",
+];
+
+async fn every_answer_has_the_headers_that_harden(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let others = [
+        "/notifications/none",
+        "/work/none",
+        "/assets/console.css",
+        "/assets/console.js",
+        "/assets/icon.svg",
+    ];
+    for path in PAGES.iter().chain(&others) {
+        let reply = client.get(path).await;
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'")
+                && !policy.contains("unsafe")
+                && !policy.contains("http"),
+            "{policy}"
+        );
+        assert_eq!(reply.headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(reply.headers["referrer-policy"], "no-referrer", "{path}");
+        assert_eq!(reply.headers["cross-origin-opener-policy"], "same-origin", "{path}");
+        if !path.starts_with("/assets") {
+            assert_eq!(reply.headers["cache-control"], "no-store", "{path}");
+        }
+        let text = reply.text.replace("http://www.w3.org/2000/svg", "").replace("http://HOST/", "");
+        for refused in
+            ["style=\"", "onclick=", "<style", "http://", "https://", "@import", "innerHTML = ", "eval("]
+        {
+            assert!(!text.contains(refused), "{path} has {refused}");
+        }
+    }
+}
+
+async fn texts_of_strangers_are_never_markup(bed: Bed) {
+    const EVIL: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
+    bed.list("ops", "no:such", &["a"]).await;
+    let mut new = bed.message_to_list("ops");
+    new.subject = EVIL.into();
+    new.body = EVIL.into();
+    new.html = Some(format!("<b>{EVIL}</b>"));
+    new.context = Some(json!({ "x": EVIL }));
+    new.source = NotificationSource {
+        site: Some(EVIL.into()),
+        instance: Some(EVIL.into()),
+        script: Some(EVIL.into()),
+    };
+    let id = bed.accept_one(new).await;
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    let query = encoded(&[
+        ("q", EVIL),
+        ("site", EVIL),
+        ("from", EVIL),
+        ("list", EVIL),
+        ("type", EVIL),
+        ("done", EVIL),
+    ]);
+    let story = format!("/notifications/{id}?{query}");
+    let (search, sign_in) = (format!("/outbox?{query}"), format!("/sign-in?next={}", &query[2..]));
+    let stranger = client.nobody();
+    for path in PAGES.into_iter().chain([story.as_str(), &search, &sign_in]) {
+        let client = if path == sign_in { &stranger } else { &client };
+        let page = client.page(path).await;
+        assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "{path}: {page}");
+    }
+    assert!(client.page("/outbox").await.contains("&#60;script&#62;alert(1)"));
+    let row = format!("{id}:{}", bed.notification(&id).await.version);
+    let confirm = client.act("/outbox/confirm", &[("action", "retry"), ("row", &row), ("back", EVIL)]).await;
+    assert!(confirm.status == 200 && !confirm.text.contains("<script>alert"), "{}", confirm.text);
+    // The body itself is shown in a frame that may do nothing.
+    let html = client.get(&format!("/notifications/{id}/html")).await;
+    let policy = html.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox; default-src 'none'") && !policy.contains("script"), "{policy}");
+    assert!(html.text.contains(EVIL));
+}
+
+async fn t03_forms_of_other_sites_change_nothing(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let other = client.nobody();
+    other.sign_in(crate::client::ADMIN).await.leads_to("/");
+    let (own, foreign) = (client.token().await, other.token().await);
+    assert_ne!(own, foreign);
+    let forms =
+        ["/sign-out", "/outbox/confirm", "/outbox/act", "/work/confirm", "/work/act", "/sandbox/clock"];
+    let same = ("sec-fetch-site", "same-origin");
+    for form in forms {
+        let send = async |header: (&'static str, &'static str), token: &str| {
+            client.send(Method::POST, form, &[header], encoded(&[("token", token), ("to", "day")])).await
+        };
+        send(same, "").await.refused(403, "csrf");
+        send(same, &foreign).await.refused(403, "csrf");
+        send(("sec-fetch-site", "cross-site"), &own).await.refused(403, "csrf");
+        send(("origin", "https://evil.example"), &own).await.refused(403, "csrf");
+        send(("accept", "*/*"), &own).await.refused(403, "csrf");
+        assert_eq!(client.get(form).await.status, 405, "{form}: reading changes nothing");
+    }
+    let cross = [("sec-fetch-site", "cross-site")];
+    client.send(Method::POST, "/sign-in", &cross, "key=x".into()).await.refused(403, "csrf");
+    client.page("/").await;
+}

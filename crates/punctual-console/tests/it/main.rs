@@ -1,0 +1,10 @@
+//! The console as people meet it: through the router on both databases, and in a real Chromium.
+
+mod act;
+mod browser;
+mod chromium;
+mod client;
+mod hardening;
+mod outbox;
+mod pages;
+mod sessions;

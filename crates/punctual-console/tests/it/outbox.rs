@@ -1,0 +1,165 @@
+//! The outbox: what is found, in which order, and what is told about it.
+
+use punctual_model::{NotificationSource, SendOutcome};
+use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_wire::keys::Scope;
+
+use crate::client::{Client, attribute, rows};
+
+on_both! {
+    an_empty_outbox_teaches;
+    filters_find_what_they_say;
+    a_keyword_is_found_in_subjects_whatever_it_is;
+    pages_follow_each_other;
+    stuck_rows_have_a_badge_and_a_list_of_their_own;
+    a_wrong_time_is_told_beside_its_field;
+    a_key_of_one_business_unit_sees_no_other;
+}
+
+/// One delivered, one parked, one waiting for tomorrow: each from a site of its own.
+async fn three(bed: &Bed) -> [String; 3] {
+    let mut ids = Vec::new();
+    for (subject, channel, site) in
+        [("Pump 7: pressure low", "memory:default", "plant-7"), ("Freezer 3 is warm", "no:such", "depot-2")]
+    {
+        let mut new = bed.message_over(channel, &["a@example.org"]);
+        new.subject = subject.into();
+        new.source = NotificationSource { site: Some(site.into()), ..Default::default() };
+        ids.push(bed.accept_one(new).await);
+    }
+    bed.tick().await;
+    let mut later = bed.message("b@example.org");
+    later.subject = "Good morning 100 %".into();
+    ids.push(bed.accept_one(later).await);
+    bed.leaves_open("one waits");
+    ids.try_into().unwrap()
+}
+
+async fn an_empty_outbox_teaches(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/outbox").await.contains("POST") || client.page("/outbox").await.contains("curl"));
+    assert!(client.page("/outbox?status=parked").await.contains("Nothing matches"));
+    assert!(client.page("/attention").await.contains("All clear"));
+    assert!(client.page("/work").await.contains("Nothing is planned"));
+    assert!(client.page("/").await.contains("Nothing needs a person"));
+}
+
+async fn filters_find_what_they_say(bed: Bed) {
+    let [delivered, parked, waiting] = three(&bed).await;
+    let client = Client::admin(&bed).await;
+    let cases = [
+        ("", vec![&waiting, &parked, &delivered]),
+        ("?status=parked", vec![&parked]),
+        ("?status=delivered", vec![&delivered]),
+        ("?status=pending", vec![&waiting]),
+        ("?status=retrying", vec![]),
+        ("?site=plant-7", vec![&delivered]),
+        ("?site=plant-7&status=parked", vec![]),
+        ("?type=memory", vec![&waiting, &delivered]),
+        ("?list=ops", vec![]),
+        ("?from=2026-05-14T05:00", vec![&waiting, &parked, &delivered]),
+        ("?to=2026-05-14T05:00", vec![]),
+        ("?q=PRESSURE", vec![&delivered]),
+        ("?stuck=1", vec![]),
+    ];
+    for (query, expected) in cases {
+        let page = client.page(&format!("/outbox{query}")).await;
+        assert_eq!(rows(&page).iter().collect::<Vec<_>>(), expected, "{query}");
+    }
+    let page = client.page("/outbox").await;
+    assert!(page.contains("1 parked · 0 stuck · 1 waiting · last delivery just now"), "{page}");
+    assert!(page.contains("There is no channel of that key"), "{page}");
+    assert!(page.contains("href=\"/outbox?site=depot-2\""), "{page}");
+}
+
+async fn a_keyword_is_found_in_subjects_whatever_it_is(bed: Bed) {
+    let [.., waiting] = three(&bed).await;
+    let client = Client::admin(&bed).await;
+    assert_eq!(rows(&client.page("/outbox?q=100+%25").await), [waiting]);
+    for none in ["%25%25", "_", "%5C"] {
+        assert!(rows(&client.page(&format!("/outbox?q={none}")).await).is_empty(), "{none}");
+    }
+}
+
+async fn pages_follow_each_other(bed: Bed) {
+    let new = (0..120).map(|n| bed.message(&format!("{n}@example.org"))).collect();
+    bed.accept(new).await;
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    for query in ["", "?status=delivered"] {
+        let (mut path, mut found) = (format!("/outbox{query}"), Vec::new());
+        for expected in [50, 50, 20] {
+            let page = client.page(&path).await;
+            assert_eq!(rows(&page).len(), expected);
+            assert!(page.len() < 150 << 10, "{} bytes", page.len());
+            found.extend(rows(&page));
+            if page.contains("rel=\"next\"") {
+                path = attribute(&page, "rel=\"next\" href=\"").replace("&#38;", "&");
+            } else {
+                assert!(page.contains("That is all."));
+            }
+        }
+        let count = found.len();
+        found.sort();
+        found.dedup();
+        assert_eq!((count, found.len()), (120, 120));
+    }
+}
+
+async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: Bed) {
+    let flaky =
+        Scripted::new("flaky", |_| SendOutcome::Transient { error: "451 later".into(), retry_after: None });
+    let bed = bed.with(|bed| bed.adapter(flaky));
+    bed.channel_with(
+        "flaky:default",
+        "flaky",
+        serde_json::json!({ "max": 90, "intervalSeconds": 60 }),
+        false,
+    )
+    .await;
+    let id = bed.accept_one(bed.message_over("flaky:default", &["a"])).await;
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/outbox").await;
+    assert!(page.contains("1 try, next in 1 min: 451 later") && !page.contains("pill warn stuck"), "{page}");
+    bed.run_for(660).await;
+    let page = client.page("/outbox?stuck=1").await;
+    assert_eq!(rows(&page), [id]);
+    assert!(page.contains("pill warn stuck\">stuck<") && page.contains("1 stuck"), "{page}");
+    bed.leaves_open("it is tried for an hour and a half");
+}
+
+async fn a_wrong_time_is_told_beside_its_field(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let page = client.page("/outbox?from=yesterday").await;
+    assert!(
+        page.contains("value=\"yesterday\" aria-invalid=\"true\"") && page.contains("date_invalid"),
+        "{page}"
+    );
+}
+
+async fn a_key_of_one_business_unit_sees_no_other(bed: Bed) {
+    let mut ids = Vec::new();
+    for unit in [Some("nz"), Some("de"), None] {
+        let mut new = bed.message_over("no:such", &["a"]);
+        new.subject = format!("For {unit:?}");
+        new.business_unit = unit.map(Into::into);
+        ids.push(bed.accept_one(new).await);
+    }
+    bed.tick().await;
+    let admin = Client::admin(&bed).await;
+    let nz = admin.with_key(&[Scope::Read, Scope::Operate], Some(&["nz"])).await;
+    let page = nz.page("/outbox").await;
+    assert_eq!(rows(&page), [ids[2].clone(), ids[0].clone()]);
+    assert!(!page.contains("class=\"tiles\""), "the figures are of everybody");
+    assert!(nz.page("/attention").await.contains("2 things need a person"));
+    assert!(admin.page("/attention").await.contains("3 things need a person"));
+    nz.get(&format!("/notifications/{}", ids[1])).await.refused(404, "not_found");
+    // What belongs to nobody may be seen by everybody, and changed only by those who see everything.
+    for (id, expected) in [(&ids[0], "1.0"), (&ids[1], "0.1"), (&ids[2], "0.1")] {
+        let row = format!("{id}:{}", bed.notification(id).await.version);
+        let reply = nz.act("/outbox/act", &[("action", "discard"), ("row", &row)]).await;
+        reply.leads_to(&format!("/outbox?done=discard.{expected}"));
+    }
+    nz.act("/sandbox/clock", &[("to", "day")]).await.refused(403, "scope_missing");
+}

@@ -1,0 +1,100 @@
+//! The other pages: the overview's figures, one notification's story, the frame around all of them.
+
+use punctual_model::SendOutcome;
+use punctual_testkit::{Bed, Scripted, on_both};
+
+use crate::client::{Client, rows};
+
+on_both! {
+    the_overview_counts_what_ended_and_how_late;
+    a_story_tells_every_try_with_its_answer;
+    times_are_in_the_viewer_s_zone;
+    a_channel_that_cannot_send_says_why;
+    a_database_that_is_away_is_told_and_comes_back;
+}
+
+async fn the_overview_counts_what_ended_and_how_late(bed: Bed) {
+    let new = (0..20).map(|n| bed.message(&format!("{n}@example.org"))).collect();
+    bed.accept(new).await;
+    bed.wait(2);
+    bed.tick().await;
+    bed.accept_one(bed.message_over("no:such", &["a"])).await;
+    bed.tick().await;
+    bed.schedule("soon", "t", bed.after(3600)).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/").await;
+    assert!(
+        page.contains("One thing needs a person, no message waits, the last delivery was just now."),
+        "{page}"
+    );
+    assert!(page.contains("05:00–05:15: 20 delivered, 1 parked, 0 set aside"), "{page}");
+    assert!(page.contains("half within 2 s, 95 % within 2 s, 99 % within 2 s"), "{page}");
+    assert!(page.contains("21 ended in 12 hours") && page.contains("schedule:soon"), "{page}");
+    assert!(page.len() < 150 << 10);
+    bed.leaves_open("one comes in an hour");
+}
+
+async fn a_story_tells_every_try_with_its_answer(bed: Bed) {
+    let answers = std::sync::Mutex::new(vec![
+        SendOutcome::Delivered { provider_id: "id-77".into() },
+        SendOutcome::Transient { error: "451 greylisted".into(), retry_after: None },
+    ]);
+    let bed =
+        bed.with(|bed| bed.adapter(Scripted::new("two", move |_| answers.lock().unwrap().pop().unwrap())));
+    bed.channel("two:default", "two").await;
+    let mut new = bed.message_over("two:default", &["a@example.org"]);
+    new.html = Some("<h1>Hello</h1>".into());
+    let id = bed.accept_one(new).await;
+    bed.tick().await;
+    bed.run_for(120).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page(&format!("/notifications/{id}")).await;
+    for told in [
+        "Delivered 1 min ago, 1 min after it was queued.",
+        "Try 1 to a@example.org: failed for now",
+        "451 greylisted",
+        "Try 2 to a@example.org: accepted",
+        "2 tries",
+        "id-77",
+        "sandbox src=\"/notifications/",
+        "&#60;h1&#62;Hello",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    client.get("/notifications/none").await.refused(404, "not_found");
+    client.get("/notifications/none/html").await.refused(404, "not_found");
+}
+
+async fn times_are_in_the_viewer_s_zone(bed: Bed) {
+    let id = bed.accept_to(&["a"]).await.remove(0);
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    let cookie = client.cookie().unwrap();
+    client.set_cookie(Some(format!("{cookie}; punctual-zone=Pacific%2FAuckland; punctual-theme=dark")));
+    let page = client.page(&format!("/notifications/{id}")).await;
+    assert!(page.contains("14 May 2026, 17:00:00</time> Auckland"), "{page}");
+    assert!(page.contains("Thu 14 May 2026, 17:00:00 Auckland · 2026-05-14 05:00:00.000 UTC"), "{page}");
+    assert!(page.contains("<html lang=\"en\" data-theme=\"dark\">"));
+    client.set_cookie(Some(format!("{cookie}; punctual-zone=../../etc/passwd; punctual-theme=\"><b>")));
+    let page = client.page("/").await;
+    assert!(page.contains("Times: UTC") && page.contains("<html lang=\"en\">"), "{page}");
+}
+
+async fn a_channel_that_cannot_send_says_why(bed: Bed) {
+    bed.channel("odd:default", "carrier-pigeon").await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/channels").await;
+    assert_eq!(rows(&page), ["email:default", "odd:default", "memory:default"]);
+    assert!(
+        page.contains("3 channels, 1 of them cannot send.") && page.contains("no adapter `carrier-pigeon`"),
+        "{page}"
+    );
+}
+
+async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    bed.faults.fail("attention.counts", false, 1);
+    let reply = client.get("/outbox").await.refused(503, "storage_unavailable");
+    assert!(reply.headers.contains_key("retry-after"));
+    client.page("/outbox").await;
+}

@@ -1,0 +1,118 @@
+//! What needs a person, over all paths, read from stored facts.
+//!
+//! A path that can come to wait for a person adds a kind here: a row of its own in [`Kind`], and where its rows are
+//! found. The API, the console and the badge then have it.
+
+use jiff::Timestamp;
+use punctual_model::reason::in_words;
+use punctual_store::attention::{self, WaitingRow};
+
+use crate::{Engine, EngineError};
+
+/// What kind of thing waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Work on hold.
+    Hold,
+    /// A notification that will not be tried again by itself.
+    Parked,
+    /// A delivery to a subscriber that will not be tried again by itself.
+    Subscriber,
+    /// A rule that is out of step with its schedule.
+    Sync,
+    /// A site that is not heard from.
+    Site,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] = [Self::Hold, Self::Parked, Self::Subscriber, Self::Sync, Self::Site];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Parked => "parked",
+            Self::Subscriber => "subscriber",
+            Self::Sync => "sync",
+            Self::Site => "site",
+        }
+    }
+
+    /// The word that lists show for its state.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Hold => "held",
+            Self::Parked | Self::Subscriber => "parked",
+            Self::Sync => "out of step",
+            Self::Site => "silent",
+        }
+    }
+}
+
+/// One thing that needs a person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    pub kind: Kind,
+    pub id: String,
+    pub title: String,
+    /// Why, in plain words.
+    pub reason: String,
+    pub since: Timestamp,
+    /// Its page in the console.
+    pub link: String,
+}
+
+/// Everything that needs a person: the latest of each kind, and how many there are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attention {
+    pub items: Vec<Waiting>,
+    pub counts: Vec<(Kind, i64)>,
+}
+
+/// Counting stops here; nobody reads more digits than this.
+pub const COUNTED: i64 = 10_000;
+
+impl Attention {
+    pub fn total(&self) -> i64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+}
+
+impl Engine {
+    /// What needs a person, for someone who sees these business units (or all), the latest of each kind first.
+    pub async fn attention(&self, units: Option<&[String]>, limit: i64) -> Result<Attention, EngineError> {
+        let mut reader = self.store.read().await?;
+        let held = attention::held(&mut reader.conn(), units, limit).await?;
+        let parked = attention::parked(&mut reader.conn(), units, limit).await?;
+        drop(reader);
+        let holds = held.into_iter().map(|row| waiting(Kind::Hold, format!("/work/{}", row.id), row));
+        let parked = parked.into_iter().map(|row| {
+            let kind = if row.kind == "event" { Kind::Subscriber } else { Kind::Parked };
+            waiting(kind, format!("/notifications/{}", row.id), row)
+        });
+        let mut items: Vec<Waiting> = holds.chain(parked).collect();
+        items.sort_by_key(|item| std::cmp::Reverse(item.since));
+        Ok(Attention { items, counts: self.attention_counts(units).await? })
+    }
+
+    /// How much needs a person, of each kind that there is any of, counted up to [`COUNTED`].
+    pub async fn attention_counts(&self, units: Option<&[String]>) -> Result<Vec<(Kind, i64)>, EngineError> {
+        let mut reader = self.store.read().await?;
+        let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
+        let counts =
+            [(Kind::Hold, found.held), (Kind::Parked, found.parked), (Kind::Subscriber, found.events)];
+        Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+fn waiting(kind: Kind, link: String, row: WaitingRow) -> Waiting {
+    let code = row.reason.unwrap_or_default();
+    let words = in_words(&code).map_or(code.clone(), str::to_owned);
+    let reason = match row.answer.filter(|answer| !answer.is_empty()) {
+        Some(answer) if words.is_empty() => answer,
+        Some(answer) => format!("{words}: {answer}"),
+        None if words.is_empty() => "no reason was given".to_owned(),
+        None => words,
+    };
+    let since = Timestamp::from_microsecond(row.since).unwrap_or_default();
+    Waiting { kind, id: row.id, title: row.title, reason, since, link }
+}

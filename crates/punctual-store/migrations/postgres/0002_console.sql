@@ -1,0 +1,20 @@
+-- Who is signed in to the console. Only the hash of a cookie is kept; what a session may do is what its key may do.
+CREATE TABLE sessions (
+    hash TEXT NOT NULL PRIMARY KEY,
+    key_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX sessions_by_expiry ON sessions (expires_at);
+
+-- Links that sign in once, as the key they were made for.
+CREATE TABLE sign_in_links (
+    hash TEXT NOT NULL PRIMARY KEY,
+    key_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+
+-- For lists of the seldom states alone: rows on their usual way are never in it.
+CREATE INDEX notifications_set_aside ON notifications (status, seq) WHERE status IN ('retrying', 'withdrawn', 'discarded');

@@ -1,0 +1,127 @@
+//! What waits for a person, over all tables that can hold such a thing; and a mark that changes when any list does.
+
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// One thing that waits for a person.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct WaitingRow {
+    pub id: String,
+    /// The kind of the row: a path for work, a type for notifications.
+    pub kind: String,
+    pub title: String,
+    pub reason: Option<String>,
+    /// What the other side answered last, where there is one.
+    pub answer: Option<String>,
+    pub since: i64,
+}
+
+macro_rules! held { ($hint:literal, $units:literal) => { concat!("
+    SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer, updated_at AS since
+    FROM work ", $hint, "
+    WHERE on_hold AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    ORDER BY id DESC LIMIT $2") } }
+const HELD: Sql = Sql::each(
+    "work.waiting",
+    held!("INDEXED BY work_held", "SELECT value FROM json_each($3)"),
+    held!("", "SELECT UNNEST($3::text[])"),
+);
+
+macro_rules! parked { ($hint:literal, $units:literal) => { concat!("
+    SELECT id, kind, subject AS title, reason_code AS reason, last_error AS answer, COALESCE(finished_at, created_at) AS since
+    FROM notifications ", $hint, "
+    WHERE status = 'parked' AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    ORDER BY seq DESC LIMIT $2") } }
+const PARKED: Sql = Sql::each(
+    "notifications.waiting",
+    parked!("INDEXED BY notifications_parked", "SELECT value FROM json_each($3)"),
+    parked!("", "SELECT UNNEST($3::text[])"),
+);
+
+/// Work on hold, newest first.
+pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&HELD, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+}
+
+/// Parked notifications, deliveries to subscribers among them, newest first.
+pub async fn parked(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&PARKED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+}
+
+/// How much waits, each counted up to the bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+pub struct WaitingCounts {
+    pub held: i64,
+    pub parked: i64,
+    pub events: i64,
+}
+
+macro_rules! counts {
+    ($work:literal, $notifications:literal, $units:literal) => {
+        concat!(
+            "
+    SELECT
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ",
+            $work,
+            " WHERE on_hold
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS h) AS held,
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
+            $notifications,
+            " WHERE status = 'parked' AND kind <> 'event'
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS p) AS parked,
+        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
+            $notifications,
+            " WHERE status = 'parked' AND kind = 'event'
+            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            ")) LIMIT $2) AS e) AS events"
+        )
+    };
+}
+const COUNTS: Sql = Sql::each(
+    "attention.counts",
+    counts!("INDEXED BY work_held", "INDEXED BY notifications_parked", "SELECT value FROM json_each($3)"),
+    counts!("", "", "SELECT UNNEST($3::text[])"),
+);
+
+pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<WaitingCounts> {
+    conn.fetch_one(&COUNTS, args![units.is_some(), bound, units.unwrap_or_default().to_vec()]).await
+}
+
+/// A mark that changes when something arrives, ends, is tried, is held or is acted upon. A change among thousands of
+/// waiting rows may go unseen; lists are also read again slowly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+pub struct Mark {
+    pub arrived: Option<i64>,
+    pub ended: Option<i64>,
+    pub acted: Option<i64>,
+    pub planned: Option<i64>,
+    pub live: Option<i64>,
+    pub parked: Option<i64>,
+    pub held: Option<i64>,
+}
+
+const MARK: Sql = Sql::same(
+    "attention.mark",
+    "SELECT
+        (SELECT MAX(seq) FROM notifications) AS arrived,
+        (SELECT MAX(finished_at) FROM notifications WHERE finished_at IS NOT NULL) AS ended,
+        (SELECT MAX(id) FROM audit) AS acted,
+        (SELECT MAX(id) FROM work) AS planned,
+        (SELECT CAST(SUM(version) AS BIGINT) FROM (SELECT version FROM notifications
+            WHERE status IN ('pending', 'retrying') AND kind <> 'event' ORDER BY created_at LIMIT 200) AS l) AS live,
+        (SELECT CAST(SUM(version) AS BIGINT) FROM (SELECT version FROM notifications
+            WHERE status = 'parked' ORDER BY seq DESC LIMIT 200) AS p) AS parked,
+        (SELECT CAST(SUM(version) AS BIGINT) FROM (SELECT version FROM work
+            WHERE on_hold ORDER BY id DESC LIMIT 200) AS h) AS held",
+);
+
+pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
+    conn.fetch_one(&MARK, args![]).await
+}

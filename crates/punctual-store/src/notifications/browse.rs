@@ -1,0 +1,392 @@
+//! Pages of the outbox for people: every page costs the same, whatever is filtered and however much there is.
+//!
+//! A page walks backwards from a place along the index that fits its filter best, over a bounded number of rows. What
+//! lies beyond is not looked at; the answer says where to go on.
+
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use super::query::contains_pattern;
+use crate::db::{Arg, Conn, Result, Sql, args};
+
+/// A row of a list: what is shown there, and no content.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct ListedNotification {
+    pub seq: i64,
+    pub id: String,
+    pub kind: String,
+    pub channel: String,
+    pub list_name: Option<String>,
+    pub subject: String,
+    pub status: String,
+    pub ready_at: i64,
+    pub retry_count: i64,
+    pub last_error: Option<String>,
+    pub reason_code: Option<String>,
+    pub business_unit: Option<String>,
+    pub source_site: Option<String>,
+    pub uncertain: i64,
+    pub created_at: i64,
+    pub delivered_at: Option<i64>,
+    pub finished_at: Option<i64>,
+    pub version: i64,
+}
+
+/// A place in a list: an instant and a sequence number. Lists in order of arrival go by the number alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+pub struct Place {
+    pub at: i64,
+    pub seq: i64,
+}
+
+impl Place {
+    const NEWEST: Self = Self { at: i64::MAX, seq: i64::MAX };
+    const OLDEST: Self = Self { at: i64::MIN, seq: i64::MIN };
+
+    /// The place just newer than this one, so that a page which starts there has this row first.
+    #[must_use]
+    pub fn inclusive(self) -> Self {
+        Self { seq: self.seq.saturating_add(1), ..self }
+    }
+}
+
+/// What a page is limited to; every field left out does not limit. Deliveries to subscribers are never part of it.
+#[derive(Clone, Debug, Default)]
+pub struct Browse {
+    pub status: Option<String>,
+    pub kind: Option<String>,
+    pub site: Option<String>,
+    pub list: Option<String>,
+    pub created_from: Option<i64>,
+    pub created_to: Option<i64>,
+    /// Only live rows created and ready before this instant.
+    pub stuck_before: Option<i64>,
+    /// A keyword in the subject.
+    pub q: Option<String>,
+    pub business_units: Option<Vec<String>>,
+    pub before: Option<Place>,
+    pub limit: usize,
+    /// Rows looked at, at most.
+    pub window: i64,
+}
+
+/// One page, and how it goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Browsed {
+    pub rows: Vec<ListedNotification>,
+    /// The place of the first row, so that the same page can be had again when newer rows have come.
+    pub top: Option<Place>,
+    pub next: Next,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There is nothing older.
+    End,
+    /// There are older ones that match.
+    Page(Place),
+    /// So many rows were looked at; whether older ones match is not known.
+    Further(Place),
+}
+
+macro_rules! page { ($hint:literal, $walk:literal, $bounds:literal, $order:literal, $like:literal, $units:literal) => { concat!("
+    SELECT seq, id, kind, channel, list_name, subject, status, ready_at, retry_count, last_error, reason_code,
+           business_unit, source_site, uncertain, created_at, delivered_at, finished_at, version
+    FROM notifications ", $hint, "
+    WHERE ", $walk, " AND ", $bounds, " AND kind <> 'event'
+      AND ($5 IS NULL OR status = $5)
+      AND ($6 IS NULL OR kind = $6)
+      AND ($7 IS NULL OR source_site = $7)
+      AND ($8 IS NULL OR list_name = $8)
+      AND ($9 IS NULL OR created_at >= $9)
+      AND ($10 IS NULL OR created_at < $10)
+      AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND created_at < $11 AND (status = 'retrying' OR ready_at < $11)))
+      AND ($12 IS NULL OR subject ", $like, " $12 ESCAPE '\\')
+      AND (NOT $13 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    ORDER BY ", $order, "
+    LIMIT $14") } }
+
+macro_rules! for_sqlite {
+    ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
+        page!($hint, $walk, $bounds, $order, "LIKE", "SELECT value FROM json_each($15)")
+    };
+}
+macro_rules! for_postgres {
+    ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
+        page!("", $walk, $bounds, $order, "ILIKE", "SELECT UNNEST($15::text[])")
+    };
+}
+
+// Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
+// same.
+macro_rules! by_arrival {
+    ($text:ident) => {
+        $text!(
+            "NOT INDEXED",
+            "TRUE",
+            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
+            "seq DESC"
+        )
+    };
+}
+const BY_ARRIVAL: Sql = Sql::each("notifications.browse", by_arrival!(for_sqlite), by_arrival!(for_postgres));
+macro_rules! by_site {
+    ($text:ident) => {
+        $text!(
+            "INDEXED BY notifications_by_site",
+            "source_site = $7",
+            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
+            "seq DESC"
+        )
+    };
+}
+const BY_SITE: Sql = Sql::each("notifications.browse_site", by_site!(for_sqlite), by_site!(for_postgres));
+macro_rules! parked {
+    ($text:ident) => {
+        $text!(
+            "INDEXED BY notifications_parked",
+            "status = 'parked'",
+            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
+            "seq DESC"
+        )
+    };
+}
+const PARKED: Sql = Sql::each("notifications.browse_parked", parked!(for_sqlite), parked!(for_postgres));
+macro_rules! set_aside {
+    ($text:ident) => {
+        $text!(
+            "INDEXED BY notifications_set_aside",
+            "status IN ('retrying', 'withdrawn', 'discarded') AND status = $5",
+            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
+            "seq DESC"
+        )
+    };
+}
+const SET_ASIDE: Sql =
+    Sql::each("notifications.browse_set_aside", set_aside!(for_sqlite), set_aside!(for_postgres));
+macro_rules! live {
+    ($text:ident) => {
+        $text!(
+            "INDEXED BY notifications_live",
+            "status IN ('pending', 'retrying')",
+            "(created_at, seq) < ($1, $2) AND (created_at, seq) > ($3, $4)",
+            "created_at DESC, seq DESC"
+        )
+    };
+}
+const LIVE: Sql = Sql::each("notifications.browse_live", live!(for_sqlite), live!(for_postgres));
+macro_rules! ended {
+    ($text:ident) => {
+        $text!(
+            "INDEXED BY notifications_finished",
+            "finished_at IS NOT NULL",
+            "(finished_at, seq) < ($1, $2) AND (finished_at, seq) > ($3, $4)",
+            "finished_at DESC, seq DESC"
+        )
+    };
+}
+const ENDED: Sql = Sql::each("notifications.browse_ended", ended!(for_sqlite), ended!(for_postgres));
+
+// The row that lies just beyond what one page may look at, along each index.
+macro_rules! horizon {
+    ($hint:literal, $at:literal, $walk:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            $at,
+            " AS at, seq FROM notifications ",
+            $hint,
+            " WHERE ",
+            $walk,
+            " ORDER BY ",
+            $order,
+            " LIMIT 1 OFFSET $2"
+        )
+    };
+}
+const SITE_HORIZON: Sql = Sql::each(
+    "notifications.site_horizon",
+    horizon!("INDEXED BY notifications_by_site", "seq", "source_site = $3 AND seq < $1", "seq DESC"),
+    horizon!("", "seq", "source_site = $3 AND seq < $1", "seq DESC"),
+);
+const PARKED_HORIZON: Sql = Sql::each(
+    "notifications.parked_horizon",
+    horizon!("INDEXED BY notifications_parked", "seq", "status = 'parked' AND seq < $1", "seq DESC"),
+    horizon!("", "seq", "status = 'parked' AND seq < $1", "seq DESC"),
+);
+const SET_ASIDE_HORIZON: Sql = Sql::each(
+    "notifications.set_aside_horizon",
+    horizon!(
+        "INDEXED BY notifications_set_aside",
+        "seq",
+        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "seq DESC"
+    ),
+    horizon!(
+        "",
+        "seq",
+        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "seq DESC"
+    ),
+);
+const LIVE_HORIZON: Sql = Sql::each(
+    "notifications.live_horizon",
+    horizon!(
+        "INDEXED BY notifications_live",
+        "created_at",
+        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
+        "created_at DESC, seq DESC"
+    ),
+    horizon!(
+        "",
+        "created_at",
+        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
+        "created_at DESC, seq DESC"
+    ),
+);
+const ENDED_HORIZON: Sql = Sql::each(
+    "notifications.ended_horizon",
+    horizon!(
+        "INDEXED BY notifications_finished",
+        "finished_at",
+        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
+        "finished_at DESC, seq DESC"
+    ),
+    horizon!(
+        "",
+        "finished_at",
+        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
+        "finished_at DESC, seq DESC"
+    ),
+);
+
+/// Which way a page is walked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    Arrival,
+    Site,
+    Parked,
+    SetAside,
+    Live,
+    Ended,
+}
+
+impl Walk {
+    /// The index that leaves out most of what the filter does not want.
+    fn of(browse: &Browse) -> Self {
+        match browse.status.as_deref() {
+            _ if browse.stuck_before.is_some() => Self::Live,
+            Some("parked") => Self::Parked,
+            Some("retrying" | "withdrawn" | "discarded") => Self::SetAside,
+            Some("pending") => Self::Live,
+            _ if browse.site.is_some() => Self::Site,
+            Some("delivered") => Self::Ended,
+            _ => Self::Arrival,
+        }
+    }
+
+    fn page(self) -> &'static Sql {
+        match self {
+            Self::Arrival => &BY_ARRIVAL,
+            Self::Site => &BY_SITE,
+            Self::Parked => &PARKED,
+            Self::SetAside => &SET_ASIDE,
+            Self::Live => &LIVE,
+            Self::Ended => &ENDED,
+        }
+    }
+
+    /// Whether the list goes by the order of arrival, so that sequence numbers alone bound it.
+    fn by_arrival(self) -> bool {
+        !matches!(self, Self::Live | Self::Ended)
+    }
+
+    fn place(self, row: &ListedNotification) -> Place {
+        let at = match self {
+            Self::Live => row.created_at,
+            Self::Ended => row.finished_at.unwrap_or(row.created_at),
+            Self::Arrival | Self::Site | Self::Parked | Self::SetAside => row.seq,
+        };
+        Place { at, seq: row.seq }
+    }
+}
+
+/// One page, newest first.
+pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
+    let walk = Walk::of(browse);
+    let before = upper_bound(conn, walk, browse).await?;
+    let horizon = horizon_of(conn, walk, browse, before).await?;
+    let mut after = horizon.unwrap_or(Place::OLDEST);
+    if walk.by_arrival()
+        && let Some(from) = browse.created_from
+    {
+        after.seq = after.seq.max(super::bisect::last_before(conn, from).await?.unwrap_or(i64::MIN));
+    }
+    let b = browse.clone();
+    let limited = b.business_units.is_some();
+    let limit = i64::try_from(b.limit).unwrap_or(i64::MAX - 1) + 1;
+    let bound = args![
+        before.at,
+        before.seq,
+        after.at,
+        after.seq,
+        b.status,
+        b.kind,
+        b.site,
+        b.list,
+        b.created_from,
+        b.created_to,
+        b.stuck_before,
+        b.q.map(|word| contains_pattern(&word)),
+        limited,
+        limit,
+        b.business_units.unwrap_or_default(),
+    ];
+    let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;
+    let more = rows.len() > browse.limit;
+    rows.truncate(browse.limit);
+    let next = match (rows.last().filter(|_| more), horizon) {
+        (Some(last), _) => Next::Page(walk.place(last)),
+        // Where the time range ends before the horizon does, there is nothing to go on to.
+        (None, Some(horizon)) if after.seq <= horizon.seq || !walk.by_arrival() => {
+            Next::Further(horizon.inclusive())
+        }
+        (None, _) => Next::End,
+    };
+    Ok(Browsed { top: rows.first().map(|row| walk.place(row).inclusive()), rows, next })
+}
+
+/// Where the page starts: its place, or the end of its time range where that is older.
+async fn upper_bound(conn: &mut Conn<'_>, walk: Walk, browse: &Browse) -> Result<Place> {
+    let mut before = browse.before.unwrap_or(Place::NEWEST);
+    let Some(to) = browse.created_to else { return Ok(before) };
+    if walk == Walk::Live && before.at > to {
+        before = Place { at: to, seq: i64::MIN };
+    } else if walk.by_arrival()
+        && let Some(first) = super::bisect::first_after(conn, to).await?
+    {
+        before.seq = before.seq.min(first);
+    }
+    Ok(before)
+}
+
+async fn horizon_of(
+    conn: &mut Conn<'_>,
+    walk: Walk,
+    browse: &Browse,
+    before: Place,
+) -> Result<Option<Place>> {
+    let (sql, bound): (&Sql, Vec<Arg>) = match walk {
+        Walk::Arrival => {
+            // Numbers have few gaps, so that counting back on them is as good as counting rows.
+            let Some(ends) = super::bisect::ends(conn).await? else { return Ok(None) };
+            let seq = before.seq.min(ends.newest.saturating_add(1)).saturating_sub(browse.window + 1);
+            return Ok((seq >= ends.oldest).then_some(Place { at: seq, seq }));
+        }
+        Walk::Site => (&SITE_HORIZON, args![before.seq, browse.window, browse.site.clone()]),
+        Walk::Parked => (&PARKED_HORIZON, args![before.seq, browse.window]),
+        Walk::SetAside => (&SET_ASIDE_HORIZON, args![before.seq, browse.window, browse.status.clone()]),
+        Walk::Live => (&LIVE_HORIZON, args![before.at, browse.window, before.seq]),
+        Walk::Ended => (&ENDED_HORIZON, args![before.at, browse.window, before.seq]),
+    };
+    conn.fetch_optional(sql, bound).await
+}

@@ -1,0 +1,61 @@
+//! What ended when, for the charts: one bounded look per interval.
+
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// How one notification ended. `late` is the time from its moment (due, else accepted) to its delivery.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct Ending {
+    pub status: String,
+    pub late: Option<i64>,
+}
+
+const ENDED_IN: Sql = Sql::same(
+    "notifications.ended_in",
+    "SELECT ended.status, ended.delivered_at - COALESCE(w.due_at, ended.created_at) AS late
+     FROM (SELECT status, delivered_at, created_at, work_id FROM notifications
+           WHERE finished_at >= $1 AND finished_at < $2 AND kind <> 'event'
+           ORDER BY finished_at DESC LIMIT $3) AS ended
+     LEFT JOIN work w ON w.id = ended.work_id",
+);
+
+/// What ended in an interval, the latest ones, at most so many.
+pub async fn ended_in(conn: &mut Conn<'_>, from: i64, to: i64, limit: i64) -> Result<Vec<Ending>> {
+    conn.fetch_all(&ENDED_IN, args![from, to, limit]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+const COUNT_ENDED: Sql = Sql::same(
+    "notifications.count_ended",
+    "SELECT COUNT(*) AS count FROM (SELECT 1 AS one FROM notifications WHERE finished_at >= $1 AND finished_at < $2 LIMIT $3) AS ended",
+);
+
+/// How many ended in an interval, counted up to a bound; from the index alone.
+pub async fn count_ended(conn: &mut Conn<'_>, from: i64, to: i64, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT_ENDED, args![from, to, bound]).await?;
+    Ok(row.count)
+}
+
+#[derive(FromRow, Deserialize)]
+struct Latest {
+    at: Option<i64>,
+}
+
+const LAST_DELIVERED: Sql = Sql::same(
+    "notifications.last_delivered",
+    "SELECT (SELECT finished_at FROM (SELECT finished_at, status FROM notifications WHERE finished_at IS NOT NULL
+             ORDER BY finished_at DESC LIMIT 1000) AS latest
+             WHERE status = 'delivered' ORDER BY finished_at DESC LIMIT 1) AS at",
+);
+
+/// When something was last delivered, as far as the last thousand endings tell.
+pub async fn last_delivered(conn: &mut Conn<'_>) -> Result<Option<i64>> {
+    let row: Latest = conn.fetch_one(&LAST_DELIVERED, args![]).await?;
+    Ok(row.at)
+}

@@ -1,0 +1,36 @@
+//! What needs a person, over all paths.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Everything that needs a person: the latest of each kind, and how many there are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Attention {
+    /// Newest first.
+    pub items: Vec<AttentionItem>,
+    /// How many of each kind, and `total`. Counting stops at 10,000.
+    #[schema(example = json!({"hold": 1, "parked": 3, "subscriber": 0, "sync": 0, "site": 0, "total": 4}))]
+    pub counts: BTreeMap<String, i64>,
+}
+
+/// One thing that needs a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AttentionItem {
+    /// `hold`, `parked`, `subscriber`, `sync` or `site`; others may be added.
+    #[schema(value_type = String, example = "parked")]
+    pub kind: Cow<'static, str>,
+    /// The state it is in, as lists show it.
+    #[schema(value_type = String, example = "parked")]
+    pub word: Cow<'static, str>,
+    pub id: String,
+    pub title: String,
+    /// Why, in plain words.
+    pub reason: String,
+    pub since: Timestamp,
+    /// Its page in the console.
+    #[schema(example = "/notifications/0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071")]
+    pub link: String,
+}
