@@ -5,7 +5,7 @@
 //! bad request harms only itself.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -130,47 +130,51 @@ impl Engine {
         let channels =
             route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
                 .await?;
-        let queued: Vec<Queued> = items
-            .iter()
-            .zip(channels)
-            .map(|(item, channel)| {
-                let mut new = (*item).clone();
-                let digest = new.content_digest().to_string();
-                if new.kind.is_empty() {
-                    new.kind = kind_of(&channel);
-                }
-                let ready_at = new.not_before.map_or(now, |at| at.max(now));
-                Queued {
-                    new,
-                    digest,
-                    channel,
-                    ready_at,
-                    lease_until: None,
-                    work_id: None,
-                    reports_back: false,
-                }
-            })
-            .collect();
-        let answers = insert_in(&mut tx, now, &queued).await?;
+        let queued: Vec<Queued> =
+            items.iter().zip(channels).map(|(item, channel)| queue((*item).clone(), channel, now)).collect();
+        // In the order of the ids, so that two groups with the same ones cannot deadlock.
+        let mut unique = first_of_each(&queued);
+        unique.sort_unstable_by_key(|item| item.new.id);
+        let answers = insert_in(&mut tx, now, &queued, &unique).await?;
         tx.commit().await?;
         self.metrics.accepted(answers.iter().filter(|answer| **answer == Accepted::Created).count());
         Ok(answers)
     }
 }
 
-/// Inserts in a transaction that the caller commits; repeated ids inside the set are resolved here.
-async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec<Accepted>, StoreError> {
-    let mut first: HashMap<NotificationId, &Queued> = HashMap::with_capacity(queued.len());
-    for item in queued {
-        first.entry(item.new.id).or_insert(item);
+/// The row that a notification becomes, to leave over this channel.
+pub(crate) fn queue(mut new: NewNotification, channel: String, now: Timestamp) -> Queued {
+    let digest = new.content_digest().to_string();
+    if new.kind.is_empty() {
+        new.kind = kind_of(&channel);
     }
-    let mut unique: Vec<&Queued> = first.values().copied().collect();
-    unique.sort_unstable_by_key(|item| item.new.id);
-    let inserted = notifications::insert_absent(&mut tx.conn(), now, &unique).await?;
-    let created: std::collections::HashSet<String> = inserted.into_iter().map(|row| row.id).collect();
-    for item in &unique {
+    let ready_at = new.not_before.map_or(now, |at| at.max(now));
+    Queued { new, digest, channel, ready_at, lease_until: None, work_id: None, reports_back: false }
+}
+
+/// The first item of each id, in the order of the set.
+pub(crate) fn first_of_each(queued: &[Queued]) -> Vec<&Queued> {
+    let mut seen = HashSet::with_capacity(queued.len());
+    queued.iter().filter(|item| seen.insert(item.new.id)).collect()
+}
+
+/// Inserts in a transaction that the caller commits. `unique` has the first item of each id, in the order in which they
+/// are to be numbered.
+pub(crate) async fn insert_in(
+    tx: &mut Tx,
+    now: Timestamp,
+    queued: &[Queued],
+    unique: &[&Queued],
+) -> Result<Vec<Accepted>, StoreError> {
+    let inserted = notifications::insert_absent(&mut tx.conn(), now, unique).await?;
+    for item in unique {
         tx.raise(Stage::Delivery, item.ready_at);
     }
+    if inserted.len() == queued.len() {
+        return Ok(vec![Accepted::Created; queued.len()]);
+    }
+    let created: HashSet<String> = inserted.into_iter().map(|row| row.id).collect();
+    let first: HashMap<NotificationId, &Queued> = unique.iter().map(|item| (item.new.id, *item)).collect();
     let known: Vec<String> =
         unique.iter().map(|item| item.new.id.to_string()).filter(|id| !created.contains(id)).collect();
     let present: HashMap<String, (String, String)> = if known.is_empty() {
@@ -179,7 +183,7 @@ async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec
         let rows = notifications::present(&mut tx.conn(), known).await?;
         rows.into_iter().map(|row| (row.id, (row.digest, row.status))).collect()
     };
-    let mut answered: std::collections::HashSet<NotificationId> = Default::default();
+    let mut answered: HashSet<NotificationId> = HashSet::new();
     Ok(queued
         .iter()
         .map(|item| {

@@ -23,7 +23,34 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[step!(1, "0001_pipeline")];
+const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_sites")];
+
+/// The buffer of a site agent, which is always a SQLite file of its own.
+const SITE_BUFFER_STEPS: &[Step] = &[Step {
+    version: 1,
+    name: "0001_buffer",
+    sqlite: include_str!("../migrations/site/0001_buffer.sql"),
+    postgres: "",
+}];
+
+/// What a database is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schema {
+    /// The pipeline: what `serve` works on.
+    #[default]
+    Pipeline,
+    /// The buffer of a site agent.
+    SiteBuffer,
+}
+
+impl Schema {
+    fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Pipeline => STEPS,
+            Self::SiteBuffer => SITE_BUFFER_STEPS,
+        }
+    }
+}
 
 pub(crate) enum Migrator<'p> {
     Sqlite(&'p SqlitePool),
@@ -37,7 +64,7 @@ const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUE
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
 /// Applies what is missing, in one transaction; refuses a database that a newer program made.
-pub(crate) async fn run(migrator: &Migrator<'_>, now: Timestamp) -> Result<()> {
+pub(crate) async fn run(migrator: &Migrator<'_>, schema: Schema, now: Timestamp) -> Result<()> {
     let now = now.as_microsecond();
     // The two arms differ in driver types only; each step's text is picked beside its database.
     macro_rules! apply {
@@ -48,7 +75,7 @@ pub(crate) async fn run(migrator: &Migrator<'_>, now: Timestamp) -> Result<()> {
                 .map_err(|e| StoreError::Migration("schema_steps", e))?;
             let applied: Vec<(i64, String)> =
                 sqlx::query_as(APPLIED).fetch_all(&mut *$tx).await.map_err(StoreError::connection)?;
-            for step in missing(&applied)? {
+            for step in missing(schema.steps(), &applied)? {
                 sqlx::raw_sql(AssertSqlSafe(step.$text))
                     .execute(&mut *$tx)
                     .await
@@ -78,17 +105,17 @@ pub(crate) async fn run(migrator: &Migrator<'_>, now: Timestamp) -> Result<()> {
     }
 }
 
-fn missing(applied: &[(i64, String)]) -> Result<&'static [Step]> {
-    let known = STEPS.last().map_or(0, |step| step.version);
+fn missing(steps: &'static [Step], applied: &[(i64, String)]) -> Result<&'static [Step]> {
+    let known = steps.last().map_or(0, |step| step.version);
     if let Some((found, _)) = applied.last().filter(|(found, _)| *found > known) {
         return Err(StoreError::NewerSchema { found: *found, known });
     }
-    for ((version, name), step) in applied.iter().zip(STEPS) {
+    for ((version, name), step) in applied.iter().zip(steps) {
         if *version != step.version || name != step.name {
             return Err(StoreError::ChangedMigration(name.clone()));
         }
     }
-    Ok(&STEPS[applied.len().min(STEPS.len())..])
+    Ok(&steps[applied.len().min(steps.len())..])
 }
 
 /// A digest of all steps, for whoever keeps a database made from them (test templates).
@@ -108,8 +135,11 @@ mod tests {
     #[test]
     fn a_database_of_a_newer_program_is_refused() {
         let applied = vec![(1, "0001_pipeline".to_owned()), (99, "0099_future".to_owned())];
-        assert!(matches!(missing(&applied), Err(StoreError::NewerSchema { found: 99, .. })));
-        assert!(matches!(missing(&[(1, "0001_other".to_owned())]), Err(StoreError::ChangedMigration(_))));
-        assert_eq!(missing(&[]).unwrap().len(), STEPS.len());
+        assert!(matches!(missing(STEPS, &applied), Err(StoreError::NewerSchema { found: 99, .. })));
+        assert!(matches!(
+            missing(STEPS, &[(1, "0001_other".to_owned())]),
+            Err(StoreError::ChangedMigration(_))
+        ));
+        assert_eq!(missing(STEPS, &[]).unwrap().len(), STEPS.len());
     }
 }

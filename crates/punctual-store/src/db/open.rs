@@ -21,7 +21,8 @@ use super::{
     gate::{Gate, Permit},
 };
 use crate::{
-    StoreError, migrate,
+    StoreError,
+    migrate::{self, Schema},
     wake::{Stage, Wake},
 };
 
@@ -30,6 +31,8 @@ use crate::{
 pub struct StoreOptions {
     /// `sqlite:FILE` or `postgres://…`.
     pub url: String,
+    /// What the database is for.
+    pub schema: Schema,
     /// Connections to PostgreSQL; SQLite has one writer and a few readers whatever this says.
     pub connections: u32,
     /// Run although the database may lose acknowledged rows at a power cut.
@@ -45,6 +48,7 @@ impl StoreOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            schema: Schema::Pipeline,
             connections: 12,
             accept_weak_durability: false,
             without_skip_locked: false,
@@ -97,7 +101,7 @@ impl Store {
             return Err(StoreError::Url);
         };
         let mut inner = Inner { backend, wake: Wake::default(), durability: Durability::unknown(), options };
-        migrate::run(&inner.backend.migrator(), now).await?;
+        migrate::run(&inner.backend.migrator(), inner.options.schema, now).await?;
         inner.durability = inner.backend.durability().await?;
         if !inner.durability.survives_power_loss && !inner.options.accept_weak_durability {
             return Err(StoreError::WeakDurability(inner.durability.settings));
@@ -111,8 +115,15 @@ impl Store {
         let open = match &self.0.backend {
             Backend::Sqlite { writer, gate, .. } => {
                 let permit = gate.enter(lane).await;
-                let transaction =
-                    writer.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::connection)?;
+                let transaction = match writer.begin_with("BEGIN IMMEDIATE").await {
+                    Ok(transaction) => transaction,
+                    Err(_) => {
+                        // A full disk ends a transaction behind the driver's back, which then believes for ever that
+                        // it is still open: a new connection knows nothing of it.
+                        drop(writer.acquire().await.map_err(StoreError::connection)?.detach());
+                        writer.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::connection)?
+                    }
+                };
                 Open::Sqlite { transaction, _permit: permit }
             }
             Backend::Postgres { pool } => Open::Postgres(pool.begin().await.map_err(StoreError::connection)?),
@@ -189,6 +200,15 @@ impl Store {
                 .map_err(StoreError::connection)?;
         }
         Ok(())
+    }
+
+    /// Like `checkpoint`, and gives the space of the write-ahead log back to the disk, however small it is.
+    pub async fn shrink_log(&self) -> Result<()> {
+        let Backend::Sqlite { readers, gate, .. } = &self.0.backend else { return Ok(()) };
+        let mut conn = readers.acquire().await.map_err(StoreError::connection)?;
+        let _permit = gate.enter(Lane::Intake).await;
+        let done = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *conn).await;
+        done.map(drop).map_err(StoreError::connection)
     }
 
     /// Closes every connection; what is committed stays.

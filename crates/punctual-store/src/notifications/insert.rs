@@ -28,7 +28,7 @@ pub struct InsertedNotification {
     pub id: String,
 }
 
-macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
+macro_rules! insert_absent { ($rows:literal, $order:literal, $returning:literal) => { concat!("
     INSERT INTO notifications (id, digest, kind, channel, list_name, targets, subject, body, html, template, locale,
         context, type_data, priority, ready_at, lease_expires_at, tries, last_attempt_at, business_unit, source_site,
         source_instance, source_script, work_id, reports_back, site_enqueued_at, status, created_at)
@@ -38,7 +38,7 @@ macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
         r.business_unit, r.source_site, r.source_instance, r.source_script, r.work_id, r.reports_back,
         r.site_enqueued_at, 'pending', $1
     FROM ", $rows, "
-    WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
+    WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)", $order, "
     ON CONFLICT (id) DO NOTHING",
             $returning) } }
 macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
@@ -48,16 +48,17 @@ macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
             value->>13 AS priority, value->>14 AS ready_at, value->>15 AS lease_until, value->>16 AS business_unit,
             value->>17 AS source_site, value->>18 AS source_instance, value->>19 AS source_script,
             value->>20 AS work_id, value->>21 AS reports_back, value->>22 AS site_enqueued_at
-        FROM jsonb_each($2)) AS r", $returning) } }
+        FROM jsonb_each($2)) AS r", "", $returning) } }
 const INSERT_ABSENT: Sql = Sql::each(
     "notifications.insert_absent",
     insert_from_json!(" RETURNING seq, id"),
+    // A join may give the rows in any order, and numbers are to follow the order of the set.
     insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
             $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[])
-        AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
+        WITH ORDINALITY AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
              priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
-             reports_back, site_enqueued_at)", " RETURNING seq, id"),
+             reports_back, site_enqueued_at, position)", " ORDER BY r.position", " RETURNING seq, id"),
 );
 const INSERT_ALL: Sql = Sql::same("notifications.insert_absent", insert_from_json!(""));
 // Right after every row of a set was inserted: their numbers follow each other, and the last one is known.
@@ -67,7 +68,8 @@ const JUST_INSERTED: Sql = Sql::same(
      WHERE seq > last_insert_rowid() - $1 AND seq <= last_insert_rowid()",
 );
 
-/// Inserts what is new, in id order, so that two callers cannot deadlock; answers what was inserted.
+/// Inserts what is new, numbered in the order of the set; answers what was inserted. Callers that may bring the same ids
+/// bring them in one order, so that they cannot deadlock: that of the ids, or that of the one site they come from.
 pub async fn insert_absent(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -7,5 +7,6 @@ mod open;
 mod people;
 mod plans;
 mod schema;
+mod site_buffer;
 mod transactions;
 mod work;
