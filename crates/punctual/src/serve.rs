@@ -61,7 +61,7 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
 }
 
 /// Whoever waits for the file must never read half of it.
-fn write_whole(file: &Path, text: &str) -> Result<()> {
+pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     let mut part = file.as_os_str().to_owned();
     part.push(".part");
     std::fs::write(&part, text)
@@ -122,7 +122,7 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>) -> Result<()>
     Ok(())
 }
 
-async fn signal() -> Result<()> {
+pub async fn signal() -> Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

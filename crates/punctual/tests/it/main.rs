@@ -5,4 +5,6 @@ mod first_minutes;
 mod kill;
 mod receiver;
 mod server;
+mod site;
+mod site_kill;
 mod stop;
