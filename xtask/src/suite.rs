@@ -23,6 +23,10 @@ const TRIALS: &[Trial] = &[
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
     },
     Trial {
+        name: "sites",
+        about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
+    },
+    Trial {
         name: "zones",
         about: "every change of every time zone against an oracle; run it when jiff or its zones are updated",
     },

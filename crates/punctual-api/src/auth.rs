@@ -11,7 +11,7 @@ use std::{
 };
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequestParts, RawPathParams},
     http::{HeaderMap, header, request::Parts},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -36,6 +36,8 @@ pub struct Known {
     pub scopes: Vec<Scope>,
     /// The business units it is limited to.
     pub units: Option<Vec<String>>,
+    /// The site whose token it is.
+    pub site: Option<String>,
     expires_at: Option<Timestamp>,
 }
 
@@ -117,6 +119,30 @@ impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
     }
 }
 
+/// The site that calls, by its token and never by what the request says.
+pub struct SiteCaller(pub String);
+
+impl FromRequestParts<Shared> for SiteCaller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let key = authenticate(app, &parts.headers).await?;
+        key.need(Scope::Site)?;
+        let named = RawPathParams::from_request_parts(parts, app).await.ok();
+        let named = named.as_ref().and_then(|path| {
+            path.iter().find_map(|(name, value)| (name == "site").then(|| value.to_owned()))
+        });
+        match (&key.site, named) {
+            (Some(own), Some(named)) if *own != named => Err(Problem::site_mismatch(&named).into()),
+            (Some(own), _) => Ok(Self(own.clone())),
+            (None, _) => {
+                let detail = "The key belongs to no site; `POST /api/v1/sites` makes the token of one.";
+                Err(Problem::new(Code::NotFound, detail).into())
+            }
+        }
+    }
+}
+
 /// The key of a request, or one and the same refusal.
 pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Known>, Failure> {
     let refused = || Failure::from(Problem::auth_failed());
@@ -155,6 +181,7 @@ async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Kno
         expires_at: row.expires_at.and_then(|at| Timestamp::from_microsecond(at).ok()),
         id: row.id,
         name: row.name,
+        site: row.site,
     });
     if app.keys.keep(hash, key.clone(), now) {
         touch(app, key.id.clone(), now);

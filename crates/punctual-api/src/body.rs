@@ -1,5 +1,7 @@
 //! Bodies: the right type, not too long, in time, and JSON without surprises.
 
+mod gzip;
+
 use std::{error::Error, marker::PhantomData};
 
 use axum::{
@@ -16,6 +18,8 @@ use crate::{ApiOptions, Shared, answer::Failure};
 /// What a route takes.
 pub trait Kind: Send {
     const TYPES: &'static [&'static str] = &["application/json"];
+    /// The body may come compressed with gzip; the limit counts for what it becomes.
+    const MAY_BE_GZIP: bool = false;
     /// Nothing at all counts as `{}`.
     const MAY_BE_EMPTY: bool = false;
     fn limit(options: &ApiOptions) -> usize {
@@ -36,6 +40,15 @@ impl Kind for Optional {
 /// JSON of a bulk import.
 pub struct Bulk;
 impl Kind for Bulk {
+    fn limit(options: &ApiOptions) -> usize {
+        options.bulk_body_limit
+    }
+}
+
+/// JSON from a site agent, as large as a bulk import and compressed as a rule.
+pub struct HandOver;
+impl Kind for HandOver {
+    const MAY_BE_GZIP: bool = true;
     fn limit(options: &ApiOptions) -> usize {
         options.bulk_body_limit
     }
@@ -63,6 +76,7 @@ impl<K: Kind> FromRequest<Shared> for Json<K> {
         if !K::MAY_BE_EMPTY {
             typed.clone()?;
         }
+        let is_gzip = gzip::is_gzip(&parts.headers, K::MAY_BE_GZIP)?;
         let limit = K::limit(&app.options);
         let announced =
             parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -81,6 +95,7 @@ impl<K: Kind> FromRequest<Shared> for Json<K> {
         if !bytes.is_empty() {
             typed?;
         }
+        let bytes = if is_gzip { gzip::inflated(bytes, limit).await? } else { bytes };
         let value = if K::MAY_BE_EMPTY { strict::read_or_empty(&bytes)? } else { strict::read(&bytes)? };
         Ok(Self { bytes, value, kind: PhantomData })
     }

@@ -99,5 +99,6 @@ fn shape(row: api_keys::ApiKeyRow) -> Result<ApiKey, StoreError> {
         last_used_at: optional(row.last_used_at)?,
         id: row.id,
         name: row.name,
+        site: row.site,
     })
 }

@@ -27,6 +27,7 @@ mod sandbox;
 mod scheduler;
 mod schedules;
 mod serve;
+mod sites;
 mod sources;
 mod templates;
 mod trail;

@@ -16,7 +16,8 @@ use punctual_store::{
 use punctual_wire::{
     Page, PageQuery, Problem,
     notifications::{
-        KpiFigures, Kpis, Notification, NotificationQuery, NotificationSource, ResolvedTarget, SiteKpis,
+        KpiFigures, Kpis, LastPurge, Notification, NotificationQuery, NotificationSource, ResolvedTarget,
+        SiteKpis,
     },
     timeline::{Timeline, TimelineEntry},
     work::ActionRequest,
@@ -179,6 +180,11 @@ pub async fn kpis(
                 },
             })
             .collect(),
+        last_purge: found.last_purge.map(|purge| LastPurge {
+            at: purge.at,
+            removed: purge.removed as u64,
+            keep_for_days: purge.keep_for_days,
+        }),
     })
 }
 

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, retention, sandbox, scheduler, schedules, sources, templates, work,
+    notifications, retention, sandbox, scheduler, schedules, sites, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -38,6 +38,7 @@ use crate::{
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
+        (name = "Sites", description = "Agents that hand over notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Scheduler", description = "One pass over all that is due"),
         (name = "Sandbox", description = "A clock that the API moves; only under `serve --sandbox`"),
@@ -83,6 +84,14 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(templates::preview))
         .routes(routes!(business_units::list))
         .routes(routes!(business_units::get, business_units::put, business_units::delete))
+        .routes(routes!(sites::list, sites::post))
+        .routes(routes!(sites::get))
+        .routes(routes!(sites::rotate))
+        .routes(routes!(sites::revoke))
+        .routes(routes!(sites::events))
+        .routes(routes!(sites::hand_over::identity))
+        .routes(routes!(sites::hand_over::post))
+        .routes(routes!(sites::hand_over::status))
         .routes(routes!(keys::list, keys::post))
         .routes(routes!(keys::delete))
         .routes(routes!(scheduler::tick))

@@ -5,7 +5,7 @@
 //! bad request harms only itself.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -130,30 +130,14 @@ impl Engine {
         let channels =
             route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
                 .await?;
-        let mut queued: Vec<Queued> = items
-            .iter()
-            .zip(channels)
-            .map(|(item, channel)| {
-                let mut new = (*item).clone();
-                let digest = new.content_digest().to_string();
-                if new.kind.is_empty() {
-                    new.kind = kind_of(&channel);
-                }
-                let ready_at = new.not_before.map_or(now, |at| at.max(now));
-                Queued {
-                    new,
-                    digest,
-                    channel,
-                    ready_at,
-                    lease_until: None,
-                    work_id: None,
-                    reports_back: false,
-                }
-            })
-            .collect();
+        let mut queued: Vec<Queued> =
+            items.iter().zip(channels).map(|(item, channel)| queue((*item).clone(), channel, now)).collect();
         let node = self.running();
         let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
-        let (answers, inserted) = insert_in(&mut tx, now, &queued).await?;
+        // In the order of the ids, so that two groups with the same ones cannot deadlock.
+        let mut unique = first_of_each(&queued);
+        unique.sort_unstable_by_key(|item| item.new.id);
+        let (answers, inserted) = insert_in(&mut tx, now, &queued, &unique).await?;
         let hand_over = self.intend_own(&mut tx, queued, inserted, reserved, now).await?;
         tx.commit().await?;
         if let Some(node) = node {
@@ -164,23 +148,39 @@ impl Engine {
     }
 }
 
-/// Inserts in a transaction that the caller commits; repeated ids inside the set are resolved here.
-async fn insert_in(
+/// The row that a notification becomes, to leave over this channel.
+pub(crate) fn queue(mut new: NewNotification, channel: String, now: Timestamp) -> Queued {
+    let digest = new.content_digest().to_string();
+    if new.kind.is_empty() {
+        new.kind = kind_of(&channel);
+    }
+    let ready_at = new.not_before.map_or(now, |at| at.max(now));
+    Queued { new, digest, channel, ready_at, lease_until: None, work_id: None, reports_back: false }
+}
+
+/// The first item of each id, in the order of the set.
+pub(crate) fn first_of_each(queued: &[Queued]) -> Vec<&Queued> {
+    let mut seen = HashSet::with_capacity(queued.len());
+    queued.iter().filter(|item| seen.insert(item.new.id)).collect()
+}
+
+/// Inserts in a transaction that the caller commits. `unique` has the first item of each id, in the order in which they
+/// are to be numbered.
+pub(crate) async fn insert_in(
     tx: &mut Tx,
     now: Timestamp,
     queued: &[Queued],
+    unique: &[&Queued],
 ) -> Result<(Vec<Accepted>, Vec<InsertedNotification>), StoreError> {
-    let mut first: HashMap<NotificationId, &Queued> = HashMap::with_capacity(queued.len());
-    for item in queued {
-        first.entry(item.new.id).or_insert(item);
-    }
-    let mut unique: Vec<&Queued> = first.values().copied().collect();
-    unique.sort_unstable_by_key(|item| item.new.id);
-    let inserted = notifications::insert_absent(&mut tx.conn(), now, &unique).await?;
-    let created: std::collections::HashSet<&str> = inserted.iter().map(|row| row.id.as_str()).collect();
+    let inserted = notifications::insert_absent(&mut tx.conn(), now, unique).await?;
     for item in unique.iter().filter(|item| item.lease_until.is_none()) {
         tx.raise(Stage::Delivery, item.ready_at);
     }
+    if inserted.len() == queued.len() {
+        return Ok((vec![Accepted::Created; queued.len()], inserted));
+    }
+    let created: HashSet<&str> = inserted.iter().map(|row| row.id.as_str()).collect();
+    let first: HashMap<NotificationId, &Queued> = unique.iter().map(|item| (item.new.id, *item)).collect();
     let known: Vec<String> = unique
         .iter()
         .map(|item| item.new.id.to_string())
@@ -192,7 +192,7 @@ async fn insert_in(
         let rows = notifications::present(&mut tx.conn(), known).await?;
         rows.into_iter().map(|row| (row.id, (row.digest, row.status))).collect()
     };
-    let mut answered: std::collections::HashSet<NotificationId> = Default::default();
+    let mut answered: HashSet<NotificationId> = HashSet::new();
     let answers = queued
         .iter()
         .map(|item| {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_store::notifications::{self, Kpis, SiteKpis};
 
-use crate::{Engine, EngineError, config::earlier};
+use crate::{Engine, EngineError, PurgeReport, config::earlier};
 
 /// The figures at one moment: of everything (or one site), and of each site.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,7 @@ pub struct OutboxKpis {
     pub at: Timestamp,
     pub total: Kpis,
     pub by_site: Vec<SiteKpis>,
+    pub last_purge: Option<PurgeReport>,
 }
 
 /// How far back "delivered in the last interval" looks.
@@ -24,9 +25,17 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let total = notifications::kpis(&mut reader.conn(), stuck_before, since, site).await?;
         let by_site = match site {
-            Some(_) => Vec::new(),
+            Some(site) => vec![SiteKpis {
+                site: site.to_owned(),
+                queue_depth: total.queue_depth,
+                stuck: total.stuck,
+                parked: total.parked,
+                delivered: total.delivered,
+                oldest_created_at: total.oldest_created_at,
+            }],
             None => notifications::site_kpis(&mut reader.conn(), stuck_before, since).await?,
         };
-        Ok(OutboxKpis { at: now, total, by_site })
+        drop(reader);
+        Ok(OutboxKpis { at: now, total, by_site, last_purge: self.last_purge().await? })
     }
 }

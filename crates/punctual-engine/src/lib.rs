@@ -21,6 +21,7 @@ pub mod path;
 mod purge;
 mod run;
 mod sandbox;
+pub mod sites;
 mod sweep;
 pub mod timeline;
 

@@ -19,25 +19,28 @@ pub struct ApiKeyRow {
     pub expires_at: Option<i64>,
     pub revoked_at: Option<i64>,
     pub last_used_at: Option<i64>,
+    /// The site whose token it is.
+    pub site: Option<String>,
 }
 
 macro_rules! columns {
     () => {
-        "id, name, secret_hash, scopes, business_units, created_at, expires_at, revoked_at, last_used_at"
+        "id, name, secret_hash, scopes, business_units, created_at, expires_at, revoked_at, last_used_at, site"
     };
 }
 
 const INSERT: Sql = Sql::same(
     "api_keys.insert",
-    "INSERT INTO api_keys (id, name, secret_hash, scopes, business_units, created_at, expires_at)
-     VALUES ($2, $3, $4, $5, $6, $1, $7)
+    "INSERT INTO api_keys (id, name, secret_hash, scopes, business_units, created_at, expires_at, site)
+     VALUES ($2, $3, $4, $5, $6, $1, $7, $8)
      ON CONFLICT DO NOTHING",
 );
 
 /// Keeps a new key; false if its id or secret is already there.
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Result<bool> {
     let k = key;
-    let bound = args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, k.business_units.clone(), k.expires_at];
+    let units = k.business_units.clone();
+    let bound = args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, units, k.expires_at, k.site.clone()];
     Ok(conn.execute(&INSERT, bound).await? > 0)
 }
 
@@ -61,6 +64,29 @@ const REVOKE: Sql =
 /// Ends a key; false if there is none of that id that is still good.
 pub async fn revoke(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
     Ok(conn.execute(&REVOKE, args![now, id]).await? > 0)
+}
+
+const END_OF_SITE: Sql = Sql::same(
+    "api_keys.end_of_site",
+    "UPDATE api_keys SET expires_at = $1
+     WHERE site = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)",
+);
+
+/// From this instant on no token that the site has now is taken.
+pub async fn end_of_site(conn: &mut Conn<'_>, at: Timestamp, site: &str) -> Result<()> {
+    conn.execute(&END_OF_SITE, args![at, site]).await?;
+    Ok(())
+}
+
+const REVOKE_OF_SITE: Sql = Sql::same(
+    "api_keys.revoke_of_site",
+    "UPDATE api_keys SET revoked_at = $1 WHERE site = $2 AND revoked_at IS NULL",
+);
+
+/// Ends every token of a site at once.
+pub async fn revoke_of_site(conn: &mut Conn<'_>, now: Timestamp, site: &str) -> Result<()> {
+    conn.execute(&REVOKE_OF_SITE, args![now, site]).await?;
+    Ok(())
 }
 
 const TOUCH: Sql = Sql::same("api_keys.touch", "UPDATE api_keys SET last_used_at = $1 WHERE id = $2");

@@ -20,6 +20,9 @@ pub mod messages;
 mod migrate;
 pub mod notifications;
 pub mod sessions;
+pub mod site_buffer;
+pub mod site_events;
+pub mod sites;
 pub mod sources;
 pub mod templates;
 pub mod wake;
@@ -27,5 +30,5 @@ pub mod work;
 
 pub use db::{Conn, CrashPoint, Durability, Ear, Faults, Lane, Reader, Store, StoreOptions, Tx};
 pub use error::StoreError;
-pub use migrate::schema_digest;
+pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};

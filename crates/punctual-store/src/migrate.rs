@@ -28,7 +28,34 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console")];
+const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console"), step!(3, "0003_sites")];
+
+/// The buffer of a site agent, which is always a SQLite file of its own.
+const SITE_BUFFER_STEPS: &[Step] = &[Step {
+    version: 1,
+    name: "0001_buffer",
+    sqlite: include_str!("../migrations/site/0001_buffer.sql"),
+    postgres: "",
+}];
+
+/// What a database is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schema {
+    /// The pipeline: what `serve` works on.
+    #[default]
+    Pipeline,
+    /// The buffer of a site agent.
+    SiteBuffer,
+}
+
+impl Schema {
+    fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Pipeline => STEPS,
+            Self::SiteBuffer => SITE_BUFFER_STEPS,
+        }
+    }
+}
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
 const APPLIED: &str = "SELECT version, name FROM schema_steps ORDER BY version";
@@ -37,13 +64,13 @@ const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUE
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
 /// Applies what is missing, in one transaction; refuses a database that a newer program made.
-pub(crate) async fn on_postgres(pool: &PgPool, now: Timestamp) -> Result<()> {
+pub(crate) async fn on_postgres(pool: &PgPool, schema: Schema, now: Timestamp) -> Result<()> {
     let mut tx = pool.begin().await.map_err(StoreError::connection)?;
     sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
     sqlx::query(LEDGER).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
     let applied: Vec<(i64, String)> =
         sqlx::query_as(APPLIED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
-    for step in missing(&applied)? {
+    for step in missing(schema.steps(), &applied)? {
         sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(failed(step.name))?;
         let record = sqlx::query(RECORD).bind(step.version).bind(step.name).bind(now.as_microsecond());
         record.execute(&mut *tx).await.map_err(failed(step.name))?;
@@ -52,23 +79,23 @@ pub(crate) async fn on_postgres(pool: &PgPool, now: Timestamp) -> Result<()> {
 }
 
 /// The same on SQLite.
-pub(crate) async fn on_sqlite(writer: &SqliteThread, now: Timestamp) -> Result<()> {
+pub(crate) async fn on_sqlite(writer: &SqliteThread, schema: Schema, now: Timestamp) -> Result<()> {
     let job = move |session: &mut Session| {
         session.begin().map_err(StoreError::connection)?;
-        let done =
-            apply_on_sqlite(session.bare(), now).and_then(|()| session.commit().map_err(StoreError::commit));
+        let done = apply_on_sqlite(session.bare(), schema, now)
+            .and_then(|()| session.commit().map_err(StoreError::commit));
         session.roll_back();
         done
     };
     writer.run(job).await.map_err(StoreError::connection)?
 }
 
-fn apply_on_sqlite(conn: &Connection, now: Timestamp) -> Result<()> {
+fn apply_on_sqlite(conn: &Connection, schema: Schema, now: Timestamp) -> Result<()> {
     conn.execute_batch(LEDGER).map_err(failed("schema_steps"))?;
     let mut read = conn.prepare(APPLIED).map_err(StoreError::connection)?;
     let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     let applied: Vec<(i64, String)> = applied.and_then(Iterator::collect).map_err(StoreError::connection)?;
-    for step in missing(&applied)? {
+    for step in missing(schema.steps(), &applied)? {
         conn.execute_batch(step.sqlite).map_err(failed(step.name))?;
         conn.execute(RECORD, (step.version, step.name, now.as_microsecond())).map_err(failed(step.name))?;
     }
@@ -79,17 +106,17 @@ fn failed<E: Into<DriverError>>(step: &'static str) -> impl FnOnce(E) -> StoreEr
     move |error| StoreError::Migration(step, error.into())
 }
 
-fn missing(applied: &[(i64, String)]) -> Result<&'static [Step]> {
-    let known = STEPS.last().map_or(0, |step| step.version);
+fn missing(steps: &'static [Step], applied: &[(i64, String)]) -> Result<&'static [Step]> {
+    let known = steps.last().map_or(0, |step| step.version);
     if let Some((found, _)) = applied.last().filter(|(found, _)| *found > known) {
         return Err(StoreError::NewerSchema { found: *found, known });
     }
-    for ((version, name), step) in applied.iter().zip(STEPS) {
+    for ((version, name), step) in applied.iter().zip(steps) {
         if *version != step.version || name != step.name {
             return Err(StoreError::ChangedMigration(name.clone()));
         }
     }
-    Ok(&STEPS[applied.len().min(STEPS.len())..])
+    Ok(&steps[applied.len().min(steps.len())..])
 }
 
 /// A digest of all steps, for whoever keeps a database made from them (test templates).
@@ -109,8 +136,11 @@ mod tests {
     #[test]
     fn a_database_of_a_newer_program_is_refused() {
         let applied = vec![(1, "0001_pipeline".to_owned()), (99, "0099_future".to_owned())];
-        assert!(matches!(missing(&applied), Err(StoreError::NewerSchema { found: 99, .. })));
-        assert!(matches!(missing(&[(1, "0001_other".to_owned())]), Err(StoreError::ChangedMigration(_))));
-        assert_eq!(missing(&[]).unwrap().len(), STEPS.len());
+        assert!(matches!(missing(STEPS, &applied), Err(StoreError::NewerSchema { found: 99, .. })));
+        assert!(matches!(
+            missing(STEPS, &[(1, "0001_other".to_owned())]),
+            Err(StoreError::ChangedMigration(_))
+        ));
+        assert_eq!(missing(STEPS, &[]).unwrap().len(), STEPS.len());
     }
 }

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod history;
 pub mod path;
 pub mod postgres;
+mod proxy;
 mod run;
 mod seed;
 
@@ -17,6 +18,7 @@ pub use bed::{Bed, BedBuilder, Database, START, new_schedule};
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
 pub use path::TestPath;
+pub use proxy::{Proxy, Way};
 pub use run::{adjusted, run, scale, signal};
 pub use seed::{new_work, new_work_with};
 

@@ -108,6 +108,9 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
     /// To the hour or so: it is not written on every request.
     pub last_used_at: Option<Timestamp>,
+    /// The site whose token it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// A key that was just made, with its secret for the only time.

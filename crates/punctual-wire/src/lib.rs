@@ -27,6 +27,8 @@ pub mod retention;
 pub mod sandbox;
 pub mod scheduler;
 pub mod schedules;
+pub mod site_agent;
+pub mod sites;
 pub mod sources;
 pub mod strict;
 pub mod templates;

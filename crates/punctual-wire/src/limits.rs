@@ -45,6 +45,18 @@ pub const BATCH_MAX: usize = 1_000;
 /// Items of a bulk import of sources, whose rows are small.
 pub const SOURCES_BATCH_MAX: usize = 10_000;
 
+/// Items that a site hands over in one request.
+pub const SITE_BATCH_MAX: usize = 10_000;
+
+/// The id of a site stands in paths, file names and log lines.
+pub const SITE_ID_MAX: usize = 64;
+
+/// Entries of a site's event log in one report; the rest comes with the next.
+pub const SITE_EVENTS_MAX: usize = 200;
+
+/// What one entry of a site's event log says.
+pub const SITE_EVENT_DETAIL_MAX: usize = 2_000;
+
 /// Items on one page.
 pub const PAGE_MAX: u32 = 200;
 

@@ -2,7 +2,7 @@
 
 use jiff::tz;
 
-use crate::{nearest::nearest, problem::FieldError};
+use crate::{limits::SITE_ID_MAX, nearest::nearest, problem::FieldError};
 
 /// The fault of a name or key, wherever it stands: in a field or in a path.
 pub fn name_fault(text: &str, longest: usize, pointer: &dyn Fn() -> String) -> Option<FieldError> {
@@ -31,6 +31,19 @@ pub fn channel_fault(text: &str, pointer: &dyn Fn() -> String) -> Option<FieldEr
     }
     let why = "a channel is `type:name`, both of 1 to 64 lower-case letters, digits, `-`, `_` or `.`, \
                such as `email:default`";
+    Some(FieldError::key_invalid(pointer(), why))
+}
+
+/// The fault of a site's id, which stands in paths and file names.
+pub fn site_fault(text: &str, pointer: &dyn Fn() -> String) -> Option<FieldError> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let starts = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
+    if starts && text.len() <= SITE_ID_MAX && text.bytes().all(plain) {
+        return None;
+    }
+    let why = format!(
+        "a site is 1 to {SITE_ID_MAX} letters, digits, `-`, `_` or `.`, beginning with a letter or digit, such as `plant-7`"
+    );
     Some(FieldError::key_invalid(pointer(), why))
 }
 

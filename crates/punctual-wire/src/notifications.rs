@@ -198,6 +198,19 @@ pub struct Kpis {
     #[serde(default)]
     pub uncertain: i64,
     pub by_site: Vec<SiteKpis>,
+    /// What the last daily purge did; null before the first.
+    #[serde(default)]
+    pub last_purge: Option<LastPurge>,
+}
+
+/// A purge of notifications that ended longer ago than they are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastPurge {
+    pub at: Timestamp,
+    /// Notifications that it removed; each left a tombstone.
+    pub removed: u64,
+    pub keep_for_days: u64,
 }
 
 /// The figures of one site.

@@ -99,6 +99,11 @@ impl Problem {
         Self::new(Code::ContentType, detail)
     }
 
+    pub fn content_encoding(found: &str, accepted: &str) -> Self {
+        let detail = format!("The route takes {accepted}; this is `{}`.", excerpt(found));
+        Self::new(Code::ContentEncoding, detail)
+    }
+
     pub fn body_too_large(limit: usize) -> Self {
         let detail = format!("The body is larger than {limit} bytes; nothing was stored.");
         Self::new(Code::BodyTooLarge, detail).with("limit", limit)
@@ -129,6 +134,16 @@ impl Problem {
         let detail =
             format!("The id `{}` is known with other content; nothing was overwritten.", excerpt(id));
         Self::new(Code::IdReused, detail)
+    }
+
+    /// What a token of one site may not do for another. Whether that one exists is not said.
+    pub fn site_mismatch(site: &str) -> Self {
+        Self::new(Code::SiteMismatch, format!("The token is that of another site than `{}`.", excerpt(site)))
+    }
+
+    pub fn buffer_full(why: impl fmt::Display, retry_after_seconds: u64) -> Self {
+        let detail = format!("{why}; nothing was stored. Try again in {retry_after_seconds} s.");
+        Self::new(Code::BufferFull, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 
     pub fn owned_by_other(owner: &str) -> Self {

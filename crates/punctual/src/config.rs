@@ -194,7 +194,7 @@ impl Config {
     }
 }
 
-fn duration(name: &str, text: Option<String>, default: &str) -> Result<Duration> {
+pub fn duration(name: &str, text: Option<String>, default: &str) -> Result<Duration> {
     let text = text.unwrap_or_else(|| default.to_owned());
     let value = durations::parse(&text).with_context(|| format!("{name} = \"{text}\""))?;
     ensure!(!value.is_zero(), "{name} must be longer than nothing");

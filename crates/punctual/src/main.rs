@@ -8,10 +8,12 @@ mod demo;
 mod keys;
 mod migrate;
 mod node;
+mod notify;
 mod output;
 mod random;
 mod remote;
 mod serve;
+mod site;
 mod tick;
 
 use std::process::ExitCode;
@@ -32,6 +34,12 @@ enum Command {
     Serve(config::ServeArgs),
     /// Run the server with sample data, a clock you can move and channels that only keep what they are given.
     Demo(config::ServeArgs),
+    /// Run the agent where scripts run: it keeps what they hand in and forwards it to the central server.
+    Site(site::SiteArgs),
+    /// Tell a list something, through the site agent on this machine; prints the id.
+    Notify(notify::NotifyArgs),
+    /// Show how a notification stands, by the id that `notify` printed.
+    Status(notify::StatusArgs),
     /// Bring the database's schema up to date and stop.
     Migrate(migrate::MigrateArgs),
     /// Make, list and revoke API keys, directly in the database.
@@ -57,23 +65,30 @@ fn main() -> ExitCode {
     };
     let done = runtime.block_on(async {
         match cli.command {
-            Command::Serve(args) => serve::run(args).await,
-            Command::Demo(args) => demo::run(args).await,
-            Command::Migrate(args) => migrate::run(args).await,
-            Command::Key(args) => keys::run(args).await,
-            Command::Tick(args) => tick::run(args).await,
-            Command::Export(args) => definitions::export(args).await,
-            Command::Import(args) => definitions::import(args).await,
-            Command::Bench(args) => bench::run(args).await,
+            Command::Serve(args) => serve::run(args).await.map(succeeded),
+            Command::Demo(args) => demo::run(args).await.map(succeeded),
+            Command::Site(args) => site::run(args).await.map(succeeded),
+            Command::Notify(args) => notify::notify(args).await,
+            Command::Status(args) => notify::status(args).await,
+            Command::Migrate(args) => migrate::run(args).await.map(succeeded),
+            Command::Key(args) => keys::run(args).await.map(succeeded),
+            Command::Tick(args) => tick::run(args).await.map(succeeded),
+            Command::Export(args) => definitions::export(args).await.map(succeeded),
+            Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Bench(args) => bench::run(args).await.map(succeeded),
         }
     });
     // What still hangs in the outside world must not keep the process from ending.
     runtime.shutdown_background();
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("punctual: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn succeeded((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }

@@ -84,7 +84,7 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
 }
 
 /// Whoever waits for the file must never read half of it.
-fn write_whole(file: &Path, text: &str) -> Result<()> {
+pub fn write_whole(file: &Path, text: &str) -> Result<()> {
     let mut part = file.as_os_str().to_owned();
     part.push(".part");
     std::fs::write(&part, text)
@@ -162,7 +162,7 @@ pub fn write_console(out: &mut impl Write, address: &str, link: Option<&str>) ->
     }
 }
 
-async fn signal() -> Result<()> {
+pub async fn signal() -> Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

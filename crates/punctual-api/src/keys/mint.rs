@@ -93,6 +93,7 @@ pub async fn store_key(
         expires_at: new.expires_at.map(|at| at.as_microsecond()),
         revoked_at: None,
         last_used_at: None,
+        site: None,
     };
     let mut tx = store.begin(Lane::Intake).await?;
     let stored = api_keys::insert(&mut tx.conn(), now, &row).await?;
@@ -140,6 +141,7 @@ pub async fn ensure_admin_key(store: &Store, now: Timestamp, text: &str) -> Resu
         expires_at: None,
         revoked_at: None,
         last_used_at: None,
+        site: None,
     };
     api_keys::insert(&mut tx.conn(), now, &row).await?;
     tx.commit().await?;

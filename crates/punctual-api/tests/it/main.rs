@@ -10,6 +10,7 @@ mod keys;
 mod pages;
 mod scopes;
 mod server;
+mod sites;
 mod sources;
 mod stories;
 mod units;

@@ -6,13 +6,19 @@ use jiff::Timestamp;
 use sqlx::PgPool;
 
 use super::{Ear, Faults, Lane, Reader, Result, Tx, postgres, sqlite::Sqlite, tx::Open};
-use crate::{StoreError, migrate, wake::Wake};
+use crate::{
+    StoreError,
+    migrate::{self, Schema},
+    wake::Wake,
+};
 
 /// How a store is opened. The defaults are what `serve` ships with.
 #[derive(Clone)]
 pub struct StoreOptions {
     /// `sqlite:FILE` or `postgres://…`.
     pub url: String,
+    /// What the database is for.
+    pub schema: Schema,
     /// Connections to PostgreSQL; SQLite has one writer and a few readers whatever this says.
     pub connections: u32,
     /// Run although the database may lose acknowledged rows at a power cut.
@@ -28,6 +34,7 @@ impl StoreOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            schema: Schema::Pipeline,
             connections: 12,
             accept_weak_durability: false,
             without_skip_locked: false,
@@ -75,7 +82,7 @@ impl Store {
             return Err(StoreError::Url);
         };
         let mut inner = Inner { backend, wake: Wake::default(), durability: Durability::unknown(), options };
-        inner.backend.migrate(now).await?;
+        inner.backend.migrate(inner.options.schema, now).await?;
         inner.durability = inner.backend.durability().await?;
         if !inner.durability.survives_power_loss && !inner.options.accept_weak_durability {
             return Err(StoreError::WeakDurability(inner.durability.settings));
@@ -142,6 +149,14 @@ impl Store {
         }
     }
 
+    /// Like `checkpoint`, and gives the space of the write-ahead log back to the disk, however small it is.
+    pub async fn shrink_log(&self) -> Result<()> {
+        match &self.0.backend {
+            Backend::Sqlite(sqlite) => sqlite.shrink_log().await,
+            Backend::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Closes every connection; what is committed stays.
     pub async fn close(&self) {
         match &self.0.backend {
@@ -152,10 +167,10 @@ impl Store {
 }
 
 impl Backend {
-    async fn migrate(&self, now: Timestamp) -> Result<()> {
+    async fn migrate(&self, schema: Schema, now: Timestamp) -> Result<()> {
         match self {
-            Backend::Sqlite(sqlite) => migrate::on_sqlite(sqlite.writer(), now).await,
-            Backend::Postgres(pool) => migrate::on_postgres(pool, now).await,
+            Backend::Sqlite(sqlite) => migrate::on_sqlite(sqlite.writer(), schema, now).await,
+            Backend::Postgres(pool) => migrate::on_postgres(pool, schema, now).await,
         }
     }
 

@@ -24,7 +24,11 @@ pub(super) use session::Statement;
 pub use thread::SqliteThread;
 pub(super) use turn::Turn;
 
-use super::{Durability, Lane, Result, gate::Gate, open::keeps_at_a_power_cut};
+use super::{
+    Durability, Lane, Result,
+    gate::{Gate, Permit},
+    open::keeps_at_a_power_cut,
+};
 use crate::{StoreError, error::DriverError};
 use readers::Readers;
 
@@ -100,24 +104,30 @@ impl Sqlite {
         if wal_bytes == 0 {
             return Ok(());
         }
-        let reading = self.read().await?;
-        let run = async |text: &'static str, permit| {
-            // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
-            let job = move |session: &mut Session| {
-                let done = session.bare().execute_batch(text);
-                drop(permit);
-                done
-            };
-            let done = reading.thread().run(job).await.map_err(StoreError::connection)?;
-            done.map_err(StoreError::connection)
-        };
         // Most is copied without holding anybody; only the rest waits for the writer.
-        run("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
+        self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
         if wal_bytes > WAL_BYTES_TO_TRUNCATE {
-            let permit = self.gate.enter(Lane::Intake).await;
-            run("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await?;
+            self.shrink_log().await?;
         }
         Ok(())
+    }
+
+    /// The same with the writer held, and the space of the log goes back to the disk.
+    pub(super) async fn shrink_log(&self) -> Result<()> {
+        let permit = self.gate.enter(Lane::Intake).await;
+        self.fold("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await
+    }
+
+    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<()> {
+        let reading = self.read().await?;
+        // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
+        let job = move |session: &mut Session| {
+            let done = session.bare().execute_batch(text);
+            drop(permit);
+            done
+        };
+        let done = reading.thread().run(job).await.map_err(StoreError::connection)?;
+        done.map_err(StoreError::connection)
     }
 
     /// Waits for whoever is reading or writing, and closes every connection.

@@ -33,6 +33,7 @@ macro_rules! insert_absent { ($values:literal) => { concat!("
         context, type_data, priority, ready_at, lease_expires_at, tries, last_attempt_at, business_unit, source_site,
         source_instance, source_script, work_id, reports_back, site_enqueued_at, status, created_at)
     ", $values) } }
+// Ordered on PostgreSQL, because a join may give the rows in any order and numbers are to follow the order of the set.
 const INSERT_ABSENT: Sql = Sql::rows(
     "notifications.insert_absent",
     insert_absent!("SELECT $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
@@ -48,15 +49,17 @@ const INSERT_ABSENT: Sql = Sql::rows(
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
             $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[])
-        AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-             priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
-             reports_back, site_enqueued_at)
+        WITH ORDINALITY AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context,
+             type_data, priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
+             reports_back, site_enqueued_at, position)
     WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
+    ORDER BY r.position
     ON CONFLICT (id) DO NOTHING
     RETURNING seq, id"),
 );
 
-/// Inserts what is new, in id order, so that two callers cannot deadlock; answers what was inserted.
+/// Inserts what is new, numbered in the order of the set; answers what was inserted. Callers that may bring the same ids
+/// bring them in one order, so that they cannot deadlock: that of the ids, or that of the one site they come from.
 pub async fn insert_absent(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -8,6 +8,7 @@ mod open;
 mod people;
 mod plans;
 mod schema;
+mod site_buffer;
 mod transactions;
 mod work;
 

@@ -61,6 +61,7 @@ async fn a_key_is_found_by_its_hash_and_ends_once(bed: Bed) {
         expires_at: Some(bed.after(60).as_microsecond()),
         revoked_at: None,
         last_used_at: None,
+        site: None,
     };
     let mut tx = bed.begin().await;
     assert!(api_keys::insert(&mut tx.conn(), bed.now(), &key).await.unwrap());

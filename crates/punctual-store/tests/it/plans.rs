@@ -10,6 +10,7 @@ on_both! {
     claims_of_work_never_read_finished_rows;
     claims_of_notifications_never_read_finished_rows;
     a_purge_reads_only_what_it_removes;
+    the_figures_never_read_finished_rows;
 }
 
 /// A statement that inserts a hundred thousand rows, made from the numbers `n` of a series.
@@ -240,4 +241,28 @@ async fn a_purge_reads_only_what_it_removes(bed: Bed) {
     check(&bed, "notifications.doomed", "notifications_finished");
     check(&bed, "notifications.delete", "notifications_pkey");
     check(&bed, "attempts.delete", "attempts_pkey");
+}
+
+async fn the_figures_never_read_finished_rows(bed: Bed) {
+    let done = many!(
+        "notifications",
+        "id, digest, kind, channel, subject, body, status, ready_at, created_at, finished_at, source_site",
+        "'done:' || n, 'd', 'email', 'email:default', 's', 'b', CASE WHEN n % 1000 = 0 THEN 'parked' ELSE 'delivered' END, n, n, n, 'plant-' || (n % 50)"
+    );
+    fill(&bed, done).await;
+    for statement in ["notifications.kpis", "notifications.site_kpis"] {
+        bed.faults.explain(statement);
+    }
+    let now = bed.now().as_microsecond();
+    for site in [None, Some("plant-0")] {
+        let figures = notifications::kpis(&mut bed.read().await.conn(), now, now, site).await.unwrap();
+        assert_eq!((figures.queue_depth, figures.delivered), (0, 0));
+        assert_eq!(figures.parked, 100, "every thousandth is one of the first site");
+        for index in ["notifications_live", "notifications_parked", "notifications_finished"] {
+            check(&bed, "notifications.kpis", index);
+        }
+    }
+    let sites = notifications::site_kpis(&mut bed.read().await.conn(), now, now).await.unwrap();
+    assert_eq!((sites.len(), sites[0].parked), (1, 100));
+    check(&bed, "notifications.site_kpis", "notifications_finished");
 }

@@ -8,7 +8,7 @@ use super::{Fields, kind_of, span, text_of};
 use crate::{
     address,
     limits::{KEY_MAX, NAME_MAX, SUBJECT_MAX},
-    names::{channel_fault, guid, is_one_line, locale_fault, name_fault, zone_unknown},
+    names::{channel_fault, guid, is_one_line, locale_fault, name_fault, site_fault, zone_unknown},
     problem::{Code, FieldError, excerpt},
 };
 
@@ -53,6 +53,12 @@ impl<'v> Fields<'v> {
         self.checked(name, |text, pointer| name_fault(text, KEY_MAX, pointer))
     }
 
+    /// The id of a site.
+    pub fn required_site(&mut self, name: &'static str) -> String {
+        self.require(name, || "the id of a site such as `plant-7`".into());
+        self.checked(name, site_fault).unwrap_or_default()
+    }
+
     /// A GUID, in lower case with hyphens however it was written.
     pub fn optional_guid(&mut self, name: &'static str) -> Option<String> {
         let text = self.text(name)?;
@@ -62,6 +68,11 @@ impl<'v> Fields<'v> {
             self.push(FieldError::key_invalid(self.pointer_to(name), why));
         }
         guid
+    }
+
+    pub fn required_guid(&mut self, name: &'static str) -> String {
+        self.require(name, || "a GUID such as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`".into());
+        self.optional_guid(name).unwrap_or_default()
     }
 
     /// A channel's key, `type:name`.

@@ -63,6 +63,8 @@ codes! {
     TextInvalid = "text_invalid", 400, "A text is not valid Unicode";
     /// The Content-Type is not one that the route takes.
     ContentType = "content_type", 415, "The content type is not accepted";
+    /// The Content-Encoding is not one that the route takes, or the body is not what it says.
+    ContentEncoding = "content_encoding", 415, "The content encoding is not accepted";
     /// The body has more bytes than the route takes; nothing was stored.
     BodyTooLarge = "body_too_large", 413, "The body is too large";
     /// The batch has more items than the route takes; nothing was stored.
@@ -145,6 +147,10 @@ codes! {
     StorageUnavailable = "storage_unavailable", 503, "The storage is not available";
     /// The id is known with another body; nothing was overwritten.
     IdReused = "id_reused", 409, "The id is known with other content";
+    /// The token is that of another site.
+    SiteMismatch = "site_mismatch", 403, "The token is that of another site";
+    /// The buffer of a site agent is at its bound, or its disk is full; nothing was stored.
+    BufferFull = "buffer_full", 507, "The buffer is full";
     /// Another scheduler owns the run.
     OwnedByOther = "owned_by_other", 409, "The run is owned by another";
     /// An imported file has a wrong encoding or uneven rows; nothing was stored.

@@ -7,4 +7,6 @@ mod kill;
 mod receiver;
 mod roles;
 mod server;
+mod site;
+mod site_kill;
 mod stop;

@@ -1,0 +1,225 @@
+//! `/api/v1/sites`: the sites that hand over notifications, their tokens, and what they say about themselves.
+
+pub(crate) mod hand_over;
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use punctual_store::{
+    Lane, StoreError, Tx,
+    api_keys::{self, ApiKeyRow},
+    site_events::{self, SiteEventRow},
+    sites::{self, SiteRow},
+    work::instant,
+};
+use punctual_wire::{
+    Page, PageQuery, Problem,
+    keys::Scope,
+    page::NamePageQuery,
+    sites::{Site, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Admin, Caller, Known, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    keys::{mint_key, secret_hash},
+    parameters::{Parameters, Segments},
+    trail::audited,
+};
+
+/// A site's clock that is off by more is not to be trusted.
+const CLOCK_SUSPECT_MS: i64 = 24 * 3_600 * 1_000;
+
+/// Make a site
+///
+/// The answer has its token, for the only time: it is stored nowhere. Give it to the site's agent.
+#[utoipa::path(post, path = "/api/v1/sites", tag = "Sites", security(("key" = ["admin"])),
+    request_body(content = SiteRequest, example = json!({"id": "plant-7"})), responses((status = 201, body = SiteToken)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, body: Json) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let SiteRequest { id } = SiteRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| create(app, caller, id)).await
+}
+
+async fn create(app: &App, caller: &Known, id: String) -> Answer {
+    let now = app.wall.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !sites::insert(&mut tx.conn(), now, &id).await? {
+        let known =
+            format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
+        return Err(Problem { detail: known, ..Problem::id_reused(&id) }.into());
+    }
+    let token = new_token(app, &mut tx, now, &id).await?;
+    audited(&mut tx, now, caller, "create", "site", &id).await?;
+    tx.commit().await?;
+    without_token(&id, Shaped::created(&SiteToken { id: id.clone(), token })?)
+}
+
+/// The token is not kept, not even for a repeat of the request.
+fn without_token(id: &str, answer: Shaped) -> Answer {
+    let kept = serde_json::to_vec(&SiteIdentity { id: id.to_owned() }).ok();
+    Ok(Shaped { kept, ..answer })
+}
+
+/// Give a site a new token
+///
+/// The old one ends at once, or after `keepOldSeconds`. A revoked site is taken again.
+#[utoipa::path(post, path = "/api/v1/sites/{site}/rotate", tag = "Sites", security(("key" = ["admin"])),
+    params(("site" = String, Path)), request_body = Option<SiteRotateRequest>, responses((status = 200, body = SiteToken)))]
+pub async fn rotate(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let request = SiteRotateRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| replace_token(app, caller, id, request)).await
+}
+
+async fn replace_token(app: &App, caller: &Known, id: String, request: SiteRotateRequest) -> Answer {
+    let now = app.wall.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !sites::set_revoked(&mut tx.conn(), &id, None).await? {
+        return Err(Problem::not_found("site", id).into());
+    }
+    match request.keep_old_seconds {
+        0 => api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?,
+        seconds => {
+            let until = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+            api_keys::end_of_site(&mut tx.conn(), until, &id).await?;
+        }
+    }
+    let token = new_token(app, &mut tx, now, &id).await?;
+    audited(&mut tx, now, caller, "rotate", "site", &id).await?;
+    tx.commit().await?;
+    app.keys.forget();
+    without_token(&id, Shaped::ok(&SiteToken { id: id.clone(), token })?)
+}
+
+/// Revoke a site's token
+///
+/// It is refused on every node within five seconds. What the site has handed over stays.
+#[utoipa::path(post, path = "/api/v1/sites/{site}/revoke", tag = "Sites", security(("key" = ["admin"])),
+    params(("site" = String, Path)), responses((status = 200, body = Site)))]
+pub async fn revoke(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    let now = app.wall.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    if !sites::set_revoked(&mut tx.conn(), &id, Some(now)).await? {
+        return Err(Problem::not_found("site", id).into());
+    }
+    api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?;
+    audited(&mut tx, now, &caller, "revoke", "site", &id).await?;
+    let row = sites::get(&mut tx.conn(), &id).await?;
+    tx.commit().await?;
+    app.keys.forget();
+    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+}
+
+/// All sites, by id
+#[utoipa::path(get, path = "/api/v1/sites", tag = "Sites", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<Site>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    caller.need_all_units()?;
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = sites::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
+    let items: Vec<Site> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at a site
+#[utoipa::path(get, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["read"])),
+    params(("site" = String, Path)), responses((status = 200, body = Site)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    caller.need_all_units()?;
+    let mut reader = app.engine.store.read().await?;
+    let row = sites::get(&mut reader.conn(), &id).await?;
+    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+}
+
+/// A site's event log, newest first
+///
+/// Failures to forward and rows that waited long; the latest thousand.
+#[utoipa::path(get, path = "/api/v1/sites/{site}/events", tag = "Sites", security(("key" = ["read"])),
+    params(("site" = String, Path), PageQuery), responses((status = 200, body = Page<SiteEvent>)))]
+pub async fn events(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    caller.need_all_units()?;
+    let page = parameters.page()?;
+    let mut reader = app.engine.store.read().await?;
+    if sites::get(&mut reader.conn(), &id).await?.is_none() {
+        return Err(Problem::not_found("site", id).into());
+    }
+    let rows = site_events::page(&mut reader.conn(), &id, page.cursor, i64::from(page.limit) + 1).await?;
+    let page = Page::cut(rows, page.limit, |row| row.seq);
+    let items: Vec<SiteEvent> = page.items.into_iter().map(shape_event).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Makes a token and keeps its hash.
+async fn new_token(app: &App, tx: &mut Tx, now: Timestamp, site: &str) -> Result<String, StoreError> {
+    let env = if app.sandbox.is_some() { "sandbox" } else { "live" };
+    loop {
+        let minted = mint_key(app.engine.random.as_ref(), "site", env);
+        let row = ApiKeyRow {
+            name: format!("site {site}"),
+            secret_hash: secret_hash(&minted.text),
+            scopes: Scope::Site.as_str().to_owned(),
+            business_units: None,
+            created_at: now.as_microsecond(),
+            expires_at: None,
+            revoked_at: None,
+            last_used_at: None,
+            site: Some(site.to_owned()),
+            id: minted.id,
+        };
+        // An id that is taken is as good as impossible; another one is made.
+        if api_keys::insert(&mut tx.conn(), now, &row).await? {
+            return Ok(minted.text);
+        }
+    }
+}
+
+fn shape(row: SiteRow) -> Result<Site, StoreError> {
+    Ok(Site {
+        created_at: instant(row.created_at)?,
+        revoked_at: row.revoked_at.map(instant).transpose()?,
+        last_contact_at: row.last_contact_at.map(instant).transpose()?,
+        clock_suspect: row.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
+        id: row.id,
+        version: row.version,
+        backlog: row.backlog,
+        oldest_buffered_age_seconds: row.oldest_buffered_age_seconds,
+        refused: row.refused,
+        clock_offset_ms: row.clock_offset_ms,
+    })
+}
+
+fn shape_event(row: SiteEventRow) -> Result<SiteEvent, StoreError> {
+    Ok(SiteEvent {
+        at: instant(row.began_at)?,
+        last_at: instant(row.last_at)?,
+        id: row.id,
+        category: row.category.into(),
+        kind: row.kind,
+        count: row.count,
+        detail: row.detail,
+    })
+}

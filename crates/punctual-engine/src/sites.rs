@@ -1,0 +1,95 @@
+//! What sites hand over: notifications in their order, and what a site says about itself.
+//!
+//! Each set is stored in the order in which the site took it in, so that rows of one list are numbered as they were
+//! handed in. A set comes from one request at a time; a resend beside it brings the same rows in the same order, and so
+//! can neither deadlock with it nor overtake it.
+
+use jiff::Timestamp;
+use punctual_model::NewNotification;
+use punctual_store::{
+    Lane, StoreError, audit,
+    site_events::{self, SiteEventRow},
+    sites::{self, Contact},
+};
+
+use crate::{
+    Accepted, Engine, EngineError,
+    intake::{first_of_each, insert_in, queue, route},
+};
+
+/// Rows of one transaction on SQLite: about 5 ms of its writer.
+const AT_ONCE_SQLITE: usize = 500;
+/// Rows of one transaction on PostgreSQL, where others write meanwhile: few enough for a short statement.
+const AT_ONCE_POSTGRES: usize = 2_500;
+/// Entries of a site's event log that are kept.
+const EVENTS_KEPT: i64 = 1_000;
+
+impl Engine {
+    /// Stores what a site hands over, in its order; the answer comes after all of it is on disk. Ids that are known with
+    /// other content, or from another site, are written down as conflicts and change nothing.
+    pub async fn take_from_site(
+        &self,
+        site: &str,
+        items: Vec<NewNotification>,
+    ) -> Result<Vec<Accepted>, EngineError> {
+        let at_once = if self.store.is_single_process() { AT_ONCE_SQLITE } else { AT_ONCE_POSTGRES };
+        let mut answers = Vec::with_capacity(items.len());
+        let mut rest = items.into_iter();
+        loop {
+            let chunk: Vec<NewNotification> = rest.by_ref().take(at_once).collect();
+            if chunk.is_empty() {
+                return Ok(answers);
+            }
+            answers.extend(self.store_from_site(site, chunk).await?);
+        }
+    }
+
+    async fn store_from_site(
+        &self,
+        site: &str,
+        chunk: Vec<NewNotification>,
+    ) -> Result<Vec<Accepted>, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let channels =
+            route(&mut tx, chunk.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
+                .await?;
+        let queued: Vec<_> =
+            chunk.into_iter().zip(channels).map(|(new, channel)| queue(new, channel, now)).collect();
+        let unique = first_of_each(&queued);
+        let (answers, _) = insert_in(&mut tx, now, &queued, &unique).await?;
+        let reused = answers.iter().zip(&queued).filter(|(answer, _)| **answer == Accepted::IdReused);
+        let conflicts: Vec<audit::Entry> = reused
+            .map(|(_, item)| audit::Entry {
+                actor: format!("site:{site}"),
+                action: "conflict",
+                subject_kind: "notification",
+                subject_id: item.new.id.to_string(),
+                reason: Some("id_reused".to_owned()),
+                ..audit::Entry::default()
+            })
+            .collect();
+        audit::append(&mut tx.conn(), now, &conflicts).await?;
+        tx.commit().await?;
+        self.metrics.accepted(answers.iter().filter(|answer| **answer == Accepted::Created).count());
+        Ok(answers)
+    }
+
+    /// Keeps what a site said about itself and its event log; without a report, only that it called.
+    pub async fn note_contact(
+        &self,
+        now: Timestamp,
+        site: &str,
+        report: Option<(Contact, Vec<SiteEventRow>)>,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        match report {
+            None => sites::touch(&mut tx.conn(), now, site).await?,
+            Some((contact, events)) => {
+                sites::set_contact(&mut tx.conn(), now, site, &contact).await?;
+                site_events::put(&mut tx.conn(), now, site, &events, EVENTS_KEPT).await?;
+            }
+        }
+        tx.commit().await
+    }
+}

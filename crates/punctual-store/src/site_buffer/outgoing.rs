@@ -1,0 +1,225 @@
+//! Notifications that wait at a site until central has them, and what was last known of those it has.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use super::NO_POSTGRES;
+use crate::db::{Conn, Result, Sql, args};
+
+/// A notification that a script has just handed in.
+#[derive(Clone, Debug)]
+pub struct NewOutgoing {
+    pub id: String,
+    pub digest: String,
+    pub list: String,
+    pub instance: Option<String>,
+    pub script: Option<String>,
+    pub subject: String,
+    pub body: String,
+    pub enqueued_at: Timestamp,
+    /// How much it takes on the wire.
+    pub bytes: i64,
+}
+
+const INSERT: Sql = Sql::rows(
+    "outgoing.insert",
+    "INSERT INTO outgoing (id, digest, state, enqueued_at, bytes, status, list_name, instance, script, subject, body)
+     VALUES ($1, $2, 'waiting', $3, $4, 'forwarding', $5, $6, $7, $8, $9)
+     ON CONFLICT (id) DO NOTHING",
+    NO_POSTGRES,
+);
+
+/// Takes in what is new, in this order; answers how many were.
+pub async fn insert(conn: &mut Conn<'_>, rows: &[NewOutgoing]) -> Result<u64> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        column!(|r| r.id.as_str()),
+        column!(|r| r.digest.as_str()),
+        column!(|r| r.enqueued_at),
+        column!(|r| r.bytes),
+        column!(|r| r.list.as_str()),
+        column!(|r| r.instance.as_deref()),
+        column!(|r| r.script.as_deref()),
+        column!(|r| r.subject.as_str()),
+        column!(|r| r.body.as_str()),
+    ];
+    conn.execute(&INSERT, bound).await
+}
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct KnownDigest {
+    pub id: String,
+    pub digest: String,
+}
+
+const DIGESTS: Sql = Sql::same(
+    "outgoing.digests",
+    "SELECT id, digest FROM outgoing WHERE id IN (SELECT value FROM json_each($1))",
+);
+
+/// The digests under which these ids are known.
+pub async fn digests(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<KnownDigest>> {
+    conn.fetch_all(&DIGESTS, args![ids]).await
+}
+
+/// A row that waits, with its content.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct WaitingRow {
+    pub seq: i64,
+    pub id: String,
+    pub digest: String,
+    pub enqueued_at: i64,
+    pub bytes: i64,
+    pub list: String,
+    pub instance: Option<String>,
+    pub script: Option<String>,
+    pub subject: String,
+    pub body: String,
+}
+
+// The innermost select reads only the index, so that content beyond the batch is never touched. The first row is always
+// taken, however large.
+const WAITING: Sql = Sql::same(
+    "outgoing.waiting",
+    "SELECT seq, id, digest, enqueued_at, bytes, list_name AS list, instance, script, subject, body
+     FROM outgoing
+     WHERE state = 'waiting' AND seq > $1 AND seq <= (
+         SELECT MAX(seq) FROM (
+             SELECT seq, SUM(bytes) OVER (ORDER BY seq) - bytes AS bytes_before
+             FROM (SELECT seq, bytes FROM outgoing WHERE state = 'waiting' AND seq > $1 ORDER BY seq LIMIT $2))
+         WHERE bytes_before < $3)
+     ORDER BY seq",
+);
+
+/// The next rows after `after`, oldest first: at most `limit`, and no more than `bytes` unless the first alone has more.
+pub async fn waiting(conn: &mut Conn<'_>, after: i64, limit: i64, bytes: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&WAITING, args![after, limit, bytes]).await
+}
+
+const HAND_OVER: Sql = Sql::rows(
+    "outgoing.hand_over",
+    "UPDATE outgoing
+     SET state = 'handed_over', status = 'pending', settled_at = $1, last_error = NULL,
+         list_name = NULL, instance = NULL, script = NULL, subject = NULL, body = NULL
+     WHERE seq = $2 AND state = 'waiting'",
+    NO_POSTGRES,
+);
+
+/// Central has these rows: their content goes, their ids stay.
+pub async fn hand_over(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> Result<u64> {
+    conn.execute(&HAND_OVER, args![now, seqs]).await
+}
+
+const REFUSE: Sql = Sql::rows(
+    "outgoing.refuse",
+    "UPDATE outgoing SET state = 'refused', status = 'refused', settled_at = $1, last_error = $3
+     WHERE seq = $2 AND state = 'waiting'",
+    NO_POSTGRES,
+);
+
+/// Central will never take these rows: they leave the queue and are kept, each with why.
+pub async fn refuse(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<(i64, String)>) -> Result<u64> {
+    let (seqs, reasons): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
+    conn.execute(&REFUSE, args![now, seqs, reasons]).await
+}
+
+/// How a notification stands as far as the site knows.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct OutgoingState {
+    pub id: String,
+    pub state: String,
+    pub status: String,
+    pub retry_count: i64,
+    pub last_error: Option<String>,
+    pub enqueued_at: i64,
+    pub delivered_at: Option<i64>,
+}
+
+const BY_ID: Sql = Sql::same(
+    "outgoing.by_id",
+    "SELECT id, state, status, retry_count, last_error, enqueued_at, delivered_at FROM outgoing WHERE id = $1",
+);
+
+pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<OutgoingState>> {
+    conn.fetch_optional(&BY_ID, args![id]).await
+}
+
+const LEARN: Sql = Sql::same(
+    "outgoing.learn",
+    "UPDATE outgoing SET status = $2, retry_count = $3, last_error = $4, delivered_at = $5
+     WHERE id = $1 AND state = 'handed_over'",
+);
+
+/// Keeps what central said, for when it cannot be asked.
+pub async fn learn(conn: &mut Conn<'_>, known: &OutgoingState) -> Result<()> {
+    let k = known;
+    let bound = args![&k.id, &k.status, k.retry_count, k.last_error.clone(), k.delivered_at];
+    conn.execute(&LEARN, bound).await?;
+    Ok(())
+}
+
+/// How much waits, and for how long.
+#[derive(Clone, Debug, Default, PartialEq, FromRow, Deserialize)]
+pub struct Backlog {
+    pub waiting: i64,
+    pub bytes: i64,
+    pub oldest_at: Option<i64>,
+    /// Rows that wait since before the instant asked for.
+    pub long: i64,
+    pub refused: i64,
+    /// What the refused ones take.
+    pub refused_bytes: i64,
+}
+
+// Relies on outgoing_waiting and outgoing_settled alone, but for the bytes of refused rows, of which there are few.
+const BACKLOG: Sql = Sql::same(
+    "outgoing.backlog",
+    "SELECT
+        (SELECT COUNT(*) FROM outgoing WHERE state = 'waiting') AS waiting,
+        (SELECT COALESCE(SUM(bytes), 0) FROM outgoing WHERE state = 'waiting') AS bytes,
+        (SELECT enqueued_at FROM outgoing WHERE state = 'waiting' ORDER BY seq LIMIT 1) AS oldest_at,
+        (SELECT COUNT(*) FROM outgoing WHERE state = 'waiting' AND enqueued_at < $1) AS long,
+        (SELECT COUNT(*) FROM outgoing WHERE state = 'refused' AND settled_at IS NOT NULL) AS refused,
+        (SELECT COALESCE(SUM(bytes), 0) FROM outgoing WHERE state = 'refused' AND settled_at IS NOT NULL) AS refused_bytes",
+);
+
+pub async fn backlog(conn: &mut Conn<'_>, long_before: Timestamp) -> Result<Backlog> {
+    conn.fetch_one(&BACKLOG, args![long_before]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Oldest {
+    enqueued_at: i64,
+}
+
+const OLDEST: Sql = Sql::same(
+    "outgoing.oldest",
+    "SELECT enqueued_at FROM outgoing WHERE state = 'waiting' ORDER BY seq LIMIT 1",
+);
+
+/// Since when the oldest row waits. A probe, not a count.
+pub async fn oldest(conn: &mut Conn<'_>) -> Result<Option<i64>> {
+    let row: Option<Oldest> = conn.fetch_optional(&OLDEST, args![]).await?;
+    Ok(row.map(|row| row.enqueued_at))
+}
+
+const FORGET: Sql = Sql::same(
+    "outgoing.forget",
+    "DELETE FROM outgoing WHERE seq IN (
+        SELECT seq FROM outgoing WHERE state = $1 AND settled_at < $2 ORDER BY settled_at LIMIT $3)",
+);
+
+/// Removes up to `limit` rows that central has had since before this instant.
+pub async fn forget_handed_over(conn: &mut Conn<'_>, before: Timestamp, limit: i64) -> Result<u64> {
+    conn.execute(&FORGET, args!["handed_over", before, limit]).await
+}
+
+/// Removes up to `limit` rows that were refused before this instant.
+pub async fn forget_refused(conn: &mut Conn<'_>, before: Timestamp, limit: i64) -> Result<u64> {
+    conn.execute(&FORGET, args!["refused", before, limit]).await
+}

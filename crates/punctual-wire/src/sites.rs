@@ -1,0 +1,321 @@
+//! `/api/v1/sites`: the sites that hand over notifications, and the hand-over itself.
+//!
+//! An acknowledgement names an item by its id and by the digest of what central read, so that one which is late,
+//! doubled or meant for somebody else can never clear a row that is not safe.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use crate::{
+    batch::{Item, read_items},
+    fields::Fields,
+    limits::{BODY_MAX, NAME_MAX, SITE_BATCH_MAX, SITE_EVENT_DETAIL_MAX, SITE_EVENTS_MAX},
+    problem::{Code, Problem},
+};
+
+/// A site to be made.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct SiteRequest {
+    /// 1 to 64 letters, digits, `-`, `_` or `.`.
+    #[schema(example = "plant-7")]
+    pub id: String,
+}
+
+impl SiteRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self { id: fields.required_site("id") };
+        fields.deny_unknown();
+        fields.finish().map(|()| request)
+    }
+}
+
+/// How the token of a site is to be replaced.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteRotateRequest {
+    /// For how many seconds the old token is still taken, so that the agent can be given the new one without a gap.
+    #[schema(required = false, default = 0, minimum = 0, maximum = 604800)]
+    pub keep_old_seconds: i64,
+}
+
+impl SiteRotateRequest {
+    /// The longest time for which two tokens of one site are good: a week.
+    pub const KEEP_MAX: i64 = 7 * 24 * 3_600;
+
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let kept = fields.optional_int("keepOldSeconds", 0..=Self::KEEP_MAX);
+        fields.deny_unknown();
+        fields.finish().map(|()| Self { keep_old_seconds: kept.unwrap_or(0) })
+    }
+}
+
+/// A site with its token, for the only time.
+#[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SiteToken {
+    #[schema(example = "plant-7")]
+    pub id: String,
+    /// What the agent is started with. It is shown once and kept nowhere.
+    pub token: String,
+}
+
+impl std::fmt::Debug for SiteToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SiteToken").field("id", &self.id).field("token", &"***").finish()
+    }
+}
+
+/// Whose token a request carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SiteIdentity {
+    pub id: String,
+}
+
+/// A site as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Site {
+    pub id: String,
+    pub created_at: Timestamp,
+    /// Set once its token was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When the agent last spoke to central, by central's clock.
+    pub last_contact_at: Option<Timestamp>,
+    /// The agent's version.
+    pub version: Option<String>,
+    /// Rows that waited at the site at the last contact.
+    pub backlog: Option<i64>,
+    /// How long the oldest of them had waited.
+    pub oldest_buffered_age_seconds: Option<i64>,
+    /// Rows that central refused for good and the site keeps.
+    pub refused: Option<i64>,
+    /// Central's clock minus the site's, in milliseconds; the way of the request is in it.
+    pub clock_offset_ms: Option<i64>,
+    /// The site's clock is off by more than a day; its times are not to be trusted.
+    pub clock_suspect: bool,
+}
+
+/// What a site hands over: notifications in their order, and how the site is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct SiteHandOver {
+    /// At most 10,000.
+    pub items: Vec<SiteItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<SiteReport>,
+}
+
+/// One notification from a site.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteItem {
+    /// A GUID made at the site, and the idempotency key.
+    pub id: String,
+    pub list: String,
+    pub subject: String,
+    pub body: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// When the site took it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enqueued_at: Option<Timestamp>,
+}
+
+impl SiteItem {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let item = Self {
+            id: fields.required_guid("id"),
+            list: fields.required_name("list"),
+            subject: fields.required_subject("subject"),
+            body: fields.required_text("body", 0..=BODY_MAX),
+            instance: fields.optional_name("instance"),
+            script: fields.optional_name("script"),
+            enqueued_at: fields.optional_instant("enqueuedAt"),
+        };
+        fields.finish().map(|()| item)
+    }
+
+    /// What an acknowledgement names beside the id: 16 hexadecimal digits over everything but the time. Frozen, because
+    /// agents and servers of different versions compare it.
+    pub fn digest(&self) -> String {
+        let mut digest = Sha256::new();
+        let mut field = |text: Option<&str>| match text {
+            Some(text) => {
+                digest.update((text.len() as u64).to_be_bytes());
+                digest.update(text.as_bytes());
+            }
+            None => digest.update(u64::MAX.to_be_bytes()),
+        };
+        field(Some(&self.id));
+        field(Some(&self.list));
+        field(Some(&self.subject));
+        field(Some(&self.body));
+        field(self.instance.as_deref());
+        field(self.script.as_deref());
+        let digest = digest.finalize();
+        let mut text = String::with_capacity(16);
+        for byte in &digest[..8] {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+        text
+    }
+}
+
+/// How the site is doing, told with each contact.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteReport {
+    /// The agent's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The site's clock when it sent this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<Timestamp>,
+    /// Rows that wait, those of this request included.
+    #[schema(required = false)]
+    pub backlog: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_buffered_age_seconds: Option<i64>,
+    /// Rows that central refused for good and the site keeps.
+    #[schema(required = false)]
+    pub refused: i64,
+    /// New or changed entries of the site's event log, at most 200.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub events: Vec<SiteEvent>,
+}
+
+impl SiteReport {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.nested("report", |report| {
+            let events = report.array("events", 0..=SITE_EVENTS_MAX).unwrap_or_default();
+            let pointer = report.pointer_to("events");
+            let read = events.iter().enumerate().filter_map(|(index, event)| {
+                let event = SiteEvent::read(event, &format!("{pointer}/{index}"));
+                report.accept(event)
+            });
+            let events = read.collect();
+            Self {
+                version: report.optional_text("version", 1..=NAME_MAX),
+                sent_at: report.optional_instant("sentAt"),
+                backlog: report.optional_int("backlog", 0..=i64::MAX).unwrap_or(0),
+                oldest_buffered_age_seconds: report.optional_int("oldestBufferedAgeSeconds", 0..=i64::MAX),
+                refused: report.optional_int("refused", 0..=i64::MAX).unwrap_or(0),
+                events,
+            }
+        })
+    }
+}
+
+/// An entry of a site's event log: a failure to forward, or rows that wait too long. Success is not logged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteEvent {
+    /// A GUID made at the site.
+    pub id: String,
+    #[schema(example = "notification")]
+    pub category: Cow<'static, str>,
+    /// `forward-failed`, `long-buffered` or `refused`.
+    #[schema(example = "forward-failed")]
+    pub kind: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// When it was last seen.
+    pub last_at: Timestamp,
+    /// How often, or for how many rows.
+    pub count: i64,
+    pub detail: String,
+}
+
+impl SiteEvent {
+    /// The one category that this version has.
+    pub const NOTIFICATION: &'static str = "notification";
+
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let at = fields.instant("at");
+        let event = Self {
+            id: fields.required_guid("id"),
+            category: fields.optional_name("category").map_or(Cow::Borrowed(Self::NOTIFICATION), Cow::Owned),
+            kind: fields.required_name("kind"),
+            last_at: fields.optional_instant("lastAt").unwrap_or(at),
+            at,
+            count: fields.optional_int("count", 1..=i64::MAX).unwrap_or(1),
+            detail: fields.required_text("detail", 0..=SITE_EVENT_DETAIL_MAX),
+        };
+        fields.finish().map(|()| event)
+    }
+}
+
+/// A hand-over that was read: each item on its own, so that a bad one does not spoil the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadHandOver {
+    pub items: Vec<Item<SiteItem>>,
+    /// The ids as they were written, for the acknowledgement of items that could not be read.
+    pub ids: Vec<Option<String>>,
+    pub report: Option<SiteReport>,
+}
+
+impl SiteHandOver {
+    /// Reads `{"items": […], "report"?: {…}}`. A report that cannot be read is no reason to refuse the notifications.
+    pub fn read_body(value: &Value) -> Result<ReadHandOver, Problem> {
+        let mut fields = Fields::new(value, "");
+        fields.require("items", || format!("an array of at most {SITE_BATCH_MAX} items"));
+        let items = fields.array("items", 0..=usize::MAX).unwrap_or_default();
+        fields.finish()?;
+        let mut reported = Fields::new(value, "");
+        let report = SiteReport::read(&mut reported).filter(|_| reported.finish().is_ok());
+        let id = |item: &Value| item.get("id").and_then(Value::as_str).map(str::to_owned);
+        Ok(ReadHandOver {
+            ids: items.iter().map(id).collect(),
+            items: read_items(items, "/items", SITE_BATCH_MAX, SiteItem::read)?,
+            report,
+        })
+    }
+}
+
+/// What became of one item of a hand-over; given out after the commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SiteAck {
+    pub id: Option<String>,
+    /// `stored`, `duplicate` (known with the same content), `conflict` (known with other content, or from another
+    /// site) or `rejected`.
+    #[schema(example = "stored")]
+    pub outcome: Cow<'static, str>,
+    /// The digest of what central read; null for what it could not read.
+    #[serde(default)]
+    pub digest: Option<String>,
+    /// Why not, as a problem's code.
+    #[serde(default)]
+    pub code: Option<Code>,
+    /// Why not, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// How one notification of a site stands at central.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteNotificationStatus {
+    pub id: String,
+    /// `pending`, `retrying`, `delivered`, `parked`, `withdrawn` or `discarded`.
+    #[schema(example = "delivered")]
+    pub status: Cow<'static, str>,
+    pub retry_count: i64,
+    pub last_error: Option<String>,
+    pub enqueued_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
+}
