@@ -108,34 +108,33 @@ fn keep_private(file: &Path, text: &str) -> Result<()> {
 }
 
 fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<&str>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "Punctual listens on {address}")?;
+    let mut text = format!("Punctual listens on {address}\n");
     if let Some(key) = new_key {
-        writeln!(
-            out,
-            "Admin key (shown once, kept in {}): {key}",
-            config.data_dir.join("admin.key").display()
-        )?;
+        let file = config.data_dir.join("admin.key");
+        text.push_str(&format!("Admin key (shown once, kept in {}): {key}\n", file.display()));
     }
-    writeln!(out, "API page: {address}/docs")?;
-    write_console(&mut out, address, link)?;
+    text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
     if config.sandbox {
-        writeln!(out, "Sandbox: the clock stands still until it is moved; nothing leaves this process")?;
+        text.push_str("Sandbox: the clock stands still until it is moved; nothing leaves this process\n");
     }
-    out.flush()?;
-    Ok(())
+    say(&text)
 }
 
 /// Where the console is, with a link that signs in once where there is a key for it.
-pub fn write_console(out: &mut impl Write, address: &str, link: Option<&str>) -> std::io::Result<()> {
-    match link {
-        Some(link) => writeln!(
-            out,
-            "Console:  {address}{link}\n          (signs in once, within {} minutes; later with a key at {address}/)",
-            LINK_LASTS.as_mins()
-        ),
-        None => writeln!(out, "Console:  {address}/"),
-    }
+pub fn console_lines(address: &str, link: Option<&str>) -> String {
+    let Some(link) = link else { return format!("Console:  {address}/\n") };
+    let minutes = LINK_LASTS.as_mins();
+    format!(
+        "Console:  {address}{link}\n          (signs in once, within {minutes} minutes; later with a key at {address}/)\n"
+    )
+}
+
+/// Writes it in one go: whoever reads the first lines and goes away must not end the server.
+pub fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
 }
 
 async fn signal() -> Result<()> {
