@@ -103,6 +103,11 @@ pub async fn no_such_route() -> Failure {
     Problem::route_not_found().into()
 }
 
+/// A node with the role `worker` answers nothing but its probes.
+pub async fn only_works() -> Failure {
+    Problem::only_works().into()
+}
+
 pub async fn no_such_method() -> Failure {
     Problem::method_not_allowed().into()
 }

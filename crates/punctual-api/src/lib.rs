@@ -22,6 +22,7 @@ mod metrics;
 mod notifications;
 mod openapi;
 mod parameters;
+mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
@@ -33,6 +34,7 @@ mod work;
 
 use std::{sync::Arc, time::Duration};
 
+use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
@@ -118,21 +120,37 @@ pub(crate) type Shared = Arc<App>;
 /// Every route.
 pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
-    let app = Arc::new(App {
+    let app = app(state, openapi::text(&document));
+    wrapped(routes.merge(docs::routes()).fallback(envelope::no_such_route), app)
+}
+
+/// Health, readiness and figures alone: what a node answers that only works.
+pub fn probes(state: ApiState) -> axum::Router {
+    let routes = axum::Router::new()
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::metrics))
+        .fallback(envelope::only_works);
+    wrapped(routes, app(state, String::new()))
+}
+
+fn app(state: ApiState, document: String) -> Shared {
+    Arc::new(App {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
         driver: Mutex::new(()),
-        document: openapi::text(&document),
+        document,
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
         sinks: state.sinks,
         options: state.options,
-    });
+    })
+}
+
+fn wrapped(routes: axum::Router<Shared>, app: Shared) -> axum::Router {
     routes
-        .merge(docs::routes())
-        .fallback(envelope::no_such_route)
         .method_not_allowed_fallback(envelope::no_such_method)
         .layer(axum::middleware::from_fn_with_state(app.clone(), envelope::wrap))
         .with_state(app)

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, sandbox, scheduler, schedules, sources, templates, work,
+    notifications, retention, sandbox, scheduler, schedules, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -56,6 +56,8 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(notifications::timeline))
         .routes(routes!(notifications::retry))
         .routes(routes!(notifications::discard))
+        .routes(routes!(retention::get))
+        .routes(routes!(retention::purge))
         .routes(routes!(messages::list, messages::post))
         .routes(routes!(messages::get, messages::delete))
         .routes(routes!(schedules::list, schedules::post))

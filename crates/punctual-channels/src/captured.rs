@@ -20,7 +20,7 @@ const MOST_TEXT: usize = 64 * 1024 * 1024;
 /// A send takes no time; the lease only needs some bound.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Nothing outside is spared by fewer.
-const PERMITS: usize = 1024;
+const PERMITS: usize = 4096;
 
 /// One message as it was handed over.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,6 +31,10 @@ pub struct EngineConfig {
     pub purges: bool,
     /// Rows a purge removes in one transaction.
     pub purge_batch: i64,
+    /// The share of all finished notifications that a purge removes without asking.
+    pub purge_share: f64,
+    /// Rows that a purge removes without asking, whatever their share.
+    pub purge_unasked: i64,
     /// How long a stopping node waits for what is under way.
     pub grace: Duration,
 }
@@ -53,6 +57,8 @@ impl Default for EngineConfig {
             remember_for: DAY,
             purges: true,
             purge_batch: 500,
+            purge_share: 0.5,
+            purge_unasked: 1_000,
             grace: Duration::from_secs(20),
         }
     }

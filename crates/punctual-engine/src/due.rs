@@ -3,16 +3,18 @@
 
 mod decide;
 mod settle;
+mod trace;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use punctual_model::{Decided, Decision, ReasonCode};
-use punctual_store::{Lane, StoreError, work};
+use punctual_store::{Lane, StoreError, Tx, work};
 
 use crate::{Claimed, Engine, EngineError, Path, config::later, delivery::HandOver};
 use decide::decide_all;
+use settle::SettledBatch;
 
 /// What one tick of the due stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,9 +77,7 @@ impl Engine {
     pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
         let mut report = DueReport::default();
         for kind in self.ready_kinds(now).await? {
-            let batch = self.claim(&kind, now, now, limit).await?;
-            let Some(batch) = batch else { continue };
-            let (done, hand_over) = self.work_on(batch, now, false).await?;
+            let (done, hand_over) = self.work_due(&kind, now, limit, false).await?;
             debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
             report.add(&done);
         }
@@ -98,6 +98,49 @@ impl Engine {
         let mut earliest = work::earliest(&mut reader.conn(), &kinds).await?;
         earliest.sort_by_key(|(_, at)| *at);
         Ok(earliest)
+    }
+
+    /// Works up to `limit` rows of one kind that are due. Deciding takes no time, so they are locked, decided and settled
+    /// in one transaction; long-running ones, and a set that fails, are claimed first.
+    pub(crate) async fn work_due(
+        &self,
+        kind: &str,
+        now: Timestamp,
+        limit: i64,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        let Some(path) = self.paths.get(kind) else { return Ok(Default::default()) };
+        if !path.is_long_running() && !self.store.without_skip_locked() {
+            match self.lock_and_settle(path, now, limit.min(self.config.batch), sends_itself).await {
+                Ok(done) => return Ok(done),
+                // Nothing was written. Claimed row by row, the others are done and the spoiler is found.
+                Err(failed) => {
+                    tracing::warn!(work.kind = kind, error = %failed.text(), "a batch failed and is claimed instead")
+                }
+            }
+        }
+        match self.claim(kind, now, now, limit).await? {
+            Some(batch) => self.work_on(batch, now, sends_itself).await,
+            None => Ok(Default::default()),
+        }
+    }
+
+    async fn lock_and_settle(
+        &self,
+        path: &Arc<dyn Path>,
+        now: Timestamp,
+        limit: i64,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), Failed> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let rows = work::lock_due(&mut tx, path.kind(), now, limit).await?;
+        if rows.is_empty() {
+            return Ok(Default::default());
+        }
+        let batch = Batch { path: path.clone(), rows };
+        self.metrics.claimed(batch.rows.len());
+        self.record_lateness(&batch, now);
+        self.decide_and_settle(tx, &batch, &serde_json::Value::Null, now, sends_itself).await
     }
 
     /// Claims rows of one kind that are ready at `ready_by`; one row only where the kind is long-running.
@@ -133,8 +176,8 @@ impl Engine {
         }
         self.record_lateness(&batch, now);
         if let Some(alone) = batch.path.decides_alone() {
-            let decided = decide_all(alone, &batch.rows, &serde_json::Value::Null, now);
-            let decided = self.publish(decided);
+            // Listeners first: a row that was claimed ahead is told at its moment, not a BEGIN later.
+            let decided = self.publish(decide_all(alone, &batch.rows, &serde_json::Value::Null, now));
             return self.settle_work(&batch, decided, now, sends_itself).await;
         }
         let failed = match self.load_and_settle(&batch, &serde_json::Value::Null, now, sends_itself).await {
@@ -164,10 +207,47 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), Failed> {
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let loaded = AssertUnwindSafe(batch.path.load(&mut tx.conn(), &batch.rows)).catch_unwind().await;
-        let loaded = loaded.map_err(|_| Failed::Panicked)??;
-        let decided = self.publish(decide_all(&*loaded, &batch.rows, prepared, now));
+        let tx = self.store.begin(Lane::Settle).await?;
+        self.decide_and_settle(tx, batch, prepared, now, sends_itself).await
+    }
+
+    async fn decide_and_settle(
+        &self,
+        mut tx: Tx,
+        batch: &Batch,
+        prepared: &serde_json::Value,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), Failed> {
+        match self.decide_in(&mut tx, batch, prepared, now, sends_itself).await {
+            Ok(settled) => {
+                tx.commit().await?;
+                Ok(self.settled(batch, settled).await)
+            }
+            Err(failed) => {
+                // Whoever tries the rows again must find them free.
+                tx.rollback().await;
+                Err(failed)
+            }
+        }
+    }
+
+    async fn decide_in(
+        &self,
+        tx: &mut Tx,
+        batch: &Batch,
+        prepared: &serde_json::Value,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<SettledBatch, Failed> {
+        let decided = if let Some(alone) = batch.path.decides_alone() {
+            decide_all(alone, &batch.rows, prepared, now)
+        } else {
+            let loaded = AssertUnwindSafe(batch.path.load(&mut tx.conn(), &batch.rows)).catch_unwind().await;
+            let loaded = loaded.map_err(|_| Failed::Panicked)??;
+            decide_all(&*loaded, &batch.rows, prepared, now)
+        };
+        let decided = self.publish(decided);
         Ok(self.settle_work_in(tx, batch, decided, now, sends_itself).await?)
     }
 
@@ -216,12 +296,15 @@ impl Engine {
         now: Timestamp,
         failed: Failed,
     ) -> Result<DueReport, EngineError> {
-        tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch could not be decided");
+        let failed_text = failed.text();
+        tracing::warn!(work.kind = batch.path.kind(), error = failed_text, "a batch could not be decided");
         let decision = match failed {
             Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),
             Failed::Store(_) => Decision::Retry(ReasonCode::new("decision-failed")),
         };
-        let decided = batch.rows.iter().map(|_| decision.clone().into()).collect();
+        let why = serde_json::json!({ "error": failed_text });
+        let decided =
+            batch.rows.iter().map(|_| Decided::from(decision.clone()).with_trace(why.clone())).collect();
         let (report, _) = self.settle_work(batch, decided, now, false).await?;
         Ok(report)
     }

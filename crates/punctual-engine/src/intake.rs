@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId};
 use punctual_store::{
     Lane, Stage, StoreError, Tx, lists,
-    notifications::{self, Queued},
+    notifications::{self, InsertedNotification, Queued},
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -130,7 +130,7 @@ impl Engine {
         let channels =
             route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
                 .await?;
-        let queued: Vec<Queued> = items
+        let mut queued: Vec<Queued> = items
             .iter()
             .zip(channels)
             .map(|(item, channel)| {
@@ -151,15 +151,25 @@ impl Engine {
                 }
             })
             .collect();
-        let answers = insert_in(&mut tx, now, &queued).await?;
+        let node = self.running();
+        let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
+        let (answers, inserted) = insert_in(&mut tx, now, &queued).await?;
+        let hand_over = self.intend_own(&mut tx, queued, inserted, reserved, now).await?;
         tx.commit().await?;
+        if let Some(node) = node {
+            hand_over.into_sendings().into_iter().for_each(|sending| node.spawn_sending(sending));
+        }
         self.metrics.accepted(answers.iter().filter(|answer| **answer == Accepted::Created).count());
         Ok(answers)
     }
 }
 
 /// Inserts in a transaction that the caller commits; repeated ids inside the set are resolved here.
-async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec<Accepted>, StoreError> {
+async fn insert_in(
+    tx: &mut Tx,
+    now: Timestamp,
+    queued: &[Queued],
+) -> Result<(Vec<Accepted>, Vec<InsertedNotification>), StoreError> {
     let mut first: HashMap<NotificationId, &Queued> = HashMap::with_capacity(queued.len());
     for item in queued {
         first.entry(item.new.id).or_insert(item);
@@ -167,12 +177,15 @@ async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec
     let mut unique: Vec<&Queued> = first.values().copied().collect();
     unique.sort_unstable_by_key(|item| item.new.id);
     let inserted = notifications::insert_absent(&mut tx.conn(), now, &unique).await?;
-    let created: std::collections::HashSet<String> = inserted.into_iter().map(|row| row.id).collect();
-    for item in &unique {
+    let created: std::collections::HashSet<&str> = inserted.iter().map(|row| row.id.as_str()).collect();
+    for item in unique.iter().filter(|item| item.lease_until.is_none()) {
         tx.raise(Stage::Delivery, item.ready_at);
     }
-    let known: Vec<String> =
-        unique.iter().map(|item| item.new.id.to_string()).filter(|id| !created.contains(id)).collect();
+    let known: Vec<String> = unique
+        .iter()
+        .map(|item| item.new.id.to_string())
+        .filter(|id| !created.contains(id.as_str()))
+        .collect();
     let present: HashMap<String, (String, String)> = if known.is_empty() {
         HashMap::new()
     } else {
@@ -180,7 +193,7 @@ async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec
         rows.into_iter().map(|row| (row.id, (row.digest, row.status))).collect()
     };
     let mut answered: std::collections::HashSet<NotificationId> = Default::default();
-    Ok(queued
+    let answers = queued
         .iter()
         .map(|item| {
             let id = item.new.id.to_string();
@@ -200,7 +213,8 @@ async fn insert_in(tx: &mut Tx, now: Timestamp, queued: &[Queued]) -> Result<Vec
                 (false, false) => Accepted::IdReused,
             }
         })
-        .collect())
+        .collect();
+    Ok((answers, inserted))
 }
 
 /// Which channel each of these leaves over: the one it names, else its list's, else the default of its type.

@@ -62,6 +62,8 @@ pub struct Parts {
     pub metrics: Metrics,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
+    /// The loops of this node, while they run.
+    pub(crate) running: std::sync::Mutex<Option<run::Node>>,
 }
 
 /// What is handed in to make an engine.
@@ -99,6 +101,7 @@ impl Engine {
             metrics: Metrics::new(),
             intake,
             held: Arc::default(),
+            running: std::sync::Mutex::default(),
         })))
     }
 }

@@ -22,8 +22,8 @@ pub trait Path: Send + Sync {
         batch: &'a [Claimed],
     ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>>;
 
-    /// Decides from the row alone, where a path needs nothing else: then nothing is loaded, and no transaction is open
-    /// while listeners are told.
+    /// Decides from the row alone, where a path needs nothing else: then nothing is loaded, and listeners are told at the
+    /// row's moment, before a transaction is begun. (In a backlog one is open: listeners are quick, or hand on.)
     fn decides_alone(&self) -> Option<&dyn Decide> {
         None
     }

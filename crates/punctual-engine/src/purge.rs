@@ -1,4 +1,7 @@
 //! The daily purge: terminal notifications past their window go, in small batches, and leave a tombstone.
+//!
+//! A clock that is years ahead makes everything old at once, so a run that would remove an unusual share of what has
+//! ended removes nothing and waits for a person.
 
 use jiff::Timestamp;
 use punctual_store::{Lane, facts, idempotency, notifications};
@@ -16,12 +19,37 @@ pub struct PurgeReport {
     pub at: Timestamp,
     pub removed: usize,
     pub keep_for_days: u64,
+    /// How many rows are past their window and wait until a person has confirmed that they may go.
+    #[serde(default)]
+    pub held_back: Option<i64>,
 }
 
 impl Engine {
-    /// Removes everything that is past its window.
+    /// Removes everything that is past its window, unless that is more than the usual share.
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
-        let finished_before = earlier(now, self.config.keep_for);
+        let mut reader = self.store.read().await?;
+        let size = notifications::purge_size(&mut reader.conn(), self.purged_before(now)).await?;
+        drop(reader);
+        // The table is larger than any count that a share would round.
+        let share = size.doomed as f64 / size.finished.max(1) as f64;
+        if size.doomed > self.config.purge_unasked && share > self.config.purge_share {
+            tracing::warn!(
+                size.doomed,
+                size.finished,
+                "a purge waits: it would remove more than the usual share"
+            );
+            return self.remember_purge(now, 0, Some(size.doomed)).await;
+        }
+        self.purge_confirmed(now).await
+    }
+
+    fn purged_before(&self, now: Timestamp) -> Timestamp {
+        earlier(now, self.config.keep_for)
+    }
+
+    /// Removes everything that is past its window, however much it is: a person has seen the number.
+    pub async fn purge_confirmed(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
+        let finished_before = self.purged_before(now);
         let mut removed = 0;
         loop {
             let mut tx = self.store.begin(Lane::Intake).await?;
@@ -33,13 +61,23 @@ impl Engine {
                 break;
             }
         }
-        let report = PurgeReport { at: now, removed, keep_for_days: self.config.keep_for.as_secs() / 86_400 };
+        tracing::info!(removed, "purged");
+        self.remember_purge(now, removed, None).await
+    }
+
+    async fn remember_purge(
+        &self,
+        now: Timestamp,
+        removed: usize,
+        held_back: Option<i64>,
+    ) -> Result<PurgeReport, EngineError> {
+        let keep_for_days = self.config.keep_for.as_secs() / 86_400;
+        let report = PurgeReport { at: now, removed, keep_for_days, held_back };
         let mut tx = self.store.begin(Lane::Intake).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         tx.commit().await?;
-        tracing::info!(removed, "purged");
         Ok(report)
     }
 

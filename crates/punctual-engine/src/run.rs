@@ -1,12 +1,17 @@
 //! The loops: they wait, tick and record; everything else is in the stages.
 //!
 //! A loop sleeps until the earliest ready row it knows of and is woken when an earlier one is written. A row is claimed
-//! a little ahead of its moment and handled at it, so that a commit does not make it late.
+//! a little ahead of its moment and handled at it, so that a commit does not make it late; what is already due is
+//! drained, a transaction a batch.
 
+mod drain;
 mod held;
 mod loops;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use punctual_store::{Lane, Stage, notifications, work};
@@ -19,6 +24,7 @@ use crate::{
     delivery::Sending,
     due::{Batch, chain},
 };
+use drain::Draining;
 pub(crate) use held::Held;
 
 /// Long-running rows at once on one node.
@@ -43,6 +49,7 @@ pub(crate) struct Node {
     stop: CancellationToken,
     tasks: TaskTracker,
     held: Arc<Held>,
+    draining: Arc<Draining>,
     batches: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
@@ -56,9 +63,11 @@ impl Engine {
             stop: stop.clone(),
             tasks: tasks.clone(),
             held: self.held.clone(),
+            draining: Arc::default(),
             batches: Arc::new(Semaphore::new(self.config.batches_at_once)),
             long: Arc::new(Semaphore::new(LONG_RUNNING_AT_ONCE)),
         };
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(node.clone());
         loops.spawn(node.clone().due_loop());
         loops.spawn(node.clone().delivery_loop());
         loops.spawn(node.clone().sweep_loop());
@@ -76,6 +85,7 @@ impl Running {
     /// Stops claiming, lets what is under way finish within the grace time, and gives the rest back.
     pub async fn stop(self) {
         self.stop.cancel();
+        self.engine.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.loops.wait().await;
         self.tasks.close();
         let patience =
@@ -92,6 +102,11 @@ impl Running {
 }
 
 impl Engine {
+    /// This node's loops, where they run: then it may send what it has just stored.
+    pub(crate) fn running(&self) -> Option<Node> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Ends the leases this node still holds, so that nobody has to wait for them to run out. A send without an answer
     /// becomes uncertain, as it is.
     async fn give_back(&self) -> Result<(), EngineError> {
@@ -161,7 +176,7 @@ impl Node {
     }
 
     /// Sends a claimed batch; its permits are free afterwards, which the delivery loop is told.
-    fn spawn_sending(&self, sending: Sending) {
+    pub(crate) fn spawn_sending(&self, sending: Sending) {
         let node = self.clone();
         self.tasks.spawn(async move {
             let held = sending.items.iter().map(|item| (item.row.seq, item.row.version)).collect();

@@ -96,11 +96,20 @@ pub struct Arrival {
 pub struct Decided {
     pub decision: Decision,
     pub effects: Vec<Effect>,
+    /// What support may want to see of how it was decided; kept beside the row, never read by the pipeline.
+    pub trace: Option<serde_json::Value>,
+}
+
+impl Decided {
+    pub fn with_trace(mut self, trace: serde_json::Value) -> Self {
+        self.trace = Some(trace);
+        self
+    }
 }
 
 impl From<Decision> for Decided {
     fn from(decision: Decision) -> Self {
-        Self { decision, effects: Vec::new() }
+        Self { decision, effects: Vec::new(), trace: None }
     }
 }
 

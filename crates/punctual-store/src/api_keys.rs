@@ -1,11 +1,12 @@
 //! API keys: who may do what. Only the hash of a secret is stored.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct ApiKeyRow {
     pub id: String,
     pub name: String,

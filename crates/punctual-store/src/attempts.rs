@@ -1,12 +1,13 @@
 //! Attempts: ledger and log. One row per target and try; the intent before the send, the result after it.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// One try at one target.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct AttemptRow {
     pub notification_seq: i64,
     pub target: String,
@@ -30,21 +31,22 @@ pub struct Intent {
 }
 
 macro_rules! intend {
-    ($rows:literal) => {
+    ($values:literal) => {
         concat!(
             "
     INSERT INTO attempts (notification_seq, target, n, node, channel, started_at)
-    SELECT r.seq, r.target, r.n, $2, r.channel, $1 FROM ",
-            $rows
+    ",
+            $values
         )
     };
 }
-const INTEND: Sql = Sql::each(
+const INTEND: Sql = Sql::rows(
     "attempts.intend",
+    intend!("VALUES ($3, $4, $5, $2, $6, $1)"),
     intend!(
-        "(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS channel FROM jsonb_each($3)) AS r"
+        "SELECT r.seq, r.target, r.n, $2, r.channel, $1
+    FROM UNNEST($3::bigint[], $4::text[], $5::bigint[], $6::text[]) AS r(seq, target, n, channel)"
     ),
-    intend!("UNNEST($3::bigint[], $4::text[], $5::bigint[], $6::text[]) AS r(seq, target, n, channel)"),
 );
 
 /// Writes down what is about to be sent, and by which node.
@@ -60,9 +62,9 @@ pub async fn intend(conn: &mut Conn<'_>, now: Timestamp, node: &str, intents: &[
             now,
             node,
             column!(|i| i.seq),
-            column!(|i| i.target.clone()),
+            column!(|i| i.target.as_str()),
             column!(|i| i.n),
-            column!(|i| i.channel.clone()),
+            column!(|i| i.channel.as_str()),
         ],
     )
     .await
@@ -82,26 +84,17 @@ pub struct AttemptResult {
 
 // A late answer is kept even where the sweep had already called the attempt uncertain: it is the truth, and a
 // recorded yes keeps the next try away from that target.
-macro_rules! record {
-    ($rows:literal) => {
-        concat!(
-            "
-    UPDATE attempts
-    SET finished_at = r.finished_at, outcome = r.outcome, provider_id = r.provider_id, answer = r.answer
-    FROM ",
-            $rows,
-            "
-    WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
-      AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')"
-        )
-    };
-}
-const RECORD: Sql = Sql::each(
+const RECORD: Sql = Sql::rows(
     "attempts.record",
-    record!("(SELECT value->>0 AS seq, value->>1 AS target, value->>2 AS n, value->>3 AS finished_at, value->>4 AS outcome,
-        value->>5 AS provider_id, value->>6 AS answer FROM jsonb_each($1)) AS r"),
-    record!("UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
-        AS r(seq, target, n, finished_at, outcome, provider_id, answer)"),
+    "UPDATE attempts
+     SET finished_at = $4, outcome = $5, provider_id = $6, answer = $7
+     WHERE notification_seq = $1 AND target = $2 AND n = $3 AND (outcome IS NULL OR outcome = 'uncertain')",
+    "UPDATE attempts
+     SET finished_at = r.finished_at, outcome = r.outcome, provider_id = r.provider_id, answer = r.answer
+     FROM UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+         AS r(seq, target, n, finished_at, outcome, provider_id, answer)
+     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+       AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')",
 );
 
 /// Writes what came of tries.
@@ -115,12 +108,12 @@ pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u6
         &RECORD,
         args![
             column!(|r| r.seq),
-            column!(|r| r.target.clone()),
+            column!(|r| r.target.as_str()),
             column!(|r| r.n),
             column!(|r| r.finished_at),
-            column!(|r| r.outcome.to_owned()),
-            column!(|r| r.provider_id.clone()),
-            column!(|r| r.answer.clone()),
+            column!(|r| r.outcome),
+            column!(|r| r.provider_id.as_deref()),
+            column!(|r| r.answer.as_deref()),
         ],
     )
     .await
@@ -177,7 +170,7 @@ pub async fn count_uncertain(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<u64>
     conn.execute(&COUNT_UNCERTAIN, args![seqs]).await
 }
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Seq {
     seq: i64,
 }

@@ -3,6 +3,7 @@
 //! Routine steps are proved by work, notification and attempt rows and are not repeated here.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
@@ -23,7 +24,7 @@ pub struct Entry {
 }
 
 /// One entry as it stands.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct AuditRow {
     pub id: i64,
     pub at: i64,
@@ -38,17 +39,26 @@ pub struct AuditRow {
     pub data: Option<String>,
 }
 
-macro_rules! append { ($rows:literal) => { concat!("
+macro_rules! append {
+    ($values:literal) => {
+        concat!(
+            "
     INSERT INTO audit (at, actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)
-    SELECT $1, r.actor, r.action, r.subject_kind, r.subject_id, r.from_status, r.to_status, r.version, r.reason, r.data
-    FROM ", $rows) } }
-const APPEND: Sql = Sql::each(
+    ",
+            $values
+        )
+    };
+}
+const APPEND: Sql = Sql::rows(
     "audit.append",
-    append!("(SELECT value->>0 AS actor, value->>1 AS action, value->>2 AS subject_kind, value->>3 AS subject_id,
-        value->>4 AS from_status, value->>5 AS to_status, value->>6 AS version, value->>7 AS reason, value->>8 AS data
-        FROM jsonb_each($2)) AS r"),
-    append!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[])
-        AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"),
+    append!("VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"),
+    append!(
+        "SELECT $1, r.actor, r.action, r.subject_kind, r.subject_id, r.from_status, r.to_status, r.version, r.reason,
+        r.data
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[],
+            $10::text[])
+        AS r(actor, action, subject_kind, subject_id, from_status, to_status, version, reason, data)"
+    ),
 );
 
 /// Writes entries in the transaction of what they tell.
@@ -65,15 +75,15 @@ pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> R
         &APPEND,
         args![
             now,
-            column!(|e| e.actor.clone()),
-            column!(|e| e.action.to_owned()),
-            column!(|e| e.subject_kind.to_owned()),
-            column!(|e| e.subject_id.clone()),
-            column!(|e| e.from.clone()),
-            column!(|e| e.to.clone()),
+            column!(|e| e.actor.as_str()),
+            column!(|e| e.action),
+            column!(|e| e.subject_kind),
+            column!(|e| e.subject_id.as_str()),
+            column!(|e| e.from.as_deref()),
+            column!(|e| e.to.as_deref()),
             column!(|e| e.version),
-            column!(|e| e.reason.clone()),
-            column!(|e| e.data.clone()),
+            column!(|e| e.reason.as_deref()),
+            column!(|e| e.data.as_deref()),
         ],
     )
     .await?;

@@ -1,11 +1,12 @@
 //! Business units: who owns data, and in which time zone they live.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct BusinessUnitRow {
     pub id: String,
     pub name: String,

@@ -1,11 +1,12 @@
 //! Channels: a stable key bound to an adapter and its settings.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct ChannelRow {
     pub key: String,
     pub adapter: String,

@@ -1,4 +1,4 @@
-//! The only place that names a database driver: one enum of connections, four functions, shared text.
+//! The only place that names a database driver: one enum of connections, a few functions, shared text.
 //!
 //! Statement functions elsewhere in this crate take `&mut Conn` and know nothing of drivers; everything
 //! above this crate knows nothing of SQL.
@@ -8,17 +8,24 @@ mod explain;
 mod faults;
 mod gate;
 mod open;
+mod postgres;
+mod sets;
+mod sqlite;
+mod tx;
 
 use serde::de::DeserializeOwned;
-use sqlx::{FromRow, PgConnection, SqliteConnection, postgres::PgRow, sqlite::SqliteRow};
+use sqlx::{FromRow, PgConnection, postgres::PgRow};
 
 pub use args::Arg;
 pub(crate) use args::args;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
-pub use open::{Durability, Ear, Reader, Store, StoreOptions, Tx};
+pub use open::{Durability, Store, StoreOptions};
+pub(crate) use sqlite::Session;
+pub use sqlite::SqliteThread;
+pub use tx::{Ear, Reader, Tx};
 
-use crate::StoreError;
+use crate::{StoreError, error::DriverError};
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
@@ -27,30 +34,40 @@ pub struct Sql {
     pub name: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
+    /// Whether SQLite's text is for one row of the set.
+    per_row: bool,
 }
 
 impl Sql {
     /// Both databases accept the same text.
     pub const fn same(name: &'static str, text: &'static str) -> Self {
-        Self { name, sqlite: text, postgres: text }
+        Self { name, sqlite: text, postgres: text, per_row: false }
     }
 
     /// The databases differ; the two texts stand side by side.
     pub const fn each(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { name, sqlite, postgres }
+        Self { name, sqlite, postgres, per_row: false }
+    }
+
+    /// A statement on a set, for which PostgreSQL wants one text and SQLite a loop: the connection's thread runs the
+    /// text for each row, prepared once, with the same numbers (`$1`) for scalars first and then a row's values.
+    pub const fn rows(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
+        Self { name, sqlite, postgres, per_row: true }
+    }
+
+    fn for_sqlite(&self, args: Vec<Arg>) -> sqlite::Statement {
+        sqlite::Statement { text: self.sqlite, per_row: self.per_row, args }
     }
 }
 
-const SAVEPOINT: Sql = Sql::same("savepoint", "SAVEPOINT set_of_rows");
-const UNDO: Sql = Sql::same("savepoint.undo", "ROLLBACK TO set_of_rows");
-
-/// A row both drivers can decode. `#[derive(FromRow)]` is all it takes.
-pub trait Record: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
-impl<T> Record for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+/// A row both drivers can decode. `#[derive(FromRow, Deserialize)]` is all it takes: the first is for PostgreSQL, the
+/// second for SQLite.
+pub trait Record: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
+impl<T> Record for T where T: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
 
 /// An open connection or transaction, whichever database it belongs to.
 pub enum Conn<'c> {
-    Sqlite(&'c mut SqliteConnection, &'c Faults),
+    Sqlite(&'c SqliteThread, &'c Faults),
     Postgres(&'c mut PgConnection, &'c Faults),
 }
 
@@ -59,47 +76,17 @@ impl Conn<'_> {
         self.faults().before(sql.name)?;
         self.explain(sql, &args).await?;
         let rows = match self {
-            Conn::Sqlite(c, _) => {
-                sqlx::query_as_with(sql.sqlite, args::for_sqlite(args)?).fetch_all(&mut **c).await
+            Conn::Sqlite(thread, _) => {
+                let statement = sql.for_sqlite(args);
+                thread.run(move |session| session.fetch(statement)).await.flatten()
             }
             Conn::Postgres(c, _) => {
-                sqlx::query_as_with(sql.postgres, args::for_postgres(args)?).fetch_all(&mut **c).await
+                let query = sqlx::query_as_with(sql.postgres, args::for_postgres(args)?);
+                query.fetch_all(&mut **c).await.map_err(DriverError::from)
             }
         };
         self.faults().after(sql.name)?;
         rows.map_err(|error| StoreError::statement(sql.name, error))
-    }
-
-    /// Reads a set in one go. A row costs SQLite's driver an allocation or three for every column, so there the
-    /// statement answers one JSON text, an array of arrays in the order of `T`'s fields; PostgreSQL answers rows.
-    pub async fn fetch_set<T: Record + DeserializeOwned>(
-        &mut self,
-        sql: &Sql,
-        args: Vec<Arg>,
-    ) -> Result<Vec<T>> {
-        if !self.is_sqlite() {
-            return self.fetch_all(sql, args).await;
-        }
-        let set: (String,) = self.fetch_one(sql, args).await?;
-        serde_json::from_str(&set.0).map_err(|_| StoreError::Stored(sql.name))
-    }
-
-    pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self, Conn::Sqlite(..))
-    }
-
-    /// On SQLite, changes every row of a set or none, and says which; then nobody needs to be told row by row. On
-    /// PostgreSQL, where being told is cheap, it does nothing and says so.
-    pub(crate) async fn changes_all(&mut self, sql: &Sql, args: Vec<Arg>, rows: usize) -> Result<bool> {
-        if !self.is_sqlite() {
-            return Ok(false);
-        }
-        self.execute(&SAVEPOINT, Vec::new()).await?;
-        if self.execute(sql, args).await? == rows as u64 {
-            return Ok(true);
-        }
-        self.execute(&UNDO, Vec::new()).await?;
-        Ok(false)
     }
 
     pub async fn fetch_optional<T: Record>(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<Option<T>> {
@@ -108,7 +95,7 @@ impl Conn<'_> {
 
     pub async fn fetch_one<T: Record>(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<T> {
         let row = self.fetch_optional(sql, args).await?;
-        row.ok_or_else(|| StoreError::statement(sql.name, sqlx::Error::RowNotFound))
+        row.ok_or_else(|| StoreError::statement(sql.name, DriverError::NoRow))
     }
 
     /// Runs a statement that returns no rows; answers how many it changed.
@@ -116,17 +103,21 @@ impl Conn<'_> {
         self.faults().before(sql.name)?;
         self.explain(sql, &args).await?;
         let changed = match self {
-            Conn::Sqlite(c, _) => sqlx::query_with(sql.sqlite, args::for_sqlite(args)?)
-                .execute(&mut **c)
-                .await
-                .map(|done| done.rows_affected()),
-            Conn::Postgres(c, _) => sqlx::query_with(sql.postgres, args::for_postgres(args)?)
-                .execute(&mut **c)
-                .await
-                .map(|done| done.rows_affected()),
+            Conn::Sqlite(thread, _) => {
+                let statement = sql.for_sqlite(args);
+                thread.run(move |session| session.execute(statement)).await.flatten()
+            }
+            Conn::Postgres(c, _) => {
+                let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
+                query.execute(&mut **c).await.map(|done| done.rows_affected()).map_err(DriverError::from)
+            }
         };
         self.faults().after(sql.name)?;
         changed.map_err(|error| StoreError::statement(sql.name, error))
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self, Conn::Sqlite(..))
     }
 
     fn faults(&self) -> &Faults {

@@ -11,7 +11,7 @@ pub enum StoreError {
     #[error("cannot use {}", .0.display())]
     File(PathBuf, #[source] std::io::Error),
     #[error("the database file {} is damaged; restore it from a backup, nothing was changed", .0.display())]
-    Damaged(PathBuf, #[source] sqlx::Error),
+    Damaged(PathBuf, #[source] DriverError),
     #[error(
         "the database would lose acknowledged rows at a power cut ({}); mend the settings or start with --accept-weak-durability",
         .0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
@@ -24,13 +24,13 @@ pub enum StoreError {
     #[error("migration {0} in the database is not the one this program has")]
     ChangedMigration(String),
     #[error("migration {0} failed")]
-    Migration(&'static str, #[source] sqlx::Error),
+    Migration(&'static str, #[source] DriverError),
     #[error("cannot reach the database")]
-    Connection(#[source] sqlx::Error),
+    Connection(#[source] DriverError),
     #[error("the commit was not confirmed; it may or may not have happened")]
-    Commit(#[source] sqlx::Error),
+    Commit(#[source] DriverError),
     #[error("statement {0} failed")]
-    Statement(&'static str, #[source] sqlx::Error),
+    Statement(&'static str, #[source] DriverError),
     #[error("a value could not be bound")]
     Binding(#[source] sqlx::error::BoxDynError),
     #[error("a stored value of {0} is not understood")]
@@ -41,32 +41,47 @@ pub enum StoreError {
     Blob(#[from] object_store::Error),
 }
 
-impl StoreError {
-    pub(crate) fn connection(error: sqlx::Error) -> Self {
-        Self::Connection(error)
-    }
-    pub(crate) fn commit(error: sqlx::Error) -> Self {
-        Self::Commit(error)
-    }
-    pub(crate) fn statement(name: &'static str, error: sqlx::Error) -> Self {
-        Self::Statement(name, error)
-    }
+/// What a driver says, whichever it is.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    #[error(transparent)]
+    Postgres(#[from] sqlx::Error),
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("a row does not fit its record: {0}")]
+    Decode(String),
+    #[error("a row was expected and there is none")]
+    NoRow,
+    #[error("the transaction failed before and can only be rolled back")]
+    Torn,
+    #[error("the connection is closed")]
+    Closed,
+    #[error("no thread could be started for the connection")]
+    Thread(#[source] std::io::Error),
+}
 
-    /// SQLite answers NOTADB or CORRUPT for a file that is no longer a database.
-    pub(crate) fn damaged_or_connection(file: &Path, error: sqlx::Error) -> Self {
-        let code = error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
-        match code.as_deref() {
-            Some("11" | "26") => Self::Damaged(file.to_owned(), error),
-            _ => Self::Connection(error),
+impl serde::de::Error for DriverError {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self::Decode(message.to_string())
+    }
+}
+
+impl DriverError {
+    /// SQLite's code without what its extended ones add.
+    fn sqlite_code(&self) -> Option<i32> {
+        match self {
+            Self::Sqlite(error) => error.sqlite_error().map(|refusal| refusal.extended_code & 0xff),
+            _ => None,
         }
     }
 
-    /// Whether the database or the disk is at fault and not the request: worth another try a little later.
-    pub fn is_unavailable(&self) -> bool {
+    fn is_outage(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::Commit(_) | Self::Injected(_) | Self::Blob(_) => true,
-            Self::Statement(_, error) => match error {
-                sqlx::Error::Database(refusal) => refusal.code().is_some_and(|code| is_outage(&code)),
+            Self::Sqlite(_) => self.sqlite_code().is_some_and(is_sqlite_outage),
+            Self::Postgres(error) => match error {
+                sqlx::Error::Database(refusal) => {
+                    refusal.code().is_some_and(|code| is_postgres_outage(&code))
+                }
                 sqlx::Error::RowNotFound
                 | sqlx::Error::ColumnDecode { .. }
                 | sqlx::Error::ColumnNotFound(_)
@@ -76,16 +91,76 @@ impl StoreError {
                 | sqlx::Error::Encode(_) => false,
                 _ => true,
             },
+            Self::Decode(_) | Self::NoRow | Self::Torn => false,
+            Self::Closed | Self::Thread(_) => true,
+        }
+    }
+}
+
+impl StoreError {
+    pub(crate) fn connection(error: impl Into<DriverError>) -> Self {
+        Self::Connection(error.into())
+    }
+    pub(crate) fn commit(error: impl Into<DriverError>) -> Self {
+        Self::Commit(error.into())
+    }
+    pub(crate) fn statement(name: &'static str, error: impl Into<DriverError>) -> Self {
+        Self::Statement(name, error.into())
+    }
+
+    /// SQLite answers NOTADB or CORRUPT for a file that is no longer a database.
+    pub(crate) fn damaged_or_connection(file: &Path, error: DriverError) -> Self {
+        match error.sqlite_code() {
+            Some(11 | 26) => Self::Damaged(file.to_owned(), error),
+            _ => Self::Connection(error),
+        }
+    }
+
+    /// Whether the database or the disk is at fault and not the request: worth another try a little later.
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Connection(_) | Self::Commit(_) | Self::Injected(_) | Self::Blob(_) => true,
+            Self::Statement(_, error) => error.is_outage(),
             _ => false,
         }
     }
 }
 
-/// SQLite: busy, locked, out of memory, read-only, disk error, full, cannot open. PostgreSQL: connection lost (08), out
-/// of resources (53), an operator at work (57), disk error (58), serialisation and deadlock (40).
-fn is_outage(code: &str) -> bool {
-    match code.parse::<u32>() {
-        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14),
-        _ => ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class)),
+/// Busy, locked, out of memory, read-only, disk error, full, cannot open.
+fn is_sqlite_outage(code: i32) -> bool {
+    matches!(code, 5 | 6 | 7 | 8 | 10 | 13 | 14)
+}
+
+/// Connection lost (08), out of resources (53), an operator at work (57), disk error (58), serialisation and deadlock
+/// (40).
+fn is_postgres_outage(code: &str) -> bool {
+    ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(extended_code: i32) -> DriverError {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(extended_code), None).into()
+    }
+
+    #[test]
+    fn a_failing_disk_is_worth_another_try_and_a_broken_rule_is_not() {
+        // Full; a write, of the disk errors; busy with a snapshot; a primary key, of the rules; a misuse.
+        for (code, outage) in
+            [(13, true), (10 | 3 << 8, true), (5 | 2 << 8, true), (19 | 6 << 8, false), (21, false)]
+        {
+            let error = StoreError::statement("work.settle", refusal(code));
+            assert_eq!(error.is_unavailable(), outage, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_damaged() {
+        for (code, damaged) in [(11, true), (11 | 1 << 8, true), (26, true), (14, false)] {
+            let error = StoreError::damaged_or_connection(Path::new("x"), refusal(code));
+            assert_eq!(matches!(error, StoreError::Damaged(..)), damaged, "{code}");
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Facts about the installation, by name: when the last purge ran and what it removed, and the like.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Fact {
     value: String,
 }

@@ -1,12 +1,13 @@
 //! Answers already given to requests that carried an idempotency key.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// The answer that a key got before.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct Answered {
     pub digest: String,
     pub status: i64,

@@ -1,11 +1,12 @@
 //! Lists: named, typed sets of targets, kept centrally and resolved when a notification is delivered.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct ListRow {
     pub name: String,
     pub kind: String,

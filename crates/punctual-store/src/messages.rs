@@ -24,21 +24,29 @@ pub struct MessageRow {
     pub created_at: i64,
 }
 
-macro_rules! insert { ($rows:literal) => { concat!("
-    INSERT INTO messages (id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit,
-        send_at, created_at)
-    SELECT r.id, r.channel, r.list_name, r.targets, r.subject, r.body, r.html, r.template, r.locale, r.context,
-        r.business_unit, r.send_at, $1
-    FROM ", $rows, "
-    ON CONFLICT (id) DO NOTHING") } }
-const INSERT: Sql = Sql::each(
+macro_rules! insert {
+    ($values:literal) => {
+        concat!(
+            "
+    INSERT INTO messages (id, channel, list_name, targets, subject, body, html, template, locale, context,
+        business_unit, send_at, created_at)
+    ",
+            $values,
+            "
+    ON CONFLICT (id) DO NOTHING"
+        )
+    };
+}
+const INSERT: Sql = Sql::rows(
     "messages.insert",
-    insert!("(SELECT value->>0 AS id, value->>1 AS channel, value->>2 AS list_name, value->>3 AS targets,
-        value->>4 AS subject, value->>5 AS body, value->>6 AS html, value->>7 AS template, value->>8 AS locale,
-        value->>9 AS context, value->>10 AS business_unit, value->>11 AS send_at FROM jsonb_each($2)) AS r WHERE TRUE"),
-    insert!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-        $10::text[], $11::text[], $12::text[], $13::bigint[])
-        AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at)"),
+    insert!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1)"),
+    insert!(
+        "SELECT r.id, r.channel, r.list_name, r.targets, r.subject, r.body, r.html, r.template, r.locale, r.context,
+        r.business_unit, r.send_at, $1
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+            $10::text[], $11::text[], $12::text[], $13::bigint[])
+        AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at)"
+    ),
 );
 
 /// Keeps new messages, in id order; those already there stay as they are.
@@ -52,36 +60,38 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow
         &INSERT,
         args![
             now,
-            column!(|m| m.id.clone()),
-            column!(|m| m.channel.clone()),
-            column!(|m| m.list_name.clone()),
-            column!(|m| m.targets.clone()),
-            column!(|m| m.subject.clone()),
-            column!(|m| m.body.clone()),
-            column!(|m| m.html.clone()),
-            column!(|m| m.template.clone()),
-            column!(|m| m.locale.clone()),
-            column!(|m| m.context.clone()),
-            column!(|m| m.business_unit.clone()),
+            column!(|m| m.id.as_str()),
+            column!(|m| m.channel.as_deref()),
+            column!(|m| m.list_name.as_deref()),
+            column!(|m| m.targets.as_deref()),
+            column!(|m| m.subject.as_str()),
+            column!(|m| m.body.as_str()),
+            column!(|m| m.html.as_deref()),
+            column!(|m| m.template.as_deref()),
+            column!(|m| m.locale.as_deref()),
+            column!(|m| m.context.as_deref()),
+            column!(|m| m.business_unit.as_deref()),
             column!(|m| m.send_at),
         ],
     )
     .await
 }
 
-const BY_IDS: Sql = Sql::each(
-    "messages.by_ids",
-    "SELECT json_group_array(json_array(id, channel, list_name, targets, subject, body, html, template, locale, context,
-        business_unit, send_at, created_at))
-     FROM messages WHERE id IN (SELECT value FROM json_each($1))",
-    "SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
+macro_rules! by_ids {
+    ($which:literal) => {
+        concat!(
+            "
+    SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
         created_at
-     FROM messages WHERE id = ANY($1)",
-);
+    FROM messages WHERE id = ",
+            $which
+        )
+    };
+}
+const BY_IDS: Sql = Sql::rows("messages.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
-pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<MessageRow>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    conn.fetch_set(&BY_IDS, args![ids]).await
+pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<MessageRow>> {
+    ids.sort_unstable();
+    ids.dedup();
+    conn.fetch_all(&BY_IDS, args![ids]).await
 }

@@ -1,9 +1,14 @@
 //! The schema, step by step: the same file names in the same order for both databases.
 
 use jiff::Timestamp;
-use sqlx::{AssertSqlSafe, PgPool, SqlitePool};
+use rusqlite::Connection;
+use sqlx::{AssertSqlSafe, PgPool};
 
-use crate::{StoreError, db::Result};
+use crate::{
+    StoreError,
+    db::{Result, Session, SqliteThread},
+    error::DriverError,
+};
 
 struct Step {
     version: i64,
@@ -25,11 +30,6 @@ macro_rules! step {
 
 const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console")];
 
-pub(crate) enum Migrator<'p> {
-    Sqlite(&'p SqlitePool),
-    Postgres(&'p PgPool),
-}
-
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
 const APPLIED: &str = "SELECT version, name FROM schema_steps ORDER BY version";
 const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUES ($1, $2, $3)";
@@ -37,45 +37,46 @@ const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUE
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
 /// Applies what is missing, in one transaction; refuses a database that a newer program made.
-pub(crate) async fn run(migrator: &Migrator<'_>, now: Timestamp) -> Result<()> {
-    let now = now.as_microsecond();
-    // The two arms differ in driver types only; each step's text is picked beside its database.
-    macro_rules! apply {
-        ($tx:expr, $text:ident) => {{
-            sqlx::query(LEDGER)
-                .execute(&mut *$tx)
-                .await
-                .map_err(|e| StoreError::Migration("schema_steps", e))?;
-            let applied: Vec<(i64, String)> =
-                sqlx::query_as(APPLIED).fetch_all(&mut *$tx).await.map_err(StoreError::connection)?;
-            for step in missing(&applied)? {
-                sqlx::raw_sql(AssertSqlSafe(step.$text))
-                    .execute(&mut *$tx)
-                    .await
-                    .map_err(|e| StoreError::Migration(step.name, e))?;
-                sqlx::query(RECORD)
-                    .bind(step.version)
-                    .bind(step.name)
-                    .bind(now)
-                    .execute(&mut *$tx)
-                    .await
-                    .map_err(|e| StoreError::Migration(step.name, e))?;
-            }
-        }};
+pub(crate) async fn on_postgres(pool: &PgPool, now: Timestamp) -> Result<()> {
+    let mut tx = pool.begin().await.map_err(StoreError::connection)?;
+    sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
+    sqlx::query(LEDGER).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
+    let applied: Vec<(i64, String)> =
+        sqlx::query_as(APPLIED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
+    for step in missing(&applied)? {
+        sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(failed(step.name))?;
+        let record = sqlx::query(RECORD).bind(step.version).bind(step.name).bind(now.as_microsecond());
+        record.execute(&mut *tx).await.map_err(failed(step.name))?;
     }
-    match migrator {
-        Migrator::Sqlite(pool) => {
-            let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.map_err(StoreError::connection)?;
-            apply!(tx, sqlite);
-            tx.commit().await.map_err(StoreError::commit)
-        }
-        Migrator::Postgres(pool) => {
-            let mut tx = pool.begin().await.map_err(StoreError::connection)?;
-            sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
-            apply!(tx, postgres);
-            tx.commit().await.map_err(StoreError::commit)
-        }
+    tx.commit().await.map_err(StoreError::commit)
+}
+
+/// The same on SQLite.
+pub(crate) async fn on_sqlite(writer: &SqliteThread, now: Timestamp) -> Result<()> {
+    let job = move |session: &mut Session| {
+        session.begin().map_err(StoreError::connection)?;
+        let done =
+            apply_on_sqlite(session.bare(), now).and_then(|()| session.commit().map_err(StoreError::commit));
+        session.roll_back();
+        done
+    };
+    writer.run(job).await.map_err(StoreError::connection)?
+}
+
+fn apply_on_sqlite(conn: &Connection, now: Timestamp) -> Result<()> {
+    conn.execute_batch(LEDGER).map_err(failed("schema_steps"))?;
+    let mut read = conn.prepare(APPLIED).map_err(StoreError::connection)?;
+    let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let applied: Vec<(i64, String)> = applied.and_then(Iterator::collect).map_err(StoreError::connection)?;
+    for step in missing(&applied)? {
+        conn.execute_batch(step.sqlite).map_err(failed(step.name))?;
+        conn.execute(RECORD, (step.version, step.name, now.as_microsecond())).map_err(failed(step.name))?;
     }
+    Ok(())
+}
+
+fn failed<E: Into<DriverError>>(step: &'static str) -> impl FnOnce(E) -> StoreError {
+    move |error| StoreError::Migration(step, error.into())
 }
 
 fn missing(applied: &[(i64, String)]) -> Result<&'static [Step]> {

@@ -11,6 +11,7 @@ mod purge;
 mod query;
 
 use punctual_model::NotificationStatus;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
@@ -21,13 +22,13 @@ pub use figures::{Ending, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
-pub use purge::{Purged, purge};
+pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 
 use crate::StoreError;
 
 /// A notification as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct NotificationRow {
     pub seq: i64,
     pub id: String,

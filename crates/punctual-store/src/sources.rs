@@ -1,11 +1,12 @@
 //! Sources: the last known state of the user's own entities. An older event never overwrites a newer one.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct SourceRow {
     pub source_type: String,
     pub source_id: String,
@@ -34,10 +35,9 @@ pub struct SourceChange {
     pub occurred_at: Timestamp,
 }
 
-macro_rules! put { ($rows:literal) => { concat!("
+macro_rules! put { ($values:literal) => { concat!("
     INSERT INTO sources (source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, updated_at)
-    SELECT r.source_type, r.source_id, r.business_unit, r.active, r.deleted, r.state, r.sequence, r.occurred_at, $1
-    FROM ", $rows, "
+    ", $values, "
     ON CONFLICT (source_type, source_id) DO UPDATE
     SET business_unit = EXCLUDED.business_unit, active = EXCLUDED.active, deleted = EXCLUDED.deleted,
         state = EXCLUDED.state, sequence = COALESCE(EXCLUDED.sequence, sources.sequence),
@@ -46,17 +46,16 @@ macro_rules! put { ($rows:literal) => { concat!("
                THEN EXCLUDED.sequence > sources.sequence
                ELSE EXCLUDED.occurred_at >= sources.occurred_at END
     RETURNING source_type, source_id, version") } }
-const PUT: Sql = Sql::each(
+const PUT: Sql = Sql::rows(
     "sources.put",
-    put!("(SELECT value->>0 AS source_type, value->>1 AS source_id, value->>2 AS business_unit, value->>3 AS active,
-        value->>4 AS deleted, value->>5 AS state, value->>6 AS sequence, value->>7 AS occurred_at
-        FROM jsonb_each($2)) AS r WHERE TRUE"),
-    put!("UNNEST($2::text[], $3::text[], $4::text[], $5::boolean[], $6::boolean[], $7::text[], $8::bigint[], $9::bigint[])
+    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1)"),
+    put!("SELECT r.source_type, r.source_id, r.business_unit, r.active, r.deleted, r.state, r.sequence, r.occurred_at, $1
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::boolean[], $6::boolean[], $7::text[], $8::bigint[], $9::bigint[])
         AS r(source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at)"),
 );
 
 /// A source that took the state it was told.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct Taken {
     pub source_type: String,
     pub source_id: String,
@@ -74,12 +73,12 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) 
         &PUT,
         args![
             now,
-            column!(|c| c.source_type.clone()),
-            column!(|c| c.source_id.clone()),
-            column!(|c| c.business_unit.clone()),
+            column!(|c| c.source_type.as_str()),
+            column!(|c| c.source_id.as_str()),
+            column!(|c| c.business_unit.as_deref()),
             column!(|c| c.active),
             column!(|c| c.deleted),
-            column!(|c| c.state.clone()),
+            column!(|c| c.state.as_str()),
             column!(|c| c.sequence),
             column!(|c| c.occurred_at),
         ],
@@ -87,22 +86,29 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) 
     .await
 }
 
-macro_rules! lock { ($rows:literal, $lock:literal) => { concat!("
+macro_rules! lock { ($which:literal) => { concat!("
     SELECT s.source_type, s.source_id, s.business_unit, s.active, s.deleted, s.state, s.sequence, s.occurred_at,
         s.version, s.updated_at
     FROM sources AS s
-    JOIN ", $rows, " ON s.source_type = r.source_type AND s.source_id = r.source_id
-    ORDER BY s.source_type, s.source_id", $lock) } }
-const LOCK: Sql = Sql::each(
+    ", $which) } }
+const LOCK: Sql = Sql::rows(
     "sources.lock",
-    lock!("(SELECT value->>0 AS source_type, value->>1 AS source_id FROM jsonb_each($1)) AS r", ""),
-    lock!("UNNEST($1::text[], $2::text[]) AS r(source_type, source_id)", " FOR UPDATE OF s"),
+    lock!("WHERE s.source_type = $1 AND s.source_id = $2"),
+    lock!(
+        "JOIN UNNEST($1::text[], $2::text[]) AS r(source_type, source_id)
+        ON s.source_type = r.source_type AND s.source_id = r.source_id
+    ORDER BY s.source_type, s.source_id
+    FOR UPDATE OF s"
+    ),
 );
 
-/// The rows of these sources, held until the transaction ends: what is decided on them stays true.
+/// The rows of these sources, in order, held until the transaction ends: what is decided on them stays true.
 pub async fn lock(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
-    let types: Vec<String> = sources.iter().map(|(kind, _)| (*kind).to_owned()).collect();
-    let ids: Vec<String> = sources.iter().map(|(_, id)| (*id).to_owned()).collect();
+    let mut sources: Vec<(&str, &str)> = sources.to_vec();
+    sources.sort_unstable();
+    sources.dedup();
+    let (types, ids): (Vec<String>, Vec<String>) =
+        sources.into_iter().map(|(kind, id)| (kind.to_owned(), id.to_owned())).unzip();
     conn.fetch_all(&LOCK, args![types, ids]).await
 }
 

@@ -1,11 +1,12 @@
 //! Templates: named texts with a variant for each locale.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct TemplateRow {
     pub name: String,
     pub default_locale: String,

@@ -8,11 +8,12 @@ mod query;
 
 use jiff::Timestamp;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
+use serde::Deserialize;
 use sqlx::FromRow;
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    Claimed, Expired, Settlement, claim, earliest, expired, release, release_leases, renew, settle,
+    Claimed, Expired, Settlement, claim, earliest, expired, lock_due, release, release_leases, renew, settle,
 };
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use operate::{
@@ -24,7 +25,7 @@ pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retri
 use crate::StoreError;
 
 /// A work row as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct WorkRow {
     pub id: i64,
     pub key: String,

@@ -20,6 +20,7 @@ pub use builder::BedBuilder;
 use builder::Recipe;
 pub use database::Database;
 use database::Place;
+pub use put::new_schedule;
 
 use crate::Seeded;
 

@@ -149,6 +149,11 @@ impl Gated {
         crate::signal("a send", arrived.recv()).await.expect("the channel is open")
     }
 
+    /// Whether nothing more has been sent up to now.
+    pub async fn nobody_else_arrived(&self) -> bool {
+        self.arrived.lock().await.try_recv().is_err()
+    }
+
     /// Lets `count` sends end with the present outcome.
     pub fn let_go(&self, count: usize) {
         self.go.add_permits(count);

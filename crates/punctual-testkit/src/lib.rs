@@ -13,7 +13,7 @@ pub mod postgres;
 mod run;
 mod seed;
 
-pub use bed::{Bed, BedBuilder, Database, START};
+pub use bed::{Bed, BedBuilder, Database, START, new_schedule};
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
 pub use path::TestPath;

@@ -155,6 +155,12 @@ impl Problem {
         Self::new(Code::NotFound, "There is nothing at this path; `/openapi.json` lists every route.")
     }
 
+    pub fn only_works() -> Self {
+        let detail = "This node has the role `worker` and answers `/healthz`, `/readyz` and `/metrics` alone; ask one with \
+                      the role `api` or `all`.";
+        Self::new(Code::NotFound, detail)
+    }
+
     pub fn method_not_allowed() -> Self {
         Self::new(Code::MethodNotAllowed, "The route exists but not with this method; see `/openapi.json`.")
     }

@@ -77,7 +77,7 @@ pub enum Role {
     All,
     /// Answers requests; others work.
     Api,
-    /// Works. It answers requests too, like `all`: keep them away from it at the load balancer.
+    /// Works, and answers health, readiness and metrics alone.
     Worker,
 }
 

@@ -4,6 +4,7 @@ mod samples;
 
 use anyhow::Result;
 use punctual_console::sign_in_link;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{Config, ServeArgs},
@@ -41,5 +42,8 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
          curl -X PUT -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n       \
          -d '{{\"advance\":\"24h\"}}' {address}/api/v1/sandbox/clock\n"
     ))?;
-    until_signal(listener, &node, true, Some(running)).await
+    let stop = CancellationToken::new();
+    let routes =
+        punctual_api::router(node.api(true)).merge(punctual_console::router(node.console(stop.clone())));
+    until_signal(listener, &node, routes, stop, Some(running)).await
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod clock;
 mod config;
+mod definitions;
 mod demo;
 mod keys;
 mod migrate;
@@ -37,6 +38,10 @@ enum Command {
     Key(keys::KeyArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
+    /// Write the definitions of a running server (lists, channels, templates, business units) into files.
+    Export(definitions::ExportArgs),
+    /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
+    Import(definitions::ImportArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),
 }
@@ -57,6 +62,8 @@ fn main() -> ExitCode {
             Command::Migrate(args) => migrate::run(args).await,
             Command::Key(args) => keys::run(args).await,
             Command::Tick(args) => tick::run(args).await,
+            Command::Export(args) => definitions::export(args).await,
+            Command::Import(args) => definitions::import(args).await,
             Command::Bench(args) => bench::run(args).await,
         }
     });

@@ -20,20 +20,12 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// Posts JSON and answers JSON; a problem becomes an error with its code and text.
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
+    /// A connection to the server with the key that was given.
+    pub fn connect(&self) -> Result<Remote> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build()?;
-        let url = format!("{}{path}", self.server.trim_end_matches('/'));
-        let request = client.post(&url).bearer_auth(self.read_key()?).json(body);
-        let response = request.send().await.with_context(|| format!("cannot reach {}", self.server))?;
-        let ok = response.status().is_success();
-        let answer: Value =
-            response.json().await.with_context(|| format!("{url} answered something else than JSON"))?;
-        if ok {
-            return Ok(answer);
-        }
-        bail!("{}: {}", text(&answer, "code"), text(&answer, "detail"))
+        let server = self.server.trim_end_matches('/').to_owned();
+        Ok(Remote { client, server, key: self.read_key()? })
     }
 
     fn read_key(&self) -> Result<String> {
@@ -46,6 +38,69 @@ impl RemoteArgs {
         })?;
         Ok(key.trim().to_owned())
     }
+}
+
+/// A server that answers JSON.
+pub struct Remote {
+    client: reqwest::Client,
+    server: String,
+    key: String,
+}
+
+impl Remote {
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        let found = self.find(path).await?;
+        found.with_context(|| format!("not_found: {path} is not there"))
+    }
+
+    /// The same, where it may be absent.
+    pub async fn find(&self, path: &str) -> Result<Option<Value>> {
+        let request = self.client.get(format!("{}{path}", self.server));
+        let (status, answer) = self.send(path, request).await?;
+        if status == reqwest::StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        accepted(status, answer).map(Some)
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        let request = self.client.post(format!("{}{path}", self.server)).json(body);
+        let (status, answer) = self.send(path, request).await?;
+        accepted(status, answer)
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Value> {
+        let request = self.client.put(format!("{}{path}", self.server)).json(body);
+        let (status, answer) = self.send(path, request).await?;
+        accepted(status, answer)
+    }
+
+    async fn send(
+        &self,
+        path: &str,
+        request: reqwest::RequestBuilder,
+    ) -> Result<(reqwest::StatusCode, Value)> {
+        let response = request.bearer_auth(&self.key).send().await;
+        let response = response.with_context(|| format!("cannot reach {}", self.server))?;
+        let status = response.status();
+        let answer = response.json().await;
+        Ok((
+            status,
+            answer.with_context(|| format!("{}{path} answered something else than JSON", self.server))?,
+        ))
+    }
+}
+
+/// A problem becomes an error with its code, its text and the fields at fault.
+fn accepted(status: reqwest::StatusCode, answer: Value) -> Result<Value> {
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let mut faults = String::new();
+    for fault in answer.get("errors").and_then(Value::as_array).into_iter().flatten() {
+        faults.push_str(&format!("\n  {}: {}", text(fault, "pointer"), text(fault, "detail")));
+    }
+    bail!("{}: {}{faults}", text(&answer, "code"), text(&answer, "detail"))
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

@@ -3,7 +3,7 @@
 use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
-use punctual_api::{NewKey, create_key, ensure_admin_key, router, serve};
+use punctual_api::{NewKey, create_key, ensure_admin_key, probes, router, serve};
 use punctual_console::{LINK_LASTS, sign_in_link};
 use punctual_model::Clock;
 use punctual_store::api_keys;
@@ -27,20 +27,28 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
-    let link = sign_in_link(&node.engine, node.wall.as_ref()).await?;
+    // A worker answers no people either.
+    let is_worker = config.role == Role::Worker;
+    let link = if is_worker { None } else { sign_in_link(&node.engine, node.wall.as_ref()).await? };
     announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
-    until_signal(listener, &node, false, running).await
+    let stop = CancellationToken::new();
+    let state = node.api(false);
+    let routes = if is_worker {
+        probes(state)
+    } else {
+        router(state).merge(punctual_console::router(node.console(stop.clone())))
+    };
+    until_signal(listener, &node, routes, stop, running).await
 }
 
 /// Serves until SIGTERM or ctrl-c, then stops in order: no new requests, no new claims, finish or give back.
 pub async fn until_signal(
     listener: TcpListener,
     node: &Node,
-    flowing: bool,
+    routes: axum::Router,
+    stop: CancellationToken,
     running: Option<punctual_engine::Running>,
 ) -> Result<()> {
-    let stop = CancellationToken::new();
-    let routes = router(node.api(flowing)).merge(punctual_console::router(node.console(stop.clone())));
     let server = tokio::spawn(serve(listener, routes, stop.clone()));
     signal().await?;
     tracing::info!("stopping");
@@ -113,7 +121,11 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<
         let file = config.data_dir.join("admin.key");
         text.push_str(&format!("Admin key (shown once, kept in {}): {key}\n", file.display()));
     }
-    text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
+    if config.role == Role::Worker {
+        text.push_str("Role worker: health, readiness and metrics alone are answered here\n");
+    } else {
+        text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
+    }
     if config.sandbox {
         text.push_str("Sandbox: the clock stands still until it is moved; nothing leaves this process\n");
     }

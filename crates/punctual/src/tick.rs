@@ -19,7 +19,8 @@ pub struct TickArgs {
 }
 
 pub async fn run(args: TickArgs) -> Result<()> {
-    let answer = args.remote.post("/api/v1/scheduler/tick", &json!({ "batchSize": args.batch_size })).await?;
+    let remote = args.remote.connect()?;
+    let answer = remote.post("/api/v1/scheduler/tick", &json!({ "batchSize": args.batch_size })).await?;
     if args.json {
         println!("{answer}");
         return Ok(());

@@ -18,6 +18,8 @@ on_both! {
     a_tick_says_what_it_did;
     work_is_released_repeated_and_cancelled;
     a_jump_runs_what_is_ready;
+    a_purge_is_seen_and_done_by_hand;
+    a_held_row_shows_how_it_was_decided;
 }
 
 #[test]
@@ -262,4 +264,38 @@ async fn a_jump_runs_what_is_ready(bed: Bed) {
     sent.sort();
     assert_eq!(sent, [early, late]);
     assert!(bed.sent().iter().all(|sent| sent.at.to_string() == "2026-05-14T08:00:00Z"));
+}
+
+async fn a_purge_is_seen_and_done_by_hand(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let never = client.get("/api/v1/retention").await.expect(200);
+    assert_eq!(never, json!({ "keepForDays": 365, "lastRun": null }));
+    bed.accept_to(&["a@example.org"]).await;
+    bed.tick().await;
+    let early = client.post("/api/v1/retention/purge", json!({})).await.expect(200);
+    assert_eq!((&early["removed"], &early["heldBack"]), (&json!(0), &Value::Null));
+    bed.wait(366 * 86_400);
+    client.post("/api/v1/retention/purge", json!({ "confirm": "yes" })).await.refused(422, "wrong_type");
+    let done = client.post("/api/v1/retention/purge", json!({ "confirm": true })).await.expect(200);
+    assert_eq!(done["removed"], 1);
+    assert_eq!(client.get("/api/v1/retention").await.expect(200)["lastRun"], done);
+    assert_eq!(bed.audit("retention", "notifications").await, ["purge", "purge-confirmed"]);
+}
+
+async fn a_held_row_shows_how_it_was_decided(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let row =
+        punctual_testkit::new_work_with("message", "message:m", bed.now(), &json!({ "messageId": "no" }));
+    let id = bed.ensure_one(row).await.id;
+    bed.tick().await;
+    let told = client.get(&format!("/api/v1/work/{id}/trace")).await.expect(200);
+    let trace = &told["trace"];
+    assert_eq!(
+        (&trace["key"], &trace["input"], &trace["outcome"]),
+        (
+            &json!("message:m"),
+            &json!({ "messageId": "no" }),
+            &json!({ "status": "onHold", "reasonCode": "message-missing" })
+        )
+    );
 }

@@ -1,7 +1,10 @@
-//! A node that has just decided to send something may send it itself: the notification is inserted already claimed,
-//! with its intents, which saves a claim and a commit.
+//! A node that has just decided or been asked to send something may send it itself: the notification is inserted
+//! already claimed, with its intents, which saves a claim and a commit.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use punctual_model::Audience;
@@ -37,7 +40,7 @@ pub(crate) struct Reserved {
 }
 
 impl Engine {
-    /// Marks as claimed what this node can send now: explicit targets, an open channel, enough free permits.
+    /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit.
     pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Reserved> {
         let mut wanted: HashMap<String, u32> = HashMap::new();
         for item in queued.iter().filter(|item| sendable(item, now)) {
@@ -46,12 +49,20 @@ impl Engine {
         let mut reserved = Vec::new();
         for (key, count) in wanted {
             let Some(channel) = self.channels.get(&key) else { continue };
+            let free = u32::try_from(channel.permits.available_permits()).unwrap_or(u32::MAX);
+            let count = count.min(free);
             let Ok(permits) = channel.permits.clone().try_acquire_many_owned(count) else { continue };
             let until = later(now, self.lease_for(Some(&channel)));
-            for item in queued.iter_mut().filter(|item| item.channel == key && sendable(item, now)) {
+            let own = queued.iter_mut().filter(|item| item.channel == key && sendable(item, now));
+            for item in own.take(usize::try_from(count).unwrap_or(0)) {
                 item.lease_until = Some(until);
             }
             reserved.push(Reserved { channel, permits });
+        }
+        // Of an id that comes twice only the first is inserted, and only that may be sent.
+        let mut seen = HashSet::with_capacity(queued.len());
+        for item in queued.iter_mut().filter(|item| !seen.insert(item.new.id)) {
+            item.lease_until = None;
         }
         reserved
     }
@@ -104,7 +115,7 @@ fn sendable(item: &Queued, now: Timestamp) -> bool {
 }
 
 fn unique(targets: &[String]) -> Vec<String> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     targets.iter().filter(|target| seen.insert(target.to_lowercase())).cloned().collect()
 }
 

@@ -16,8 +16,16 @@ pub(super) fn decide_all(
     rows.iter()
         .map(|row| {
             // Pure functions over shared references: nothing is left half changed.
-            catch_unwind(AssertUnwindSafe(|| on.decide(row, prepared, now)))
-                .unwrap_or_else(|_| Decision::Hold(ReasonCode::new("panic")).into())
+            catch_unwind(AssertUnwindSafe(|| on.decide(row, prepared, now))).unwrap_or_else(|panic| {
+                let held = Decided::from(Decision::Hold(ReasonCode::new("panic")));
+                held.with_trace(serde_json::json!({ "panic": told(&*panic) }))
+            })
         })
         .collect()
+}
+
+/// What a panic said, where it said it in words.
+fn told(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
 }

@@ -10,7 +10,7 @@ use punctual_store::{
     work::{self, Settlement},
 };
 
-use super::{Batch, DueReport};
+use super::{Batch, DueReport, trace::Trace};
 use crate::{
     Claimed, Engine, EngineError,
     delivery::HandOver,
@@ -24,6 +24,14 @@ struct Outcome {
     notifications: Vec<NewNotification>,
     effects: Vec<punctual_model::Effect>,
     audited: Option<&'static str>,
+    trace: Option<Trace>,
+}
+
+/// What one transaction wrote, and what is left to do once it is committed.
+pub(super) struct SettledBatch {
+    report: DueReport,
+    hand_over: HandOver,
+    traces: Vec<Trace>,
 }
 
 impl Engine {
@@ -34,19 +42,28 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        let tx = self.store.begin(Lane::Settle).await?;
-        self.settle_work_in(tx, batch, decided, now, sends_itself).await
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        match self.settle_work_in(&mut tx, batch, decided, now, sends_itself).await {
+            Ok(settled) => {
+                tx.commit().await?;
+                Ok(self.settled(batch, settled).await)
+            }
+            Err(error) => {
+                tx.rollback().await;
+                Err(error)
+            }
+        }
     }
 
-    /// Commits decisions with the version check; rows that another worker has taken over are left alone.
+    /// Writes decisions with the version check; rows that another worker has taken over are left alone.
     pub(super) async fn settle_work_in(
         &self,
-        mut tx: Tx,
+        tx: &mut Tx,
         batch: &Batch,
         decided: Vec<Decided>,
         now: Timestamp,
         sends_itself: bool,
-    ) -> Result<(DueReport, HandOver), EngineError> {
+    ) -> Result<SettledBatch, EngineError> {
         let outcomes: Vec<Outcome> = batch
             .rows
             .iter()
@@ -61,6 +78,7 @@ impl Engine {
 
         let mut report = DueReport { claimed: outcomes.len(), ..Default::default() };
         let (mut queued, mut effects, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        let mut traces = Vec::new();
         for outcome in outcomes {
             let settlement = outcome.settlement;
             if !everything_held && !held.contains(&settlement.id) {
@@ -71,6 +89,7 @@ impl Engine {
             report.count(&settlement);
             entries.extend(outcome.audited.map(|action| audit_entry(action, &settlement)));
             effects.extend(outcome.effects);
+            traces.extend(outcome.trace);
             if let Some(at) = settlement.retry_at {
                 tx.raise(Stage::Work, at);
             }
@@ -78,10 +97,16 @@ impl Engine {
             queued.extend(outcome.notifications.into_iter().map(|new| (settlement.id, follows, new)));
         }
         report.notifications = queued.len();
-        let hand_over = self.queue_in(&mut tx, queued, now, sends_itself).await?;
-        effects::write(&mut tx, now, effects).await?;
+        let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
+        effects::write(tx, now, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
-        tx.commit().await?;
+        Ok(SettledBatch { report, hand_over, traces })
+    }
+
+    /// Counts, logs and traces a batch whose decisions are on disk.
+    pub(super) async fn settled(&self, batch: &Batch, settled: SettledBatch) -> (DueReport, HandOver) {
+        let SettledBatch { report, hand_over, traces } = settled;
+        self.keep_traces(traces).await;
         self.metrics.worked(batch.path.kind(), &report);
         tracing::debug!(
             work.kind = batch.path.kind(),
@@ -91,7 +116,7 @@ impl Engine {
             work.held = report.held,
             "settled"
         );
-        Ok((report, hand_over))
+        (report, hand_over)
     }
 
     /// Inserts the notifications of decided rows, already claimed where this node may send them itself.
@@ -194,7 +219,15 @@ impl Engine {
                 }
             }
         }
-        Outcome { settlement, notifications: queue, effects: decided.effects, audited }
+        // What went as usual is told by the rows; what did not, or what the path has more to say about, is kept.
+        let kept =
+            settlement.on_hold || settlement.status == WorkStatus::Failed.as_str() || decided.trace.is_some();
+        let trace = kept.then(|| {
+            let word = if settlement.on_hold { "onHold" } else { settlement.status };
+            let outcome = serde_json::json!({ "status": word, "reasonCode": settlement.reason });
+            Trace::new(row, outcome, decided.trace, &self.config.node, now)
+        });
+        Outcome { settlement, notifications: queue, effects: decided.effects, audited, trace }
     }
 }
 

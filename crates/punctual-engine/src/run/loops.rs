@@ -13,6 +13,8 @@ use crate::{
 
 /// How often the write-ahead log is looked at on SQLite.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked whether the purge is due.
+const PURGE_LOOKED_AT_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How often the purge runs.
 const PURGE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Listening again after the connection to PostgreSQL was lost.
@@ -50,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Claims what is ready or nearly so and hands it to workers; answers when to look again.
+    /// Has what is due drained, claims what nearly is, and hands it to workers; answers when to look again.
     async fn due_pass(&self) -> Result<Timestamp, EngineError> {
         let engine = &self.engine;
         let now = engine.clock.now();
@@ -63,6 +65,10 @@ impl Node {
                 continue;
             }
             let long = engine.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            if at <= now && !long {
+                self.drain(kind);
+                continue;
+            }
             let permits = if long { &self.long } else { &self.batches };
             let permit = if long {
                 // A busy pool is no reason to hold up the others; its end wakes this loop.
@@ -167,12 +173,22 @@ impl Node {
         }
     }
 
+    /// Once a day over all nodes and restarts: the last run is remembered in the database.
     pub(super) async fn purge_loop(self) {
-        while self.rest(PURGE_EVERY).await {
-            if let Err(error) = self.engine.purge(self.engine.clock.now()).await {
+        while self.rest(PURGE_LOOKED_AT_EVERY).await {
+            if let Err(error) = self.purge_if_due().await {
                 self.failed("purge", &error);
             }
         }
+    }
+
+    async fn purge_if_due(&self) -> Result<(), EngineError> {
+        let now = self.engine.clock.now();
+        let last = self.engine.last_purge().await?;
+        if last.is_none_or(|last| later(last.at, PURGE_EVERY) <= now) {
+            self.engine.purge(now).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn checkpoint_loop(self) {

@@ -46,7 +46,7 @@ fn deciding(bed: BedBuilder) -> BedBuilder {
 
 async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
     bed.ensure_one(new_work("test", "deliver:1", bed.now())).await;
-    bed.faults.fail("notifications.insert_absent", false, 2);
+    bed.faults.fail("notifications.insert_absent", false, 3);
     let failed = bed.engine.due_tick(bed.now(), 10).await.unwrap();
     assert_eq!((failed.completed, failed.retried), (0, 1), "not completed without its notifications");
     assert!(bed.notifications().await.is_empty());
@@ -164,8 +164,8 @@ async fn r12_a_daily_policy_never_gives_up(bed: Bed) {
 async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again(bed: Bed) {
     let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("deliver:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
-    // The whole batch fails, and then the first row on its own: the other nine do not suffer.
-    bed.faults.fail("notifications.insert_absent", false, 2);
+    // The whole batch fails, locked and claimed, and then the first row on its own: the other nine do not suffer.
+    bed.faults.fail("notifications.insert_absent", false, 3);
     let report = bed.engine.due_tick(bed.now(), 100).await.unwrap();
     assert_eq!((report.completed, report.retried), (9, 1));
     let report = bed.run_for(300).await.done;

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use punctual_model::{Arrival, Decision, ReasonCode};
+use punctual_engine::Accepted;
+use punctual_model::{Arrival, Decision, NewNotification, ReasonCode};
 use punctual_testkit::{Bed, BedBuilder, Gated, TestPath, new_work, on_both, signal};
 use tokio::sync::mpsc;
 
@@ -13,6 +14,9 @@ on_both! {
     a_row_written_now_is_handled_without_the_poll with hourly_poll;
     a_row_of_the_near_future_is_handled_at_its_moment with hourly_poll;
     a_notification_written_now_is_sent_without_the_poll with hourly_poll;
+    what_a_working_node_accepts_it_sends_without_a_claim with hourly_poll;
+    of_an_id_handed_in_twice_the_first_is_sent with hourly_poll;
+    a_backlog_is_drained_to_its_end with hourly_poll;
     a_row_moved_forward_is_handled_at_its_new_moment with hourly_poll;
     a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).tells_others();
     long_running_rows_follow_one_another_without_the_poll with hourly_poll;
@@ -94,6 +98,66 @@ async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
         assert_eq!(gate.arrived().await.address, format!("{n}@example.org"));
     }
     running.stop().await;
+}
+
+async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    gate.let_go(2);
+    // After the first one the node knows the channel.
+    bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
+    gate.arrived().await;
+    let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
+    gate.arrived().await;
+    let row = signal("the delivery", async {
+        loop {
+            let row = bed.notification(&id).await;
+            if row.status == "delivered" {
+                return row;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    running.stop().await;
+    assert_eq!(
+        (row.status.as_str(), row.tries, row.version),
+        ("delivered", 1, 2),
+        "inserted claimed, and settled"
+    );
+}
+
+async fn of_an_id_handed_in_twice_the_first_is_sent(bed: Bed) {
+    let (gate, adapter) = Gated::new("gated");
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    bed.channel("gated:default", "gated").await;
+    let running = bed.engine.run();
+    idle(&bed).await;
+    gate.let_go(2);
+    let first = bed.message_over("gated:default", &["a@example.org"]);
+    let second = NewNotification { subject: "Other".into(), ..first.clone() };
+    assert_eq!(bed.accept(vec![first, second]).await, [Accepted::Created, Accepted::IdReused]);
+    assert_eq!(gate.arrived().await.subject, "Hello");
+    running.stop().await;
+    assert_eq!(bed.notifications().await.len(), 1);
+    assert!(gate.nobody_else_arrived().await);
+}
+
+async fn a_backlog_is_drained_to_its_end(bed: Bed) {
+    let (bed, mut heard) = listening(&bed);
+    let rows: Vec<_> =
+        (0..2_500).map(|n| punctual_testkit::new_schedule(&format!("k{n}"), "t", bed.now())).collect();
+    bed.ensure(&rows).await;
+    let running = bed.engine.run();
+    let mut told = std::collections::HashSet::new();
+    for _ in 0..rows.len() {
+        told.insert(signal("an arrival", heard.recv()).await.unwrap().0);
+    }
+    running.stop().await;
+    assert_eq!(told.len(), rows.len(), "each once");
+    assert_eq!(bed.engine.next_ready().await.unwrap(), None);
 }
 
 async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {

@@ -144,5 +144,9 @@ async fn r10_a_load_that_panics_ends_in_hold(bed: Bed) {
     bed.ensure(&rows).await;
     let report = bed.tick().await.due;
     assert_eq!((report.completed, report.held), (2, 1), "the batch is split and the others go on");
-    assert_eq!(bed.work("bad:1").await.reason_code.as_deref(), Some("panic"));
+    let row = bed.work("bad:1").await;
+    assert_eq!(row.reason_code.as_deref(), Some("panic"));
+    let trace = bed.engine.blobs.get(row.trace_blob.as_deref().unwrap()).await.unwrap().unwrap();
+    let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
+    assert_eq!((&trace["key"], &trace["path"]), (&json!("bad:1"), &json!({ "error": "the path broke" })));
 }

@@ -11,6 +11,7 @@ on_both! {
     r03_an_id_that_is_being_purged_is_not_reopened;
     r24_a_purge_and_an_operators_retry_never_lose_a_live_row with small_batches;
     r24_a_clock_two_years_ahead_removes_no_live_row;
+    r24_a_purge_of_an_unusual_share_waits_for_a_person with cautious;
     a_purge_says_what_it_did_and_forgets_old_answers;
 }
 
@@ -18,6 +19,31 @@ const DAY: i64 = 86_400;
 
 fn small_batches(bed: BedBuilder) -> BedBuilder {
     bed.config(|config| config.purge_batch = 7)
+}
+
+fn cautious(bed: BedBuilder) -> BedBuilder {
+    bed.config(|config| config.purge_unasked = 3)
+}
+
+async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: Bed) {
+    let to = |name: &str, count: usize| {
+        (0..count).map(|n| bed.message(&format!("{name}{n}@example.org"))).collect()
+    };
+    bed.accept(to("old", 6)).await;
+    bed.tick().await;
+    bed.wait(366 * DAY);
+    let held = bed.engine.purge(bed.now()).await.unwrap();
+    assert_eq!((held.removed, held.held_back), (0, Some(6)), "everything at once is no usual day");
+    assert_eq!(bed.engine.last_purge().await.unwrap(), Some(held), "and people can see that it waits");
+    assert_eq!(bed.notifications().await.len(), 6);
+    bed.accept(to("young", 6)).await;
+    bed.tick().await;
+    let usual = bed.engine.purge(bed.now()).await.unwrap();
+    assert_eq!((usual.removed, usual.held_back), (6, None), "half of them is not more than half");
+    bed.wait(366 * DAY);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().held_back, Some(6));
+    let confirmed = bed.engine.purge_confirmed(bed.now()).await.unwrap();
+    assert_eq!((confirmed.removed, confirmed.held_back), (6, None));
 }
 
 async fn parked(bed: &Bed, address: &str) -> String {

@@ -31,6 +31,7 @@ fn sending(bed: &Bed) -> Bed {
                 reason: ReasonCode::new("answered"),
             },
         ],
+        trace: None,
     });
     bed.with(|bed| bed.path(path).path(stopping))
 }

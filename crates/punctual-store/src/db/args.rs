@@ -1,11 +1,11 @@
 //! Bound values. Scalars come first; columns of a set come last.
 //!
-//! PostgreSQL gets each column as an array (`UNNEST($3::text[], $4::bigint[])`), SQLite gets all of them
-//! as one JSON text in the first column's place (`jsonb_each($3)`, a row is an array; `json_each` and a single column is a
-//! plain array).
+//! PostgreSQL gets each column as an array (`UNNEST($3::text[], $4::bigint[])`). SQLite gets the set row by row, one
+//! value for each column (`$3, $4`), or, where it is one column and the statement wants all of it, as a JSON array
+//! (`json_each($3)`).
 
 use jiff::Timestamp;
-use sqlx::{Arguments, postgres::PgArguments, sqlite::SqliteArguments};
+use sqlx::{Arguments, postgres::PgArguments};
 
 use crate::StoreError;
 
@@ -18,8 +18,44 @@ pub enum Arg {
     Bytes(Option<Vec<u8>>),
     /// A column of a set.
     Ints(Vec<Option<i64>>),
-    Texts(Vec<Option<String>>),
+    Texts(Texts),
     Bools(Vec<bool>),
+}
+
+/// A column of texts in one piece. A set has thousands, and one by one each would be allocated here and freed on the
+/// thread of a connection.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    joined: String,
+    /// Where each begins and ends; nothing for a null.
+    cells: Vec<Option<(usize, usize)>>,
+}
+
+impl<'t> FromIterator<Option<&'t str>> for Texts {
+    fn from_iter<I: IntoIterator<Item = Option<&'t str>>>(texts: I) -> Self {
+        let mut column = Self::default();
+        for text in texts {
+            let start = column.joined.len();
+            column.joined.push_str(text.unwrap_or_default());
+            column.cells.push(text.map(|_| (start, column.joined.len())));
+        }
+        column
+    }
+}
+
+impl Texts {
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(super) fn get(&self, row: usize) -> Option<&str> {
+        let (start, end) = self.cells.get(row).copied().flatten()?;
+        self.joined.get(start..end)
+    }
+
+    pub(super) fn to_vec(&self) -> Vec<Option<&str>> {
+        (0..self.len()).map(|row| self.get(row)).collect()
+    }
 }
 
 /// `args![now, limit, ids]`: the bound values of one statement, in the order of its `$n`.
@@ -51,8 +87,10 @@ arg_from! {
     Vec<Option<i64>> => |v| Arg::Ints(v);
     Vec<Timestamp> => |v| Arg::Ints(v.into_iter().map(|at| Some(at.as_microsecond())).collect());
     Vec<Option<Timestamp>> => |v| Arg::Ints(v.into_iter().map(|at| at.map(|at| at.as_microsecond())).collect());
-    Vec<String> => |v| Arg::Texts(v.into_iter().map(Some).collect());
-    Vec<Option<String>> => |v| Arg::Texts(v);
+    Vec<&str> => |v| Arg::Texts(v.into_iter().map(Some).collect());
+    Vec<Option<&str>> => |v| Arg::Texts(v.into_iter().collect());
+    Vec<String> => |v| Arg::Texts(v.iter().map(|text| Some(text.as_str())).collect());
+    Vec<Option<String>> => |v| Arg::Texts(v.iter().map(Option::as_deref).collect());
     Vec<bool> => |v| Arg::Bools(v);
 }
 
@@ -65,7 +103,7 @@ pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, StoreError> {
             Arg::Text(v) => bound.add(v),
             Arg::Bytes(v) => bound.add(v),
             Arg::Ints(v) => bound.add(v),
-            Arg::Texts(v) => bound.add(v),
+            Arg::Texts(v) => bound.add(v.to_vec()),
             Arg::Bools(v) => bound.add(v),
         }
         .map_err(StoreError::Binding)?;
@@ -73,114 +111,14 @@ pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, StoreError> {
     Ok(bound)
 }
 
-pub(super) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, StoreError> {
-    let mut bound = SqliteArguments::default();
-    let mut columns = Vec::new();
-    for arg in args {
-        match arg {
-            Arg::Bool(v) => bound.add(v),
-            Arg::Int(v) => bound.add(v),
-            Arg::Text(v) => bound.add(v),
-            Arg::Bytes(v) => bound.add(v),
-            column @ (Arg::Ints(_) | Arg::Texts(_) | Arg::Bools(_)) => {
-                columns.push(column);
-                continue;
-            }
-        }
-        .map_err(StoreError::Binding)?;
-    }
-    if !columns.is_empty() {
-        bound.add(rows_as_json(&columns)).map_err(StoreError::Binding)?;
-    }
-    Ok(bound)
-}
-
-fn rows_as_json(columns: &[Arg]) -> String {
-    let rows = columns.iter().map(Arg::len).max().unwrap_or(0);
-    let mut json = String::with_capacity(rows * columns.len() * 16 + 2);
-    json.push('[');
-    for row in 0..rows {
-        if row > 0 {
-            json.push(',');
-        }
-        if columns.len() > 1 {
-            json.push('[');
-        }
-        for (n, column) in columns.iter().enumerate() {
-            if n > 0 {
-                json.push(',');
-            }
-            column.write_cell(row, &mut json);
-        }
-        if columns.len() > 1 {
-            json.push(']');
-        }
-    }
-    json.push(']');
-    json
-}
-
-impl Arg {
-    fn len(&self) -> usize {
-        match self {
-            Arg::Ints(v) => v.len(),
-            Arg::Texts(v) => v.len(),
-            Arg::Bools(v) => v.len(),
-            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => 1,
-        }
-    }
-
-    fn write_cell(&self, row: usize, json: &mut String) {
-        use std::fmt::Write;
-        match self {
-            Arg::Ints(v) => match v.get(row).copied().flatten() {
-                Some(number) => write!(json, "{number}").unwrap_or_default(),
-                None => json.push_str("null"),
-            },
-            Arg::Texts(v) => match v.get(row).and_then(Option::as_deref) {
-                Some(text) => write_text(text, json),
-                None => json.push_str("null"),
-            },
-            Arg::Bools(v) => json.push(if v.get(row) == Some(&true) { '1' } else { '0' }),
-            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => json.push_str("null"),
-        }
-    }
-}
-
-/// A JSON string; runs that need no escape are copied whole.
-fn write_text(text: &str, json: &mut String) {
-    use std::fmt::Write;
-    json.push('"');
-    let mut clean = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        json.push_str(&text[clean..at]);
-        match byte {
-            b'"' => json.push_str("\\\""),
-            b'\\' => json.push_str("\\\\"),
-            b'\n' => json.push_str("\\n"),
-            control => write!(json, "\\u{control:04x}").unwrap_or_default(),
-        }
-        clean = at + 1;
-    }
-    json.push_str(&text[clean..]);
-    json.push('"');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_set_becomes_rows_for_sqlite() {
-        let json = |columns: Vec<Arg>| rows_as_json(&columns);
-        let rows =
-            json(args![vec![1_i64, 2], vec![Some("a\"\\\n\u{1}é".to_owned()), None], vec![true, false]]);
-        assert_eq!(rows, "[[1,\"a\\\"\\\\\\n\\u0001é\",1],[2,null,0]]");
-        let parsed: serde_json::Value = serde_json::from_str(&rows).unwrap();
-        assert_eq!(parsed[0][1], "a\"\\\n\u{1}é");
-        assert_eq!(json(args![vec![7_i64, 8]]), "[7,8]");
+    fn a_column_of_texts_tells_empty_from_null() {
+        let column: Texts = [Some("a"), None, Some(""), Some("éé")].into_iter().collect();
+        assert_eq!(column.to_vec(), [Some("a"), None, Some(""), Some("éé")]);
+        assert_eq!(column.get(4), None);
     }
 }

@@ -3,7 +3,7 @@
 use sqlx::AssertSqlSafe;
 
 use super::{Arg, Conn, Result, Sql, args};
-use crate::StoreError;
+use crate::{StoreError, error::DriverError};
 
 impl Conn<'_> {
     /// Keeps the plan of this statement with these values, where somebody asked for it. It runs nothing.
@@ -13,15 +13,15 @@ impl Conn<'_> {
         }
         let bound = bound.to_vec();
         let plan = match self {
-            Conn::Sqlite(c, _) => {
-                let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.sqlite));
-                let rows: sqlx::Result<Vec<(i64, i64, i64, String)>> =
-                    sqlx::query_as_with(text, args::for_sqlite(bound)?).fetch_all(&mut **c).await;
-                rows.map(|rows| rows.into_iter().map(|(_, _, _, line)| line).collect())
+            Conn::Sqlite(thread, _) => {
+                let statement = sql.for_sqlite(bound);
+                thread.run(move |session| session.explain(statement)).await.flatten()
             }
             Conn::Postgres(c, _) => {
                 let text = AssertSqlSafe(format!("EXPLAIN (COSTS OFF) {}", sql.postgres));
-                sqlx::query_scalar_with(text, args::for_postgres(bound)?).fetch_all(&mut **c).await
+                let lines =
+                    sqlx::query_scalar_with(text, args::for_postgres(bound)?).fetch_all(&mut **c).await;
+                lines.map_err(DriverError::from)
             }
         };
         let plan = plan.map_err(|error| StoreError::statement(sql.name, error))?;

@@ -37,39 +37,47 @@ pub struct ClaimedNotification {
 
 macro_rules! claim { ($lock:literal) => { concat!("
     WITH due AS MATERIALIZED (
-        SELECT seq, version FROM notifications
-        WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1 AND ready_at <= $2
-        ORDER BY priority, ready_at, seq
-        LIMIT $4", $lock, ")
+        SELECT ready.seq, ready.version FROM generate_series(0::bigint, 9) AS p(priority), LATERAL (
+            SELECT seq, version FROM notifications
+            WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+              AND priority = p.priority AND ready_at <= $2
+            ORDER BY ready_at, seq
+            LIMIT $4", $lock, ") AS ready
+        LIMIT $4)
     UPDATE notifications
     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = notifications.version + 1
     FROM due
     WHERE notifications.seq = due.seq AND notifications.version = due.version
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
         locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
-// Relies on notifications_ready.
+// Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
+// ready yet.
 const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
 // priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet.
 const READY: Sql = Sql::same(
     "notifications.ready",
-    "SELECT json_group_array(json_array(seq, id, kind, channel, list_name, targets, subject, body, html, template, locale,
-        context, type_data, retry_count, tries + 1, ready_at, work_id,
-        json(CASE WHEN reports_back THEN 'true' ELSE 'false' END), version + 1))
-     FROM (SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-               retry_count, tries, ready_at, work_id, reports_back, version
-           FROM notifications
-           WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-             AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND ready_at <= $2
-           ORDER BY priority, ready_at, seq
-           LIMIT $3)",
+    "SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
+         retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, version + 1 AS version
+     FROM notifications
+     WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+       AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND ready_at <= $2
+     ORDER BY priority, ready_at, seq
+     LIMIT $3",
 );
-const TAKE: Sql = Sql::same(
-    "notifications.take",
-    "UPDATE notifications SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
-     WHERE seq IN (SELECT value FROM json_each($3))",
-);
+macro_rules! take {
+    ($which:literal) => {
+        concat!(
+            "
+    UPDATE notifications
+    SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+    WHERE seq = ",
+            $which
+        )
+    };
+}
+const TAKE: Sql = Sql::rows("notifications.take", take!("$3"), take!("ANY($3)"));
 
 /// Claims up to `limit` ready notifications of one channel, most urgent first.
 pub async fn claim(
@@ -82,7 +90,7 @@ pub async fn claim(
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
     let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
-        let rows: Vec<ClaimedNotification> = conn.fetch_set(&READY, args![channel, now, limit]).await?;
+        let rows: Vec<ClaimedNotification> = conn.fetch_all(&READY, args![channel, now, limit]).await?;
         if !rows.is_empty() {
             let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
             conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
@@ -110,38 +118,29 @@ pub struct Delivery {
     pub channel: Option<String>,
 }
 
-macro_rules! settle { ($rows:literal, $returning:literal) => { concat!("
-    UPDATE notifications
-    SET status = r.status, lease_expires_at = NULL, retry_count = r.retry_count,
-        last_error = COALESCE(r.last_error, notifications.last_error), reason_code = r.reason,
-        ready_at = COALESCE(r.retry_at, notifications.ready_at), channel = COALESCE(r.channel, notifications.channel),
-        delivered_at = CASE WHEN r.status = 'delivered' THEN $1 ELSE NULL END,
-        finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
-        version = notifications.version + 1
-    FROM ", $rows, "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token", $returning) } }
-macro_rules! settle_from_json {
-    ($returning:literal) => {
-        settle!(
-            "(SELECT value->>0 AS seq, value->>1 AS token, value->>2 AS status, value->>3 AS retry_count,
-        value->>4 AS last_error, value->>5 AS reason, value->>6 AS retry_at, value->>7 AS channel
-      FROM jsonb_each($2)) AS r",
-            $returning
-        )
-    };
-}
-const SETTLE: Sql = Sql::each(
+const SETTLE: Sql = Sql::rows(
     "notifications.settle",
-    settle_from_json!(" RETURNING notifications.seq"),
-    settle!("UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[])
-        AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)", " RETURNING notifications.seq"),
+    "UPDATE notifications
+     SET status = $4, lease_expires_at = NULL, retry_count = $5, last_error = COALESCE($6, last_error),
+         reason_code = $7, ready_at = COALESCE($8, ready_at), channel = COALESCE($9, channel),
+         delivered_at = CASE WHEN $4 = 'delivered' THEN $1 ELSE NULL END,
+         finished_at = CASE WHEN $4 IN ('pending', 'retrying') THEN NULL ELSE $1 END,
+         version = version + 1
+     WHERE seq = $2 AND version = $3",
+    "UPDATE notifications
+     SET status = r.status, lease_expires_at = NULL, retry_count = r.retry_count,
+         last_error = COALESCE(r.last_error, notifications.last_error), reason_code = r.reason,
+         ready_at = COALESCE(r.retry_at, notifications.ready_at),
+         channel = COALESCE(r.channel, notifications.channel),
+         delivered_at = CASE WHEN r.status = 'delivered' THEN $1 ELSE NULL END,
+         finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
+         version = notifications.version + 1
+     FROM UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
+             $9::text[])
+         AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)
+     WHERE notifications.seq = r.seq AND notifications.version = r.token
+     RETURNING notifications.seq AS id",
 );
-const SETTLE_ALL: Sql = Sql::same("notifications.settle", settle_from_json!(""));
-
-#[derive(FromRow)]
-struct Seq {
-    seq: i64,
-}
 
 /// Writes outcomes; answers which tokens were still good. The others have moved on and stay as they are.
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
@@ -150,27 +149,21 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    let bound = || {
-        args![
-            now,
-            column!(|d| d.seq),
-            column!(|d| d.token),
-            column!(|d| d.status.to_owned()),
-            column!(|d| d.retry_count),
-            column!(|d| d.last_error.clone()),
-            column!(|d| d.reason.clone()),
-            column!(|d| d.retry_at),
-            column!(|d| d.channel.clone()),
-        ]
-    };
-    if conn.changes_all(&SETTLE_ALL, bound(), rows.len()).await? {
-        return Ok(rows.iter().map(|row| row.seq).collect());
-    }
-    let settled: Vec<Seq> = conn.fetch_all(&SETTLE, bound()).await?;
-    Ok(settled.into_iter().map(|row| row.seq).collect())
+    let bound = args![
+        now,
+        column!(|d| d.seq),
+        column!(|d| d.token),
+        column!(|d| d.status),
+        column!(|d| d.retry_count),
+        column!(|d| d.last_error.as_deref()),
+        column!(|d| d.reason.as_deref()),
+        column!(|d| d.retry_at),
+        column!(|d| d.channel.as_deref()),
+    ];
+    conn.change(&SETTLE, bound, |row| rows[row].seq).await
 }
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Ready {
     channel: String,
     ready_at: i64,
@@ -213,7 +206,7 @@ pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<(String, i64)>> {
 }
 
 /// A claimed notification whose node did not settle it in time.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct ExpiredLease {
     pub seq: i64,
     pub id: String,
@@ -255,28 +248,17 @@ pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> 
     conn.execute(&RELEASE_LEASES, args![now]).await
 }
 
-macro_rules! renew {
-    ($rows:literal) => {
-        concat!(
-            "
-    UPDATE notifications SET lease_expires_at = $1
-    FROM ",
-            $rows,
-            "
-    WHERE notifications.seq = r.seq AND notifications.version = r.token
-    RETURNING notifications.seq"
-        )
-    };
-}
-const RENEW: Sql = Sql::each(
+const RENEW: Sql = Sql::rows(
     "notifications.renew",
-    renew!("(SELECT value->>0 AS seq, value->>1 AS token FROM jsonb_each($2)) AS r"),
-    renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(seq, token)"),
+    "UPDATE notifications SET lease_expires_at = $1 WHERE seq = $2 AND version = $3",
+    "UPDATE notifications SET lease_expires_at = $1
+     FROM UNNEST($2::bigint[], $3::bigint[]) AS r(seq, token)
+     WHERE notifications.seq = r.seq AND notifications.version = r.token
+     RETURNING notifications.seq AS id",
 );
 
 /// Extends leases that are still held; answers which are.
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    let rows: Vec<Seq> = conn.fetch_all(&RENEW, args![lease_until, seqs, tokens]).await?;
-    Ok(rows.into_iter().map(|row| row.seq).collect())
+    conn.change(&RENEW, args![lease_until, seqs, tokens], |row| held[row].0).await
 }

@@ -28,43 +28,32 @@ pub struct InsertedNotification {
     pub id: String,
 }
 
-macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
+macro_rules! insert_absent { ($values:literal) => { concat!("
     INSERT INTO notifications (id, digest, kind, channel, list_name, targets, subject, body, html, template, locale,
         context, type_data, priority, ready_at, lease_expires_at, tries, last_attempt_at, business_unit, source_site,
         source_instance, source_script, work_id, reports_back, site_enqueued_at, status, created_at)
-    SELECT r.id, r.digest, r.kind, r.channel, r.list_name, r.targets, r.subject, r.body, r.html, r.template, r.locale,
-        r.context, r.type_data, r.priority, r.ready_at, r.lease_until,
+    ", $values) } }
+const INSERT_ABSENT: Sql = Sql::rows(
+    "notifications.insert_absent",
+    insert_absent!("SELECT $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+        CASE WHEN $17 IS NULL THEN 0 ELSE 1 END, CASE WHEN $17 IS NULL THEN NULL ELSE $1 END,
+        $18, $19, $20, $21, $22, $23, $24, 'pending', $1
+    WHERE NOT EXISTS (SELECT 1 FROM tombstones WHERE id = $2)
+    ON CONFLICT (id) DO NOTHING"),
+    insert_absent!("SELECT r.id, r.digest, r.kind, r.channel, r.list_name, r.targets, r.subject, r.body, r.html,
+        r.template, r.locale, r.context, r.type_data, r.priority, r.ready_at, r.lease_until,
         CASE WHEN r.lease_until IS NULL THEN 0 ELSE 1 END, CASE WHEN r.lease_until IS NULL THEN NULL ELSE $1 END,
         r.business_unit, r.source_site, r.source_instance, r.source_script, r.work_id, r.reports_back,
         r.site_enqueued_at, 'pending', $1
-    FROM ", $rows, "
-    WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
-    ON CONFLICT (id) DO NOTHING",
-            $returning) } }
-macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
-    "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS kind, value->>3 AS channel,
-            value->>4 AS list_name, value->>5 AS targets, value->>6 AS subject, value->>7 AS body, value->>8 AS html,
-            value->>9 AS template, value->>10 AS locale, value->>11 AS context, value->>12 AS type_data,
-            value->>13 AS priority, value->>14 AS ready_at, value->>15 AS lease_until, value->>16 AS business_unit,
-            value->>17 AS source_site, value->>18 AS source_instance, value->>19 AS source_script,
-            value->>20 AS work_id, value->>21 AS reports_back, value->>22 AS site_enqueued_at
-        FROM jsonb_each($2)) AS r", $returning) } }
-const INSERT_ABSENT: Sql = Sql::each(
-    "notifications.insert_absent",
-    insert_from_json!(" RETURNING seq, id"),
-    insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
             $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[])
         AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
              priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
-             reports_back, site_enqueued_at)", " RETURNING seq, id"),
-);
-const INSERT_ALL: Sql = Sql::same("notifications.insert_absent", insert_from_json!(""));
-// Right after every row of a set was inserted: their numbers follow each other, and the last one is known.
-const JUST_INSERTED: Sql = Sql::same(
-    "notifications.just_inserted",
-    "SELECT json_group_array(json_array(seq, id)) FROM notifications
-     WHERE seq > last_insert_rowid() - $1 AND seq <= last_insert_rowid()",
+             reports_back, site_enqueued_at)
+    WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
+    ON CONFLICT (id) DO NOTHING
+    RETURNING seq, id"),
 );
 
 /// Inserts what is new, in id order, so that two callers cannot deadlock; answers what was inserted.
@@ -79,45 +68,40 @@ pub async fn insert_absent(
         };
     }
     let json = |value: &Option<serde_json::Value>| value.as_ref().map(serde_json::Value::to_string);
-    let bound = || {
-        args![
-            now,
-            column!(|q| q.new.id.to_string()),
-            column!(|q| q.digest.clone()),
-            column!(|q| q.new.kind.clone()),
-            column!(|q| q.channel.clone()),
-            column!(|q| match &q.new.audience {
-                Audience::List(name) => Some(name.clone()),
-                Audience::Targets(_) => None,
-            }),
-            column!(|q| match &q.new.audience {
-                Audience::List(_) => None,
-                Audience::Targets(targets) => Some(targets_as_json(targets)),
-            }),
-            column!(|q| q.new.subject.clone()),
-            column!(|q| q.new.body.clone()),
-            column!(|q| q.new.html.clone()),
-            column!(|q| q.new.template.clone()),
-            column!(|q| q.new.locale.clone()),
-            column!(|q| json(&q.new.context)),
-            column!(|q| json(&q.new.type_data)),
-            column!(|q| q.new.priority),
-            column!(|q| q.ready_at),
-            column!(|q| q.lease_until),
-            column!(|q| q.new.business_unit.clone()),
-            column!(|q| q.new.source.site.clone()),
-            column!(|q| q.new.source.instance.clone()),
-            column!(|q| q.new.source.script.clone()),
-            column!(|q| q.work_id),
-            column!(|q| q.reports_back),
-            column!(|q| q.new.site_enqueued_at),
-        ]
-    };
-    if conn.changes_all(&INSERT_ALL, bound(), rows.len()).await? {
-        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        return conn.fetch_set(&JUST_INSERTED, args![count]).await;
-    }
-    conn.fetch_all(&INSERT_ABSENT, bound()).await
+    let bound = args![
+        now,
+        column!(|q| q.new.id.to_string()),
+        column!(|q| q.digest.as_str()),
+        column!(|q| q.new.kind.as_str()),
+        column!(|q| q.channel.as_str()),
+        column!(|q| match &q.new.audience {
+            Audience::List(name) => Some(name.as_str()),
+            Audience::Targets(_) => None,
+        }),
+        column!(|q| match &q.new.audience {
+            Audience::List(_) => None,
+            Audience::Targets(targets) => Some(targets_as_json(targets)),
+        }),
+        column!(|q| q.new.subject.as_str()),
+        column!(|q| q.new.body.as_str()),
+        column!(|q| q.new.html.as_deref()),
+        column!(|q| q.new.template.as_deref()),
+        column!(|q| q.new.locale.as_deref()),
+        column!(|q| json(&q.new.context)),
+        column!(|q| json(&q.new.type_data)),
+        column!(|q| q.new.priority),
+        column!(|q| q.ready_at),
+        column!(|q| q.lease_until),
+        column!(|q| q.new.business_unit.as_deref()),
+        column!(|q| q.new.source.site.as_deref()),
+        column!(|q| q.new.source.instance.as_deref()),
+        column!(|q| q.new.source.script.as_deref()),
+        column!(|q| q.work_id),
+        column!(|q| q.reports_back),
+        column!(|q| q.new.site_enqueued_at),
+    ];
+    let record = |row: usize, seq| InsertedNotification { seq, id: rows[row].new.id.to_string() };
+    conn.insert(&INSERT_ABSENT, bound, record).await
 }
 
 fn targets_as_json(targets: &[String]) -> String {
@@ -125,7 +109,7 @@ fn targets_as_json(targets: &[String]) -> String {
 }
 
 /// How an id that is already known stands: as a row, or as the tombstone of one.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct PresentState {
     pub id: String,
     pub digest: String,

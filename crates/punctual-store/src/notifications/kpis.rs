@@ -1,11 +1,12 @@
 //! The figures of the outbox, computed from the table when somebody asks: exact, and cheap because live and
 //! parked rows have indexes of their own and terminal rows are reached by when they ended.
 
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct Kpis {
     pub queue_depth: i64,
     pub stuck: i64,
@@ -15,7 +16,7 @@ pub struct Kpis {
     pub oldest_created_at: Option<i64>,
 }
 
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct SiteKpis {
     pub site: String,
     pub queue_depth: i64,

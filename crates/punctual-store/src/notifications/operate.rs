@@ -1,11 +1,12 @@
 //! What people and paths do to notifications: retry, discard, withdraw.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Version {
     version: i64,
 }
@@ -40,7 +41,7 @@ pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Op
 }
 
 /// A notification that was asked to be withdrawn.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct Withdrawn {
     pub id: String,
     pub version: i64,

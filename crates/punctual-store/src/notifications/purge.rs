@@ -1,11 +1,12 @@
 //! Retention: terminal rows older than their window go, in small batches, and leave a tombstone.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Doomed {
     seq: i64,
     id: String,
@@ -36,23 +37,24 @@ macro_rules! doomed {
 const DOOMED: Sql = Sql::each("notifications.doomed", doomed!(""), doomed!(" FOR UPDATE SKIP LOCKED"));
 
 macro_rules! bury {
-    ($rows:literal) => {
+    ($values:literal) => {
         concat!(
             "
     INSERT INTO tombstones (id, digest, status, purged_at)
-    SELECT r.id, r.digest, r.status, $1 FROM ",
-            $rows,
+    ",
+            $values,
             "
     ON CONFLICT (id) DO NOTHING"
         )
     };
 }
-const BURY: Sql = Sql::each(
+const BURY: Sql = Sql::rows(
     "tombstones.bury",
+    bury!("VALUES ($2, $3, $4, $1)"),
     bury!(
-        "(SELECT value->>0 AS id, value->>1 AS digest, value->>2 AS status FROM jsonb_each($2)) AS r WHERE TRUE"
+        "SELECT r.id, r.digest, r.status, $1
+    FROM UNNEST($2::text[], $3::text[], $4::text[]) AS r(id, digest, status)"
     ),
-    bury!("UNNEST($2::text[], $3::text[], $4::text[]) AS r(id, digest, status)"),
 );
 const DELETE_ATTEMPTS: Sql = Sql::each(
     "attempts.delete",
@@ -68,7 +70,25 @@ const DELETE: Sql = Sql::each(
 // An insert looks for a tombstone in the snapshot of its statement and for the id in the present. Without this lock one
 // that began before the purge committed would see neither. It is taken first, when nothing else is held.
 const LOCK_TOMBSTONES: Sql =
-    Sql::each("tombstones.lock", "SELECT 1", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
+    Sql::each("tombstones.lock", "SELECT 1 WHERE FALSE", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
+
+/// How much a purge would remove, beside all that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+pub struct PurgeSize {
+    pub doomed: i64,
+    pub finished: i64,
+}
+
+// Relies on notifications_finished; once a day.
+const SIZE: Sql = Sql::same(
+    "notifications.purge_size",
+    "SELECT (SELECT COUNT(*) FROM notifications WHERE finished_at IS NOT NULL AND finished_at < $1) AS doomed,
+        (SELECT COUNT(*) FROM notifications WHERE finished_at IS NOT NULL) AS finished",
+);
+
+pub async fn purge_size(conn: &mut Conn<'_>, finished_before: Timestamp) -> Result<PurgeSize> {
+    conn.fetch_one(&SIZE, args![finished_before]).await
+}
 
 /// Removes up to `limit` terminal rows that ended before `finished_before`.
 pub async fn purge(

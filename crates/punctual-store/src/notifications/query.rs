@@ -125,7 +125,7 @@ mod tests {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx::FromRow, serde::Deserialize)]
 struct Busy {
     busy: bool,
 }

@@ -29,7 +29,7 @@ pub struct Claimed {
     pub retry_count: i64,
     pub input_hash: String,
     pub input: String,
-    /// The version after the claim.
+    /// The version as the claim or the lock left it: the token.
     pub version: i64,
 }
 
@@ -60,19 +60,17 @@ const CLAIM_WITHOUT_SKIP: Sql = Sql::same("work.claim", claim!(""));
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between.
 const READY: Sql = Sql::same(
     "work.ready",
-    "SELECT json_group_array(json_array(id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id,
-        due_at, ready_at, retry_count, input_hash, input, version + 1))
-     FROM (SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
-               retry_count, input_hash, input, version
-           FROM work
-           WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
-           ORDER BY ready_at, id
-           LIMIT $3)",
+    "SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
+         retry_count, input_hash, input, version + 1 AS version
+     FROM work
+     WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
+     ORDER BY ready_at, id
+     LIMIT $3",
 );
-const TAKE: Sql = Sql::same(
+const TAKE: Sql = Sql::rows(
     "work.take",
-    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1
-     WHERE id IN (SELECT value FROM json_each($2))",
+    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1 WHERE id = $2",
+    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1 WHERE id = ANY($2)",
 );
 
 /// Claims up to `limit` rows of one kind that are ready at `ready_by`, until the lease runs out.
@@ -86,7 +84,7 @@ pub async fn claim(
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
     if conn.is_sqlite() {
-        let rows: Vec<Claimed> = conn.fetch_set(&READY, args![kind, ready_by, limit]).await?;
+        let rows: Vec<Claimed> = conn.fetch_all(&READY, args![kind, ready_by, limit]).await?;
         if !rows.is_empty() {
             let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
             conn.execute(&TAKE, args![lease_until, ids]).await?;
@@ -98,54 +96,62 @@ pub async fn claim(
     Ok(rows)
 }
 
-macro_rules! renew {
-    ($rows:literal) => {
+macro_rules! locked {
+    ($lock:literal) => {
         concat!(
             "
-    UPDATE work SET lease_expires_at = $1
-    FROM ",
-            $rows,
-            "
-    WHERE work.id = r.id AND work.version = r.token
-    RETURNING work.id"
+    SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
+        retry_count, input_hash, input, version
+    FROM work
+    WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
+    ORDER BY ready_at, id
+    LIMIT $3",
+            $lock
         )
     };
 }
-const RENEW: Sql = Sql::each(
-    "work.renew",
-    renew!("(SELECT value->>0 AS id, value->>1 AS token FROM jsonb_each($2)) AS r"),
-    renew!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
-);
+// Relies on work_ready.
+const LOCK_DUE: Sql = Sql::each("work.lock_due", locked!(""), locked!(" FOR UPDATE SKIP LOCKED"));
 
-#[derive(FromRow)]
-struct Id {
-    id: i64,
+/// Reads and locks up to `limit` ready rows for a transaction that settles them itself: the lock is the claim, and
+/// whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
+pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
+    tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
 }
+
+const RENEW: Sql = Sql::rows(
+    "work.renew",
+    "UPDATE work SET lease_expires_at = $1 WHERE id = $2 AND version = $3",
+    "UPDATE work SET lease_expires_at = $1
+     FROM UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)
+     WHERE work.id = r.id AND work.version = r.token
+     RETURNING work.id",
+);
 
 /// Extends leases that are still held; answers which are. The token stays the same.
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    let rows: Vec<Id> = conn.fetch_all(&RENEW, args![lease_until, ids, tokens]).await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
+    conn.change(&RENEW, args![lease_until, ids, tokens], |row| held[row].0).await
 }
 
 macro_rules! release {
-    ($rows:literal) => {
+    ($which:literal) => {
         concat!(
             "
     UPDATE work
     SET status = 'pending', lease_expires_at = NULL, version = work.version + 1, updated_at = $1
-    FROM ",
-            $rows,
-            "
-    WHERE work.id = r.id AND work.version = r.token"
+    ",
+            $which
         )
     };
 }
-const RELEASE: Sql = Sql::each(
+const RELEASE: Sql = Sql::rows(
     "work.release",
-    release!("(SELECT value->>0 AS id, value->>1 AS token FROM jsonb_each($2)) AS r"),
-    release!("UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)"),
+    release!("WHERE id = $2 AND version = $3"),
+    release!(
+        "FROM UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)
+    WHERE work.id = r.id AND work.version = r.token"
+    ),
 );
 
 /// Gives claimed rows back untouched, as a node does that is about to stop.
@@ -170,45 +176,24 @@ pub struct Settlement {
     pub open_notifications: i64,
 }
 
-macro_rules! settle {
-    ($rows:literal, $returning:literal) => {
-        concat!(
-            "
-    UPDATE work
-    SET status = r.status, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
-        reason_code = r.reason, on_hold = r.on_hold, retry_count = r.retry_count,
-        ready_at = COALESCE(r.retry_at, work.ready_at), next_retry_at = r.retry_at,
-        result = COALESCE(r.result, work.result), open_notifications = r.open_notifications
-    FROM ",
-            $rows,
-            "
-    WHERE work.id = r.id AND work.version = r.token",
-            $returning
-        )
-    };
-}
-macro_rules! settle_from_json {
-    ($returning:literal) => {
-        settle!(
-            "(SELECT value->>0 AS id, value->>1 AS token, value->>2 AS status, value->>3 AS reason,
-                value->>4 AS on_hold, value->>5 AS retry_count, value->>6 AS retry_at, value->>7 AS result,
-                value->>8 AS open_notifications
-              FROM jsonb_each($2)) AS r",
-            $returning
-        )
-    };
-}
-const SETTLE: Sql = Sql::each(
+const SETTLE: Sql = Sql::rows(
     "work.settle",
-    settle_from_json!(" RETURNING work.id"),
-    settle!(
-        "UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
-            $9::text[], $10::bigint[])
-            AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)",
-        " RETURNING work.id"
-    ),
+    "UPDATE work
+     SET status = $4, lease_expires_at = NULL, version = version + 1, updated_at = $1, reason_code = $5, on_hold = $6,
+         retry_count = $7, ready_at = COALESCE($8, ready_at), next_retry_at = $8, result = COALESCE($9, result),
+         open_notifications = $10
+     WHERE id = $2 AND version = $3",
+    "UPDATE work
+     SET status = r.status, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
+         reason_code = r.reason, on_hold = r.on_hold, retry_count = r.retry_count,
+         ready_at = COALESCE(r.retry_at, work.ready_at), next_retry_at = r.retry_at,
+         result = COALESCE(r.result, work.result), open_notifications = r.open_notifications
+     FROM UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
+             $9::text[], $10::bigint[])
+         AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)
+     WHERE work.id = r.id AND work.version = r.token
+     RETURNING work.id",
 );
-const SETTLE_ALL: Sql = Sql::same("work.settle", settle_from_json!(""));
 
 /// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
@@ -217,29 +202,23 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) ->
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    let bound = || {
-        args![
-            now,
-            column!(|s| s.id),
-            column!(|s| s.token),
-            column!(|s| s.status.to_owned()),
-            column!(|s| s.reason.clone()),
-            column!(|s| s.on_hold),
-            column!(|s| s.retry_count),
-            column!(|s| s.retry_at),
-            column!(|s| s.result.clone()),
-            column!(|s| s.open_notifications),
-        ]
-    };
-    if conn.changes_all(&SETTLE_ALL, bound(), rows.len()).await? {
-        return Ok(rows.iter().map(|row| row.id).collect());
-    }
-    let settled: Vec<Id> = conn.fetch_all(&SETTLE, bound()).await?;
-    Ok(settled.into_iter().map(|row| row.id).collect())
+    let bound = args![
+        now,
+        column!(|s| s.id),
+        column!(|s| s.token),
+        column!(|s| s.status),
+        column!(|s| s.reason.as_deref()),
+        column!(|s| s.on_hold),
+        column!(|s| s.retry_count),
+        column!(|s| s.retry_at),
+        column!(|s| s.result.as_deref()),
+        column!(|s| s.open_notifications),
+    ];
+    conn.change(&SETTLE, bound, |row| rows[row].id).await
 }
 
 /// The earliest instant at which a row of a kind is ready.
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Ready {
     kind: String,
     ready_at: i64,
@@ -264,7 +243,7 @@ pub async fn earliest(conn: &mut Conn<'_>, kinds: &[&str]) -> Result<Vec<(String
 }
 
 /// A claim whose lease has run out.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct Expired {
     pub id: i64,
     pub key: String,

@@ -16,33 +16,29 @@ pub struct Inserted {
     pub key: String,
 }
 
-macro_rules! insert_absent { ($rows:literal, $returning:literal) => { concat!("
+macro_rules! insert_absent {
+    ($values:literal) => {
+        concat!(
+            "
     INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
                       ready_at, local_date, time_zone, input_hash, input, status, created_at, updated_at)
-    SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id, r.due_at,
-           r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'pending', $1, $1
-    FROM ", $rows, "
-    ON CONFLICT (key) DO NOTHING",
-            $returning) } }
-macro_rules! insert_from_json { ($returning:literal) => { insert_absent!(
-    "(SELECT value->>0 AS key, value->>1 AS kind, value->>2 AS trigger_type, value->>3 AS business_unit,
-            value->>4 AS source_type, value->>5 AS source_id, value->>6 AS setting_id, value->>7 AS due_at,
-            value->>8 AS local_date, value->>9 AS time_zone, value->>10 AS input_hash, value->>11 AS input
-        FROM jsonb_each($2)) AS r WHERE TRUE", $returning) } }
-const INSERT_ABSENT: Sql = Sql::each(
+    ",
+            $values
+        )
+    };
+}
+const INSERT_ABSENT: Sql = Sql::rows(
     "work.insert_absent",
-    insert_from_json!(" RETURNING id, key"),
-    insert_absent!("UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
+    insert_absent!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13, 'pending', $1, $1)
+    ON CONFLICT (key) DO NOTHING"),
+    insert_absent!("SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id,
+           r.due_at, r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'pending', $1, $1
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
             $10::text[], $11::text[], $12::text[], $13::text[])
         AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-             local_date, time_zone, input_hash, input)", " RETURNING id, key"),
-);
-const INSERT_ALL: Sql = Sql::same("work.insert_absent", insert_from_json!(""));
-// Right after every row of a set was inserted: their numbers follow each other, and the last one is known.
-const JUST_INSERTED: Sql = Sql::same(
-    "work.just_inserted",
-    "SELECT json_group_array(json_array(id, key)) FROM work
-     WHERE id > last_insert_rowid() - $1 AND id <= last_insert_rowid()",
+             local_date, time_zone, input_hash, input)
+    ON CONFLICT (key) DO NOTHING
+    RETURNING id, key"),
 );
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
@@ -52,32 +48,27 @@ pub async fn insert_absent(conn: &mut Conn<'_>, now: Timestamp, rows: &[&NewWork
             rows.iter().map(|$row| $value).collect::<Vec<_>>()
         };
     }
-    let bound = || {
-        args![
-            now,
-            column!(|w| w.key.as_str().to_owned()),
-            column!(|w| w.kind.to_owned()),
-            column!(|w| w.trigger.as_str().to_owned()),
-            column!(|w| w.business_unit.clone()),
-            column!(|w| w.source.as_ref().map(|(kind, _)| kind.clone())),
-            column!(|w| w.source.as_ref().map(|(_, id)| id.clone())),
-            column!(|w| w.setting_id.clone()),
-            column!(|w| w.due_at),
-            column!(|w| w.local.as_ref().map(|(date, _)| date.clone())),
-            column!(|w| w.local.as_ref().map(|(_, zone)| zone.clone())),
-            column!(|w| w.input_hash.to_string()),
-            column!(|w| w.input.clone()),
-        ]
-    };
-    if conn.changes_all(&INSERT_ALL, bound(), rows.len()).await? {
-        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        return conn.fetch_set(&JUST_INSERTED, args![count]).await;
-    }
-    conn.fetch_all(&INSERT_ABSENT, bound()).await
+    let bound = args![
+        now,
+        column!(|w| w.key.as_str()),
+        column!(|w| w.kind),
+        column!(|w| w.trigger.as_str()),
+        column!(|w| w.business_unit.as_deref()),
+        column!(|w| w.source.as_ref().map(|(kind, _)| kind.as_str())),
+        column!(|w| w.source.as_ref().map(|(_, id)| id.as_str())),
+        column!(|w| w.setting_id.as_deref()),
+        column!(|w| w.due_at),
+        column!(|w| w.local.as_ref().map(|(date, _)| date.as_str())),
+        column!(|w| w.local.as_ref().map(|(_, zone)| zone.as_str())),
+        column!(|w| w.input_hash.to_string()),
+        column!(|w| w.input.as_str()),
+    ];
+    let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
+    conn.insert(&INSERT_ABSENT, bound, record).await
 }
 
 /// What `ensure` needs to know about a row that is already there.
-#[derive(Debug, Clone, FromRow)]
+#[derive(Debug, Clone, FromRow, Deserialize)]
 pub struct Existing {
     pub id: i64,
     pub key: String,
@@ -92,12 +83,11 @@ pub struct Existing {
     pub version: i64,
 }
 
-const LOCK_EXISTING: Sql = Sql::each(
+const LOCK_EXISTING: Sql = Sql::rows(
     "work.lock_existing",
     "SELECT id, key, status, on_hold, cancelled_by_person, due_at, local_date, time_zone, input_hash, result, version
      FROM work
-     WHERE key IN (SELECT value FROM json_each($1))
-     ORDER BY key",
+     WHERE key = $1",
     "SELECT id, key, status, on_hold, cancelled_by_person, due_at, local_date, time_zone, input_hash, result, version
      FROM work
      WHERE key = ANY($1)
@@ -106,34 +96,43 @@ const LOCK_EXISTING: Sql = Sql::each(
 );
 
 /// Reads and locks the rows of these keys, in key order, so that two callers cannot deadlock.
-pub async fn lock_existing(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<Existing>> {
+pub async fn lock_existing(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<Existing>> {
+    keys.sort_unstable();
+    keys.dedup();
     conn.fetch_all(&LOCK_EXISTING, args![keys]).await
 }
 
 macro_rules! reschedule {
-    ($rows:literal) => {
+    ($due_at:literal, $local_date:literal, $time_zone:literal, $which:literal) => {
         concat!(
             "
     UPDATE work
-    SET due_at = r.due_at, ready_at = r.due_at, local_date = r.local_date, time_zone = r.time_zone,
+    SET due_at = ",
+            $due_at,
+            ", ready_at = ",
+            $due_at,
+            ", local_date = ",
+            $local_date,
+            ", time_zone = ",
+            $time_zone,
+            ",
         status = 'pending', retry_count = 0, next_retry_at = NULL, cancelled_by_person = FALSE,
         on_hold = FALSE, version = work.version + 1, updated_at = $1
-    FROM ",
-            $rows,
-            "
-    WHERE work.id = r.id AND work.version = r.version"
+    ",
+            $which
         )
     };
 }
-const RESCHEDULE: Sql = Sql::each(
+const RESCHEDULE: Sql = Sql::rows(
     "work.reschedule",
+    reschedule!("$4", "$5", "$6", "WHERE id = $2 AND version = $3"),
     reschedule!(
-        "(SELECT value->>0 AS id, value->>1 AS version, value->>2 AS due_at, value->>3 AS local_date,
-        value->>4 AS time_zone FROM jsonb_each($2)) AS r"
-    ),
-    reschedule!(
-        "UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-        AS r(id, version, due_at, local_date, time_zone)"
+        "r.due_at",
+        "r.local_date",
+        "r.time_zone",
+        "FROM UNNEST($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+        AS r(id, version, due_at, local_date, time_zone)
+    WHERE work.id = r.id AND work.version = r.version"
     ),
 );
 
@@ -151,8 +150,8 @@ pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing,
             column!(|old, _| old.id),
             column!(|old, _| old.version),
             column!(|_, new| new.due_at),
-            column!(|_, new| new.local.as_ref().map(|(date, _)| date.clone())),
-            column!(|_, new| new.local.as_ref().map(|(_, zone)| zone.clone())),
+            column!(|_, new| new.local.as_ref().map(|(date, _)| date.as_str())),
+            column!(|_, new| new.local.as_ref().map(|(_, zone)| zone.as_str())),
         ],
     )
     .await

@@ -1,13 +1,14 @@
 //! What people and paths do to rows that nobody is working on: cancel, release, retry, deactivate, count.
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use super::WorkRow;
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row that an action changed.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct Changed {
     pub id: i64,
     pub key: String,
@@ -116,7 +117,7 @@ pub async fn set_trace(conn: &mut Conn<'_>, id: i64, blob: &str) -> Result<u64> 
 }
 
 /// A row one of whose notifications has settled.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct OpenCount {
     pub id: i64,
     pub key: String,

@@ -1,5 +1,6 @@
 //! Reading work rows for people: one, a page, and how many there are of each state.
 
+use serde::Deserialize;
 use sqlx::FromRow;
 
 use super::{WorkRow, work_columns};
@@ -119,7 +120,7 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
     .await
 }
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Counts {
     pending: i64,
     ready: i64,
@@ -142,7 +143,7 @@ pub async fn counts(conn: &mut Conn<'_>, now: i64) -> Result<(i64, i64, i64, i64
     Ok((counts.pending, counts.ready, counts.held, counts.processing))
 }
 
-#[derive(FromRow)]
+#[derive(FromRow, Deserialize)]
 struct Busy {
     busy: bool,
 }

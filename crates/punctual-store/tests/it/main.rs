@@ -10,3 +10,8 @@ mod plans;
 mod schema;
 mod transactions;
 mod work;
+
+/// A connection to a bed's file, behind the store's back.
+fn sqlite_file(bed: &punctual_testkit::Bed) -> rusqlite::Connection {
+    rusqlite::Connection::open(bed.url().strip_prefix("sqlite:").unwrap()).unwrap()
+}

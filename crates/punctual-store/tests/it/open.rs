@@ -2,7 +2,9 @@
 
 use punctual_store::{Store, StoreError, StoreOptions};
 use punctual_testkit::{Bed, Database, on_both, postgres::TestDatabase};
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, PgConnection};
+
+use crate::sqlite_file;
 
 on_both! {
     a_database_of_a_newer_program_is_refused;
@@ -19,10 +21,7 @@ async fn open(url: &str) -> Result<Store, StoreError> {
 /// Runs a statement behind the store's back.
 async fn meddle(bed: &Bed, statement: &'static str) {
     match bed.database() {
-        Database::Sqlite => {
-            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
-            sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
-        }
+        Database::Sqlite => sqlite_file(bed).execute_batch(statement).unwrap(),
         Database::Postgres => {
             let mut conn = PgConnection::connect(bed.url()).await.unwrap();
             sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
@@ -37,8 +36,7 @@ async fn open_beside(bed: &Bed) -> Result<Store, StoreError> {
         Database::Sqlite => {
             let file = bed.url().strip_prefix("sqlite:").unwrap();
             let copy = format!("{file}.copy");
-            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
-            sqlx::query("VACUUM INTO $1").bind(&copy).execute(&mut conn).await.unwrap();
+            sqlite_file(bed).execute("VACUUM INTO $1", [&copy]).unwrap();
             open(&format!("sqlite:{copy}")).await
         }
     }

@@ -2,7 +2,9 @@
 
 use punctual_store::{attempts, notifications, work};
 use punctual_testkit::{Bed, Database, new_work, on_both};
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, PgConnection};
+
+use crate::sqlite_file;
 
 on_both! {
     claims_of_work_never_read_finished_rows;
@@ -30,10 +32,7 @@ pub(crate) use many;
 /// Runs such a statement behind the store's back and brings the statistics up to date.
 pub async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
     match bed.database() {
-        Database::Sqlite => {
-            let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
-            sqlx::raw_sql(sqlite).execute(&mut conn).await.unwrap();
-        }
+        Database::Sqlite => sqlite_file(bed).execute_batch(sqlite).unwrap(),
         Database::Postgres => {
             let mut conn = PgConnection::connect(bed.url()).await.unwrap();
             sqlx::raw_sql(postgres).execute(&mut conn).await.unwrap();
@@ -90,6 +89,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
         "work.claim",
         "work.ready",
         "work.take",
+        "work.lock_due",
         "work.settle",
         "work.renew",
         "work.release",
@@ -102,6 +102,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
 
     bed.ensure(&rows).await;
     let mut tx = bed.begin().await;
+    assert_eq!(work::lock_due(&mut tx, "test", bed.now(), 100).await.unwrap().len(), 100);
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 100).await.unwrap();
     assert_eq!(claimed.len(), 100);
     let held: Vec<(i64, i64)> = claimed.iter().map(|row| (row.id, row.version)).collect();
@@ -127,6 +128,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
     work::earliest(&mut tx.conn(), &["test", "schedule"]).await.unwrap();
     tx.commit().await.unwrap();
     check_claim(&bed, "work");
+    check(&bed, "work.lock_due", "work_ready");
     check(&bed, "work.earliest", "work_ready");
     check(&bed, "work.expired", "work_leased");
     check(&bed, "work.lock_existing", "work_by_key");

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_testkit::{Bed, Database};
-use sqlx::{Connection, PgConnection, Row, SqliteConnection};
+use sqlx::{Connection, PgConnection};
+
+use crate::sqlite_file;
 
 #[derive(Debug, Default, PartialEq)]
 struct Table {
@@ -24,7 +26,7 @@ type Schema = (BTreeMap<String, Table>, BTreeMap<String, Index>);
 
 #[tokio::test]
 async fn both_databases_have_the_same_tables_columns_and_indexes() {
-    let sqlite = of_sqlite(&Bed::on(Database::Sqlite).await).await;
+    let sqlite = of_sqlite(&Bed::on(Database::Sqlite).await);
     let postgres = of_postgres(&Bed::on(Database::Postgres).await).await;
     assert!(sqlite.0.len() >= 15 && sqlite.1.len() >= 15, "found {} and {}", sqlite.0.len(), sqlite.1.len());
     assert_eq!(sqlite.0.keys().collect::<Vec<_>>(), postgres.0.keys().collect::<Vec<_>>());
@@ -41,22 +43,32 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 const BOOLEANS: [&str; 6] =
     ["on_hold", "cancelled_by_person", "reports_back", "at_most_once", "active", "deleted"];
 
-async fn of_sqlite(bed: &Bed) -> Schema {
-    let mut conn = SqliteConnection::connect(bed.url()).await.unwrap();
+fn of_sqlite(bed: &Bed) -> Schema {
+    let conn = sqlite_file(bed);
+    /// Every row of an answer, as a tuple.
+    macro_rules! all {
+        ($text:literal, $of:expr, $row:ty) => {{
+            let mut statement = conn.prepare($text).unwrap();
+            let rows = statement.query_map($of, |row| <$row>::try_from(row)).unwrap();
+            rows.map(Result::unwrap).collect::<Vec<_>>()
+        }};
+    }
     let (mut tables, mut indexes) = (BTreeMap::new(), BTreeMap::new());
-    let names: Vec<String> = sqlx::query_scalar(
+    let names = all!(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-    )
-    .fetch_all(&mut conn)
-    .await
-    .unwrap();
-    for name in names {
+        [],
+        (String,)
+    );
+    for (name,) in names {
         let mut table = Table::default();
-        let rows = sqlx::query("SELECT name, type, \"notnull\", pk FROM pragma_table_info($1)").bind(&name);
-        for row in rows.fetch_all(&mut conn).await.unwrap() {
-            let column: String = row.get(0);
-            let in_key = row.get::<i64, _>(3) > 0;
-            let kind = match row.get::<String, _>(1).as_str() {
+        let columns = all!(
+            "SELECT name, type, \"notnull\", pk FROM pragma_table_info($1)",
+            [&name],
+            (String, String, bool, i64)
+        );
+        for (column, kind, not_null, place_in_key) in columns {
+            let in_key = place_in_key > 0;
+            let kind = match kind.as_str() {
                 "INTEGER" | "BIGINT" if BOOLEANS.contains(&column.as_str()) => "boolean",
                 "INTEGER" | "BIGINT" => "integer",
                 "TEXT" => "text",
@@ -67,18 +79,16 @@ async fn of_sqlite(bed: &Bed) -> Schema {
                 table.primary_key.insert(column.clone());
             }
             // A rowid is never null, whatever the table says.
-            table.columns.insert(column, (kind, row.get::<i64, _>(2) == 0 && !in_key));
+            table.columns.insert(column, (kind, !not_null && !in_key));
         }
-        let rows =
-            sqlx::query("SELECT name, \"unique\", partial FROM pragma_index_list($1) WHERE origin = 'c'");
-        for row in rows.bind(&name).fetch_all(&mut conn).await.unwrap() {
-            let index: String = row.get(0);
-            let columns = sqlx::query_scalar("SELECT name FROM pragma_index_info($1) ORDER BY seqno")
-                .bind(&index)
-                .fetch_all(&mut conn)
-                .await
-                .unwrap();
-            let (unique, partial) = (row.get::<i64, _>(1) == 1, row.get::<i64, _>(2) == 1);
+        let of_table = all!(
+            "SELECT name, \"unique\", partial FROM pragma_index_list($1) WHERE origin = 'c'",
+            [&name],
+            (String, bool, bool)
+        );
+        for (index, unique, partial) in of_table {
+            let columns = all!("SELECT name FROM pragma_index_info($1) ORDER BY seqno", [&index], (String,));
+            let columns = columns.into_iter().map(|(column,)| column).collect();
             indexes.insert(index, Index { table: name.clone(), columns, unique, partial });
         }
         tables.insert(name, table);

@@ -1,6 +1,7 @@
 //! What a transaction promises: all or nothing, a wake-up only with the commit, and faults where a test puts them.
 
-use punctual_store::{Lane, Stage, StoreError, facts};
+use futures_util::FutureExt;
+use punctual_store::{Lane, Stage, StoreError, attempts, facts};
 use punctual_testkit::{Bed, on_both, signal};
 
 on_both! {
@@ -8,6 +9,8 @@ on_both! {
     a_wake_up_comes_with_the_commit_and_names_the_earliest;
     a_fault_hits_the_statement_it_is_put_at_and_no_other;
     a_commit_may_fail_before_or_after_it_happened;
+    a_caller_that_gives_up_leaves_no_transaction_open;
+    a_set_that_fails_half_way_can_only_be_rolled_back;
     many_writers_take_turns;
     readers_are_not_held_up_by_a_writer;
     a_checkpoint_does_no_harm;
@@ -69,6 +72,40 @@ async fn a_commit_may_fail_before_or_after_it_happened(bed: Bed) {
         assert!(tx.commit().await.is_err());
         assert_eq!(fact(&bed, name).await.is_some(), executes);
     }
+}
+
+async fn a_caller_that_gives_up_leaves_no_transaction_open(bed: Bed) {
+    for n in 0..20 {
+        drop(bed.store.begin(Lane::Intake).now_or_never());
+        let mut tx = signal("a turn", bed.begin()).await;
+        assert_eq!(facts::get(&mut tx.conn(), "given up").await.unwrap(), None);
+        facts::put(&mut tx.conn(), bed.now(), "kept", &n.to_string()).await.unwrap();
+        tx.commit().await.unwrap();
+        let mut tx = bed.begin().await;
+        drop(facts::put(&mut tx.conn(), bed.now(), "given up", "1").now_or_never());
+        drop(tx);
+        drop(fact(&bed, "kept").now_or_never());
+        assert_eq!(signal("a read", fact(&bed, "kept")).await, Some(n.to_string()));
+    }
+    // Whether this one happens nobody can say; the next one has its turn all the same.
+    drop(bed.begin().await.commit().now_or_never());
+    signal("a turn", bed.begin()).await.commit().await.unwrap();
+    assert_eq!(fact(&bed, "given up").await, None);
+}
+
+async fn a_set_that_fails_half_way_can_only_be_rolled_back(bed: Bed) {
+    let intent =
+        |target: &str| attempts::Intent { seq: 1, target: target.into(), n: 1, channel: "memory".into() };
+    let mut tx = bed.begin().await;
+    let twice = [intent("a"), intent("b"), intent("a")];
+    let failed = attempts::intend(&mut tx.conn(), bed.now(), "a", &twice).await;
+    assert!(matches!(&failed, Err(error) if !error.is_unavailable()), "{failed:?}");
+    let next = facts::put(&mut tx.conn(), bed.now(), "x", "1").await;
+    assert!(next.is_err(), "the transaction went on with half a set");
+    drop(tx.commit().await);
+    assert_eq!(fact(&bed, "x").await, None);
+    let written = attempts::of(&mut bed.read().await.conn(), vec![1]).await.unwrap();
+    assert_eq!(written, []);
 }
 
 async fn many_writers_take_turns(bed: Bed) {

@@ -129,14 +129,21 @@ impl Bed {
 
     /// A schedule on a topic; answers the id of its row.
     pub async fn schedule(&self, key: &str, topic: &str, run_at: Timestamp) -> i64 {
-        let new = NewSchedule {
-            key: key.into(),
-            topic: topic.into(),
-            run_at,
-            payload: json!({ "key": key }),
-            business_unit: None,
-        };
-        let row = new.into_work().unwrap_or_else(|error| panic!("{key}: {error}"));
-        self.ensure_one(row).await.id
+        self.ensure_one(new_schedule(key, topic, run_at)).await.id
     }
+}
+
+/// The row of a schedule, not stored yet.
+///
+/// # Panics
+/// When the key is none.
+pub fn new_schedule(key: &str, topic: &str, run_at: Timestamp) -> NewWork {
+    let new = NewSchedule {
+        key: key.into(),
+        topic: topic.into(),
+        run_at,
+        payload: json!({ "key": key }),
+        business_unit: None,
+    };
+    new.into_work().unwrap_or_else(|error| panic!("{key}: {error}"))
 }

@@ -98,6 +98,7 @@ fn details_name_what_would_be_right() {
     check(Problem::scope_missing("operate"), 403, "scope_missing", "`operate`");
     check(Problem::not_found("list", "ops"), 404, "not_found", "no list `ops`");
     check(Problem::route_not_found(), 404, "not_found", "/openapi.json");
+    check(Problem::only_works(), 404, "not_found", "`api` or `all`");
     check(Problem::method_not_allowed(), 405, "method_not_allowed", "method");
     check(Problem::request_timeout(), 408, "request_timeout", "in time");
     check(Problem::stale_version(), 409, "stale_version", "reload");

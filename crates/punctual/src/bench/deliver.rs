@@ -21,7 +21,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let started = bench.clock.now();
     let running = rig.engine.run();
     loop {
-        bench.clock.sleep_until(bench.clock.now() + SignedDuration::from_millis(5)).await;
+        bench.clock.sleep_until(bench.clock.now() + SignedDuration::from_millis(20)).await;
         if is_busy(&rig.engine, bench).await? {
             continue;
         }

@@ -25,7 +25,7 @@ struct Told {
 
 fn kills() -> u64 {
     let release = std::env::var("PUNCTUAL_RIG_SCALE").is_ok_and(|scale| scale == "release");
-    if release { 500 } else { 25 }
+    if release { 500 } else { 50 }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

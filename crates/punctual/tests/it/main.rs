@@ -1,8 +1,10 @@
 //! The shipped binary as a child process: started, used, killed and started again.
 
 mod crash_points;
+mod definitions;
 mod first_minutes;
 mod kill;
 mod receiver;
+mod roles;
 mod server;
 mod stop;

@@ -1,0 +1,60 @@
+//! `/api/v1/retention`: what the purge did last, and a purge by hand.
+
+use axum::extract::State;
+use punctual_engine::PurgeReport;
+use punctual_wire::retention::{PurgeRequest, PurgeRun, Retention};
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+    auth::{Admin, Caller, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    trail::audited,
+};
+
+/// How long finished notifications are kept, and what the last purge removed
+#[utoipa::path(get, path = "/api/v1/retention", tag = "Notifications", security(("key" = ["read"])),
+    responses((status = 200, body = Retention)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
+    caller.need_all_units()?;
+    let last_run = app.engine.last_purge().await?.map(shape);
+    Shaped::ok(&Retention { keep_for_days: app.engine.config.keep_for.as_secs() / 86_400, last_run })
+}
+
+/// Purge now; with `confirm`, also what the daily run held back
+#[utoipa::path(post, path = "/api/v1/retention/purge", tag = "Notifications", security(("key" = ["admin"])),
+    request_body(content = Option<PurgeRequest>, example = json!({"confirm": true})),
+    responses((status = 200, body = PurgeRun)))]
+pub async fn purge(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: Once,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let request = PurgeRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let now = app.engine.clock.now();
+        let done = if request.confirm {
+            app.engine.purge_confirmed(now).await?
+        } else {
+            app.engine.purge(now).await?
+        };
+        let mut tx = app.engine.store.begin(punctual_store::Lane::Intake).await?;
+        let action = if request.confirm { "purge-confirmed" } else { "purge" };
+        audited(&mut tx, now, caller, action, "retention", "notifications").await?;
+        tx.commit().await?;
+        Shaped::ok(&shape(done))
+    })
+    .await
+}
+
+fn shape(report: PurgeReport) -> PurgeRun {
+    PurgeRun {
+        at: report.at,
+        removed: report.removed as u64,
+        held_back: report.held_back.and_then(|rows| u64::try_from(rows).ok()),
+    }
+}

@@ -1,0 +1,156 @@
+//! SQLite: one file that one process owns, one thread that writes, a few that read.
+//!
+//! The driver blocks, and its calls are too short and too many to hand each to a pool of threads. So a connection lives
+//! on a thread of its own and takes whole statements, sets included.
+
+mod bind;
+mod decode;
+mod readers;
+mod session;
+mod thread;
+mod turn;
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+pub(super) use readers::Reading;
+pub(crate) use session::Session;
+pub(super) use session::Statement;
+pub use thread::SqliteThread;
+pub(super) use turn::Turn;
+
+use super::{Durability, Lane, Result, gate::Gate, open::keeps_at_a_power_cut};
+use crate::{StoreError, error::DriverError};
+use readers::Readers;
+
+/// Readers: enough for pages and status answers beside the writer.
+const READERS: usize = 4;
+/// More than there are statements, so that none is ever prepared twice.
+const STATEMENTS_KEPT: usize = 256;
+const BUSY_FOR_AT_MOST: Duration = Duration::from_secs(10);
+/// Checkpoints run on a connection of their own, so that no commit pays for one.
+const SETTINGS: &str = "PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = OFF;
+    PRAGMA wal_autocheckpoint = 0;
+    PRAGMA cache_size = -32768;
+    PRAGMA temp_store = MEMORY;";
+/// A WAL this large is folded back with the writer held, because under steady writes it never shrinks by itself.
+const WAL_BYTES_TO_TRUNCATE: u64 = 64 << 20;
+
+/// An open file.
+pub(super) struct Sqlite {
+    writer: SqliteThread,
+    readers: Readers,
+    gate: Gate,
+    file: PathBuf,
+    /// Held, and with it the lock on the file beside the database, for as long as the store is open.
+    _owner: File,
+}
+
+impl Sqlite {
+    pub(super) async fn open(file: &Path) -> Result<Self> {
+        if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| StoreError::File(folder.to_owned(), e))?;
+        }
+        let mut lock_file = file.as_os_str().to_owned();
+        lock_file.push(".lock");
+        let lock_file = PathBuf::from(lock_file);
+        let owner = File::create(&lock_file).map_err(|e| StoreError::File(lock_file.clone(), e))?;
+        owner.try_lock().map_err(|_| StoreError::Owned(file.to_owned()))?;
+
+        let start = async |name: &str| {
+            let path = file.to_owned();
+            let started = SqliteThread::start(name, move || connect(&path)).await;
+            started.map_err(|error| StoreError::damaged_or_connection(file, error))
+        };
+        let writer = start("sqlite-writer").await?;
+        let mut readers = Vec::with_capacity(READERS);
+        for _ in 0..READERS {
+            readers.push(start("sqlite-reader").await?);
+        }
+        let (readers, gate) = (Readers::new(readers), Gate::default());
+        Ok(Self { writer, readers, gate, file: file.to_owned(), _owner: owner })
+    }
+
+    /// Waits for the one writer, settles first, and begins.
+    pub(super) async fn begin(&self, lane: Lane) -> Result<Turn> {
+        let permit = self.gate.enter(lane).await;
+        Turn::begin(self.writer.clone(), permit).await.map_err(StoreError::connection)
+    }
+
+    pub(super) async fn read(&self) -> Result<Reading> {
+        self.readers.acquire().await.map_err(StoreError::connection)
+    }
+
+    pub(super) fn writer(&self) -> &SqliteThread {
+        &self.writer
+    }
+
+    /// Folds the write-ahead log back into the file, off the writer's connection.
+    pub(super) async fn checkpoint(&self) -> Result<()> {
+        let mut wal = self.file.clone().into_os_string();
+        wal.push("-wal");
+        let wal_bytes = std::fs::metadata(&wal).map_or(0, |meta| meta.len());
+        if wal_bytes == 0 {
+            return Ok(());
+        }
+        let reading = self.read().await?;
+        let run = async |text: &'static str, permit| {
+            // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
+            let job = move |session: &mut Session| {
+                let done = session.bare().execute_batch(text);
+                drop(permit);
+                done
+            };
+            let done = reading.thread().run(job).await.map_err(StoreError::connection)?;
+            done.map_err(StoreError::connection)
+        };
+        // Most is copied without holding anybody; only the rest waits for the writer.
+        run("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
+        if wal_bytes > WAL_BYTES_TO_TRUNCATE {
+            let permit = self.gate.enter(Lane::Intake).await;
+            run("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for whoever is reading or writing, and closes every connection.
+    pub(super) async fn close(&self) {
+        self.readers.close().await;
+        let _permit = self.gate.enter(Lane::Settle).await;
+        self.writer.close().await;
+    }
+
+    /// What the writer's connection really has.
+    pub(super) async fn durability(&self) -> Result<Durability> {
+        let read = |session: &mut Session| -> rusqlite::Result<_> {
+            let one = |text| session.bare().query_one(text, [], |row| row.get::<_, String>(0));
+            let settings = vec![
+                ("journal_mode".to_owned(), one("SELECT journal_mode FROM pragma_journal_mode")?),
+                ("synchronous".to_owned(), one("SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous")?),
+            ];
+            Ok((settings, one("SELECT sqlite_version()")?))
+        };
+        let answer = self.writer.run(read).await.map_err(StoreError::connection)?;
+        let (settings, version) = answer.map_err(StoreError::connection)?;
+        let survives_power_loss = keeps_at_a_power_cut(&settings);
+        Ok(Durability { database: "sqlite", version, settings, survives_power_loss })
+    }
+}
+
+fn connect(file: &Path) -> std::result::Result<Session, DriverError> {
+    // One thread uses it, so it needs no lock of its own; and a name is a file's name, never a URI.
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(file, flags)?;
+    conn.busy_timeout(BUSY_FOR_AT_MOST)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.execute_batch(SETTINGS)?;
+    Ok(Session::new(conn))
+}

@@ -1,0 +1,159 @@
+//! Values to parameters. SQLite takes `$3` for a name, not a number, so each statement says where its numbers are.
+
+use rusqlite::{
+    Result, Statement, ToSql,
+    types::{ToSqlOutput, Value, ValueRef},
+};
+
+use crate::db::Arg;
+
+/// The values of one statement, each with the place it is bound to.
+pub(super) struct Binding {
+    args: Vec<Arg>,
+    /// (place in the statement, index of the value): those that stay, and those that each row has its own of.
+    scalars: Vec<(usize, usize)>,
+    columns: Vec<(usize, usize)>,
+    rows: usize,
+}
+
+impl Binding {
+    pub(super) fn new(statement: &Statement<'_>, args: Vec<Arg>, per_row: bool) -> Result<Self> {
+        let args = if per_row { args } else { set_as_json(args) };
+        let rows = if per_row { args.iter().filter_map(Arg::rows).max().unwrap_or(0) } else { 1 };
+        let (mut scalars, mut columns) = (Vec::new(), Vec::with_capacity(args.len()));
+        for place in 1..=statement.parameter_count() {
+            let name = statement.parameter_name(place).unwrap_or_default();
+            let number: Option<usize> = name.get(1..).and_then(|digits| digits.parse().ok());
+            let Some(index) = number.and_then(|n| n.checked_sub(1)).filter(|index| *index < args.len())
+            else {
+                return Err(rusqlite::Error::InvalidParameterName(name.to_owned()));
+            };
+            match args[index].rows() {
+                Some(_) => columns.push((place, index)),
+                None => scalars.push((place, index)),
+            }
+        }
+        Ok(Self { args, scalars, columns, rows })
+    }
+
+    /// How often the statement runs.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn bind_scalars(&self, statement: &mut Statement<'_>) -> Result<()> {
+        self.scalars.iter().try_for_each(|(place, index)| {
+            statement.raw_bind_parameter(*place, Cell(self.args[*index].scalar()))
+        })
+    }
+
+    pub(super) fn bind_row(&self, statement: &mut Statement<'_>, row: usize) -> Result<()> {
+        self.columns.iter().try_for_each(|(place, index)| {
+            statement.raw_bind_parameter(*place, Cell(self.args[*index].cell(row)))
+        })
+    }
+}
+
+/// A statement that takes its set whole gets it as one JSON array, for `json_each`. Such a set has one column.
+fn set_as_json(args: Vec<Arg>) -> Vec<Arg> {
+    debug_assert!(
+        args.iter().filter(|arg| arg.rows().is_some()).count() < 2,
+        "a set of several columns is written row by row"
+    );
+    let as_json = |arg| match arg {
+        Arg::Ints(v) => Arg::Text(serde_json::to_string(&v).ok()),
+        Arg::Texts(v) => Arg::Text(serde_json::to_string(&v.to_vec()).ok()),
+        Arg::Bools(v) => Arg::Text(serde_json::to_string(&v).ok()),
+        scalar => scalar,
+    };
+    args.into_iter().map(as_json).collect()
+}
+
+impl Arg {
+    /// How many rows a column has; none for a scalar.
+    fn rows(&self) -> Option<usize> {
+        match self {
+            Arg::Ints(v) => Some(v.len()),
+            Arg::Texts(v) => Some(v.len()),
+            Arg::Bools(v) => Some(v.len()),
+            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => None,
+        }
+    }
+
+    fn scalar(&self) -> ValueRef<'_> {
+        match self {
+            Arg::Bool(v) => v.map_or(ValueRef::Null, |v| ValueRef::Integer(v.into())),
+            Arg::Int(v) => v.map_or(ValueRef::Null, ValueRef::Integer),
+            Arg::Text(v) => v.as_ref().map_or(ValueRef::Null, |v| ValueRef::Text(v.as_bytes())),
+            Arg::Bytes(v) => v.as_ref().map_or(ValueRef::Null, |v| ValueRef::Blob(v)),
+            Arg::Ints(_) | Arg::Texts(_) | Arg::Bools(_) => ValueRef::Null,
+        }
+    }
+
+    fn cell(&self, row: usize) -> ValueRef<'_> {
+        match self {
+            Arg::Ints(v) => v.get(row).copied().flatten().map_or(ValueRef::Null, ValueRef::Integer),
+            Arg::Texts(v) => v.get(row).map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
+            Arg::Bools(v) => v.get(row).map_or(ValueRef::Null, |v| ValueRef::Integer((*v).into())),
+            scalar => scalar.scalar(),
+        }
+    }
+}
+
+struct Cell<'a>(ValueRef<'a>);
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(match self.0 {
+            ValueRef::Null => ToSqlOutput::Owned(Value::Null),
+            value => ToSqlOutput::Borrowed(value),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::db::args;
+
+    #[test]
+    fn a_number_is_bound_to_its_value_wherever_it_stands() {
+        let conn = Connection::open_in_memory().unwrap();
+        let mut statement = conn.prepare("SELECT $3, $1, $2, $1").unwrap();
+        let values = args![7_i64, vec![1_i64, 2], vec![Some("a".to_owned()), None]];
+        let binding = Binding::new(&statement, values, true).unwrap();
+        assert_eq!(binding.rows(), 2);
+        binding.bind_scalars(&mut statement).unwrap();
+        let mut found: Vec<(Option<String>, i64, i64, i64)> = Vec::new();
+        for row in 0..2 {
+            binding.bind_row(&mut statement, row).unwrap();
+            let mut rows = statement.raw_query();
+            let row = rows.next().unwrap().unwrap();
+            found.push((row.get(0).unwrap(), row.get(1).unwrap(), row.get(2).unwrap(), row.get(3).unwrap()));
+        }
+        assert_eq!(found, [(Some("a".to_owned()), 7, 1, 7), (None, 7, 2, 7)]);
+    }
+
+    #[test]
+    fn a_set_taken_whole_is_one_json_array() {
+        let conn = Connection::open_in_memory().unwrap();
+        let mut statement = conn.prepare("SELECT $2 || $1").unwrap();
+        let values = args!["!", vec!["a\"\\\n\u{1}é".to_owned()]];
+        let binding = Binding::new(&statement, values, false).unwrap();
+        binding.bind_scalars(&mut statement).unwrap();
+        let mut rows = statement.raw_query();
+        let text: String = rows.next().unwrap().unwrap().get(0).unwrap();
+        assert_eq!(text, "[\"a\\\"\\\\\\n\\u0001é\"]!");
+    }
+
+    #[test]
+    fn a_parameter_without_a_value_is_refused() {
+        let conn = Connection::open_in_memory().unwrap();
+        for text in ["SELECT $2", "SELECT $0", "SELECT :name", "SELECT ?"] {
+            let statement = conn.prepare(text).unwrap();
+            assert!(Binding::new(&statement, args![1_i64], false).is_err(), "{text}");
+        }
+    }
+}

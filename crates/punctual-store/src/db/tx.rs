@@ -1,0 +1,114 @@
+//! What callers hold: a transaction that writes, a connection that reads, an ear for other nodes.
+
+use jiff::Timestamp;
+use sqlx::{Postgres, Transaction, pool::PoolConnection, postgres::PgListener};
+
+use super::{
+    Conn, Faults, Result, Sql, Store,
+    args::args,
+    sqlite::{Reading, Turn},
+};
+use crate::{StoreError, wake::Stage};
+
+/// An open transaction. Dropped without `commit` it changes nothing.
+pub struct Tx {
+    open: Open,
+    faults: Faults,
+    /// The earliest instant at which a row written here becomes ready, for each stage.
+    raised: [Option<i64>; 2],
+    store: Store,
+}
+
+pub(super) enum Open {
+    Sqlite(Turn),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+const NOTIFY: Sql = Sql::each("wake.notify", "SELECT 1", "SELECT pg_notify('punctual_ready', $1)");
+
+impl Tx {
+    pub(super) fn new(store: Store, open: Open, faults: Faults) -> Self {
+        Self { open, faults, raised: [None; 2], store }
+    }
+
+    pub fn conn(&mut self) -> Conn<'_> {
+        match &mut self.open {
+            Open::Sqlite(turn) => Conn::Sqlite(turn.thread(), &self.faults),
+            Open::Postgres(transaction) => Conn::Postgres(transaction, &self.faults),
+        }
+    }
+
+    /// Says that this transaction writes a row that is ready for `stage` at `ready_at`; told on commit.
+    pub fn raise(&mut self, stage: Stage, ready_at: Timestamp) {
+        let slot = &mut self.raised[stage as usize];
+        let at = ready_at.as_microsecond();
+        *slot = Some(slot.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Skip locked rows or wait for them: the same truth, another speed.
+    pub(crate) fn without_skip_locked(&self) -> bool {
+        self.store.without_skip_locked()
+    }
+
+    /// Ends the transaction now; dropping it does so a little later. One that cannot be rolled back has lost its
+    /// connection, and with it all that it did.
+    pub async fn rollback(self) {
+        match self.open {
+            // Queued ahead of whatever is begun next.
+            Open::Sqlite(turn) => drop(turn),
+            Open::Postgres(transaction) => {
+                if let Err(error) = transaction.rollback().await {
+                    tracing::debug!(%error, "a rollback found no connection");
+                }
+            }
+        }
+    }
+
+    pub async fn commit(mut self) -> Result<()> {
+        if self.store.tells_others() && matches!(self.open, Open::Postgres(_)) {
+            // At most one a commit: NOTIFY takes a lock that orders all commits that use it.
+            if let Some(earliest) = self.raised.iter().flatten().min() {
+                let text = earliest.to_string();
+                self.conn().execute(&NOTIFY, args![text]).await?;
+            }
+        }
+        self.faults.before("commit")?;
+        match self.open {
+            Open::Sqlite(turn) => turn.commit().await.map_err(StoreError::commit)?,
+            Open::Postgres(transaction) => transaction.commit().await.map_err(StoreError::commit)?,
+        }
+        self.faults.after("commit")?;
+        for stage in [Stage::Work, Stage::Delivery] {
+            if let Some(at) = self.raised[stage as usize] {
+                self.store.wake().raise(stage, at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hears what other nodes have written.
+pub struct Ear(pub(super) PgListener);
+
+impl Ear {
+    /// The next thing heard; an error when the connection is lost.
+    pub async fn hear(&mut self) -> Result<String> {
+        let heard = self.0.recv().await.map_err(StoreError::connection)?;
+        Ok(heard.payload().to_owned())
+    }
+}
+
+/// A connection for reading.
+pub enum Reader {
+    Sqlite(Reading, Faults),
+    Postgres(PoolConnection<Postgres>, Faults),
+}
+
+impl Reader {
+    pub fn conn(&mut self) -> Conn<'_> {
+        match self {
+            Reader::Sqlite(reading, faults) => Conn::Sqlite(reading.thread(), faults),
+            Reader::Postgres(conn, faults) => Conn::Postgres(conn, faults),
+        }
+    }
+}

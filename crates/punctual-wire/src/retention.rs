@@ -1,0 +1,43 @@
+//! `/api/v1/retention`: how long finished notifications are kept, and what the daily purge did.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{batch::Item, fields::Fields};
+
+/// How long is kept, and the last run of the purge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Retention {
+    /// Days for which finished notifications are kept.
+    pub keep_for_days: u64,
+    /// Nothing before the first run.
+    pub last_run: Option<PurgeRun>,
+}
+
+/// One run of the purge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PurgeRun {
+    pub at: Timestamp,
+    pub removed: u64,
+    /// Rows past their window that wait for a person, because they are more than the usual share.
+    pub held_back: Option<u64>,
+}
+
+/// That a purge may remove what it held back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct PurgeRequest {
+    /// Remove everything past its window, however much it is.
+    pub confirm: bool,
+}
+
+impl PurgeRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self { confirm: fields.bool("confirm", false) };
+        fields.finish().map(|()| request)
+    }
+}
