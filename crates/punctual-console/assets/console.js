@@ -23,6 +23,11 @@
     });
   }
 
+  // On a phone the navigation is a strip; the page one is on is to be seen in it.
+  const current = $(".side nav a[aria-current]");
+  const strip = $(".side nav");
+  if (current && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2;
+
   // ---- keyboard ----
   const help = $("#help");
   const openHelp = $("#help-open");

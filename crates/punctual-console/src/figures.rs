@@ -20,11 +20,15 @@ pub const INTERVAL: SignedDuration = SignedDuration::from_mins(15);
 pub const INTERVALS: i64 = 48;
 
 /// Endings of one interval that are read at most.
-const READ: usize = 1_000;
+const READ: usize = 400;
 /// Endings of one interval that are counted at most.
 const COUNTED: i64 = 100_000;
-/// After this long an interval that is over is read again: a person may have retried what was parked in it.
+/// After this long an interval that is over is read again, because a person may have retried what was parked in it;
+/// one that is long over seldom changes.
 const FRESH_FOR: SignedDuration = SignedDuration::from_mins(10);
+const OLD_FRESH_FOR: SignedDuration = SignedDuration::from_hours(6);
+/// The latest intervals, which are read again sooner.
+const LATEST: i64 = 8;
 
 /// What ended in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +62,10 @@ pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, Store
     let first = current - INTERVALS + 1;
     let kept: BTreeMap<i64, Interval> = {
         let mut kept = app.figures.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (read, _)| wall.duration_since(*read) < FRESH_FOR);
+        kept.retain(|number, (read, _)| {
+            let lasts = if *number > current - LATEST { FRESH_FOR } else { OLD_FRESH_FOR };
+            *number >= first && wall.duration_since(*read) < lasts
+        });
         kept.iter().map(|(number, (_, interval))| (*number, interval.clone())).collect()
     };
     let mut found = Vec::with_capacity(usize::try_from(INTERVALS).unwrap_or(0));

@@ -1,5 +1,7 @@
 //! Forms that change something: sent by a page of ours, with the token of the session, by somebody who may act.
 
+use std::time::Duration;
+
 use axum::{
     extract::{FromRequest, FromRequestParts, RawForm, Request},
     response::{IntoResponse, Response},
@@ -69,6 +71,24 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// How long a form may take to arrive: who sends it drop by drop must not hold a place for long.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// A form of anybody.
+pub struct Sent(pub Fields);
+
+impl FromRequest<Shared> for Sent {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Response> {
+        match tokio::time::timeout(BODY_TIME, RawForm::from_request(request, app)).await {
+            Ok(Ok(RawForm(bytes))) => Ok(Self(Fields::read(&bytes))),
+            Ok(Err(fault)) => Err(fault.into_response()),
+            Err(_) => Err(Refusal::from(Problem::request_timeout()).into_response()),
+        }
+    }
+}
+
 /// A form of somebody who is signed in: nothing is known yet about their rights.
 pub struct Signed {
     pub visit: Visit,
@@ -86,9 +106,7 @@ impl FromRequest<Shared> for Signed {
         let (mut parts, body) = request.into_parts();
         let visit = Visit::from_request_parts(&mut parts, app).await?;
         let request = Request::from_parts(parts, body);
-        let RawForm(bytes) =
-            RawForm::from_request(request, app).await.map_err(IntoResponse::into_response)?;
-        let fields = Fields::read(&bytes);
+        let Sent(fields) = Sent::from_request(request, app).await?;
         let matches = fields.text("token").as_bytes().ct_eq(visit.viewer.token.as_bytes());
         if !bool::from(matches) {
             return Err(refused());

@@ -5,12 +5,12 @@
 use askama::Template;
 use axum::{
     Extension, Router,
-    extract::{RawForm, State},
+    extract::State,
     http::{HeaderMap, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use punctual_api::{Peer, secret_hash};
+use punctual_api::{Peer, is_well_formed, secret_hash};
 use punctual_store::{Lane, api_keys, sessions};
 use punctual_wire::Problem;
 
@@ -18,7 +18,7 @@ use crate::{
     Shared,
     answer::{Page, page, see_other},
     assets, cookies,
-    form::{Fields, Signed},
+    form::{Fields, Sent, Signed},
     frame, guard, links, session,
 };
 
@@ -58,9 +58,8 @@ async fn sign_in(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
-    RawForm(bytes): RawForm,
+    Sent(fields): Sent,
 ) -> Page {
-    let fields = Fields::read(&bytes);
     let refused = |problem: Problem| -> Page {
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::UNAUTHORIZED);
         let retry_after = problem.retry_after_seconds();
@@ -84,7 +83,10 @@ async fn sign_in(
     }
     let address = peer.map(|Extension(Peer(peer))| peer.ip().to_canonical());
     let now = app.wall.now();
-    if let Some(seconds) = app.slow_down.wait(address, now) {
+    // Links and keys that Punctual made cannot be guessed, so that nobody is locked out by somebody else's failures;
+    // a text that an operator chose can.
+    let is_guessable = fields.text("link").is_empty() && !is_well_formed(fields.text("key"));
+    if let Some(seconds) = app.slow_down.wait(address, now).filter(|_| is_guessable) {
         return refused(Problem::rate_limited(seconds));
     }
     let key = match find_key(&app, &fields).await? {

@@ -104,9 +104,9 @@ impl Zone {
 pub fn rough(micros: i64) -> String {
     match micros {
         ..SECOND => format!("{} ms", micros.max(0) / 1_000),
-        ..MINUTE => format!("{} s", micros / SECOND),
-        ..HOUR => format!("{} min", micros / MINUTE),
-        ..DAY => format!("{} h", micros / HOUR),
+        SECOND..MINUTE => format!("{} s", micros / SECOND),
+        MINUTE..HOUR => format!("{} min", micros / MINUTE),
+        HOUR..DAY => format!("{} h", micros / HOUR),
         _ if micros < 2 * DAY => "1 day".to_owned(),
         _ => format!("{} days", micros / DAY),
     }

@@ -2,16 +2,15 @@
 
 mod samples;
 
-use std::io::Write;
-
 use anyhow::Result;
 use punctual_console::sign_in_link;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{Config, ServeArgs},
     node::{Node, Time},
     output,
-    serve::{Answers, admin_key, listen, until_signal, write_console},
+    serve::{admin_key, console_lines, listen, say, until_signal},
 };
 
 /// Where the demo keeps its data unless told otherwise.
@@ -35,19 +34,16 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
         (None, None) => kept.trim().to_owned(),
     };
     let link = sign_in_link(&node.engine, node.wall.as_ref()).await?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "Punctual listens on {address}")?;
-    writeln!(out, "Key:      {key}")?;
-    writeln!(out, "API page: {address}/docs")?;
-    write_console(&mut out, &address, link.as_deref())?;
-    writeln!(out, "\nIt is a sandbox: nothing leaves this process, and the clock can be moved. Try")?;
-    writeln!(out, "  curl -H 'Authorization: Bearer {key}' {address}/api/v1/notifications?limit=5")?;
-    writeln!(
-        out,
-        "  curl -X PUT -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n       \
-         -d '{{\"advance\":\"24h\"}}' {address}/api/v1/sandbox/clock"
-    )?;
-    out.flush()?;
-    drop(out);
-    until_signal(listener, &node, Answers::Everything { flowing: true }, Some(running)).await
+    let console = console_lines(&address, link.as_deref());
+    say(&format!(
+        "Punctual listens on {address}\nKey:      {key}\nAPI page: {address}/docs\n{console}\n\
+         It is a sandbox: nothing leaves this process, and the clock can be moved. Try\n  \
+         curl -H 'Authorization: Bearer {key}' {address}/api/v1/notifications?limit=5\n  \
+         curl -X PUT -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n       \
+         -d '{{\"advance\":\"24h\"}}' {address}/api/v1/sandbox/clock\n"
+    ))?;
+    let stop = CancellationToken::new();
+    let routes =
+        punctual_api::router(node.api(true)).merge(punctual_console::router(node.console(stop.clone())));
+    until_signal(listener, &node, routes, stop, Some(running)).await
 }

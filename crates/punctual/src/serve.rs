@@ -27,40 +27,28 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
-    let answers =
-        if config.role == Role::Worker { Answers::Probes } else { Answers::Everything { flowing: false } };
-    // A node that only works has no console to sign in to.
-    let link = match answers {
-        Answers::Probes => None,
-        Answers::Everything { .. } => sign_in_link(&node.engine, node.wall.as_ref()).await?,
-    };
+    // A worker answers no people either.
+    let is_worker = config.role == Role::Worker;
+    let link = if is_worker { None } else { sign_in_link(&node.engine, node.wall.as_ref()).await? };
     announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
-    until_signal(listener, &node, answers, running).await
-}
-
-/// What a node answers.
-pub enum Answers {
-    /// The API and the console; in the demo the sandbox's clock flows.
-    Everything {
-        flowing: bool,
-    },
-    Probes,
+    let stop = CancellationToken::new();
+    let state = node.api(false);
+    let routes = if is_worker {
+        probes(state)
+    } else {
+        router(state).merge(punctual_console::router(node.console(stop.clone())))
+    };
+    until_signal(listener, &node, routes, stop, running).await
 }
 
 /// Serves until SIGTERM or ctrl-c, then stops in order: no new requests, no new claims, finish or give back.
 pub async fn until_signal(
     listener: TcpListener,
     node: &Node,
-    answers: Answers,
+    routes: axum::Router,
+    stop: CancellationToken,
     running: Option<punctual_engine::Running>,
 ) -> Result<()> {
-    let stop = CancellationToken::new();
-    let routes = match answers {
-        Answers::Probes => probes(node.api(false)),
-        Answers::Everything { flowing } => {
-            router(node.api(flowing)).merge(punctual_console::router(node.console(stop.clone())))
-        }
-    };
     let server = tokio::spawn(serve(listener, routes, stop.clone()));
     signal().await?;
     tracing::info!("stopping");
@@ -128,38 +116,37 @@ fn keep_private(file: &Path, text: &str) -> Result<()> {
 }
 
 fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<&str>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "Punctual listens on {address}")?;
+    let mut text = format!("Punctual listens on {address}\n");
     if let Some(key) = new_key {
-        writeln!(
-            out,
-            "Admin key (shown once, kept in {}): {key}",
-            config.data_dir.join("admin.key").display()
-        )?;
+        let file = config.data_dir.join("admin.key");
+        text.push_str(&format!("Admin key (shown once, kept in {}): {key}\n", file.display()));
     }
     if config.role == Role::Worker {
-        writeln!(out, "Role worker: health, readiness and metrics alone are answered here")?;
+        text.push_str("Role worker: health, readiness and metrics alone are answered here\n");
     } else {
-        writeln!(out, "API page: {address}/docs")?;
-        write_console(&mut out, address, link)?;
+        text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
     }
     if config.sandbox {
-        writeln!(out, "Sandbox: the clock stands still until it is moved; nothing leaves this process")?;
+        text.push_str("Sandbox: the clock stands still until it is moved; nothing leaves this process\n");
     }
-    out.flush()?;
-    Ok(())
+    say(&text)
 }
 
 /// Where the console is, with a link that signs in once where there is a key for it.
-pub fn write_console(out: &mut impl Write, address: &str, link: Option<&str>) -> std::io::Result<()> {
-    match link {
-        Some(link) => writeln!(
-            out,
-            "Console:  {address}{link}\n          (signs in once, within {} minutes; later with a key at {address}/)",
-            LINK_LASTS.as_mins()
-        ),
-        None => writeln!(out, "Console:  {address}/"),
-    }
+pub fn console_lines(address: &str, link: Option<&str>) -> String {
+    let Some(link) = link else { return format!("Console:  {address}/\n") };
+    let minutes = LINK_LASTS.as_mins();
+    format!(
+        "Console:  {address}{link}\n          (signs in once, within {minutes} minutes; later with a key at {address}/)\n"
+    )
+}
+
+/// Writes it in one go: whoever reads the first lines and goes away must not end the server.
+pub fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
 }
 
 pub async fn signal() -> Result<()> {

@@ -5,6 +5,7 @@ mod browser;
 mod chromium;
 mod client;
 mod hardening;
+mod live;
 mod outbox;
 mod pages;
 mod sessions;

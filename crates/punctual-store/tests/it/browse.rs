@@ -169,8 +169,13 @@ async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
         "'done:' || n, 'test', 'at', n, 'completed', n, 'h', '{}', n, n"
     );
     fill(&bed, work).await;
-    let statements =
-        ["notifications.waiting", "attention.counts", "attention.mark", "notifications.ended_in"];
+    let statements = [
+        "notifications.waiting",
+        "attention.counts",
+        "attention.mark",
+        "notifications.ended_in",
+        "notifications.site_kpis",
+    ];
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
     let waiting = attention::parked(&mut reader.conn(), None, 10).await.unwrap();
@@ -181,6 +186,8 @@ async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
     assert_eq!(limited.parked, 1, "what belongs to no business unit is everybody's");
     let before = attention::mark(&mut reader.conn()).await.unwrap();
     assert_eq!(before, attention::mark(&mut reader.conn()).await.unwrap());
+    let sites = notifications::site_kpis(&mut reader.conn(), 0, 99_999_000_000).await.unwrap();
+    assert_eq!(sites.iter().map(|site| site.site.as_str()).collect::<Vec<_>>(), ["depot-2", "plant-7"]);
     let endings =
         notifications::ended_in(&mut reader.conn(), 50_000_000_000, 50_010_000_000, 1_000).await.unwrap();
     assert_eq!((endings.len(), endings[0].late), (10, Some(0)));
@@ -189,6 +196,9 @@ async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
     assert_eq!(notifications::last_delivered(&mut reader.conn()).await.unwrap(), Some(100_000_000_000));
     drop(reader);
     check(&bed, "notifications.waiting", "notifications_parked");
+    for index in ["notifications_live", "notifications_parked", "notifications_finished"] {
+        check(&bed, "notifications.site_kpis", index);
+    }
     check(&bed, "notifications.ended_in", "notifications_finished");
     check(&bed, "attention.mark", "notifications_live");
     bed.leaves_open("rows only");

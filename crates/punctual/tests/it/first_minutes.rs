@@ -56,6 +56,10 @@ async fn the_demo_prints_an_address_a_key_and_the_api_page_and_has_samples() {
     let address = lines.next().unwrap().strip_prefix("Punctual listens on ").unwrap().to_owned();
     let key = lines.next().unwrap().strip_prefix("Key:").unwrap().trim().to_owned();
     assert_eq!(lines.next().unwrap(), format!("API page: {address}/docs"));
+    let console = lines.next().unwrap().strip_prefix("Console:").unwrap().trim().to_owned();
+    assert!(console.starts_with(&format!("{address}/sign-in?token=")), "{console}");
+    let sign_in = client().get(&console).send().await.unwrap();
+    assert!(sign_in.status() == 200 && sign_in.text().await.unwrap().contains("name=\"link\""));
     let page =
         client().get(format!("{address}/api/v1/notifications")).bearer_auth(&key).send().await.unwrap();
     let page: serde_json::Value = page.json().await.unwrap();

@@ -1,0 +1,87 @@
+//! The live connection: it greets, tells of changes, and ends when the server stops.
+//!
+//! On SQLite alone: what it looks at is tested on both in the store.
+
+use std::{sync::Arc, time::Duration};
+
+use punctual_api::{ensure_admin_key, serve};
+use punctual_console::{ConsoleState, router};
+use punctual_testkit::{BedBuilder, Database, WallClock, run};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::ADMIN;
+
+#[test]
+fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
+    run(BedBuilder::new(Database::Sqlite), async |bed| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();
+        let stop = CancellationToken::new();
+        let state = ConsoleState {
+            engine: bed.engine.clone(),
+            wall: Arc::new(WallClock),
+            sandbox: None,
+            stop: stop.clone(),
+        };
+        let server = tokio::spawn(serve(listener, router(state), stop.clone()));
+
+        let body = format!("key={ADMIN}");
+        let sign_in = format!(
+            "POST /sign-in HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nConnection: close\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut signing = TcpStream::connect(address).await.unwrap();
+        signing.write_all(sign_in.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        signing.read_to_string(&mut answer).await.unwrap();
+        let cookie = answer.split("set-cookie: ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+
+        let mut watcher = TcpStream::connect(address).await.unwrap();
+        let ask = format!("GET /live HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\n\r\n");
+        watcher.write_all(ask.as_bytes()).await.unwrap();
+        let mut told = Told { watcher, text: String::new() };
+        told.until("event: hello").await;
+        assert!(told.text.contains("content-type: text/event-stream"), "{}", told.text);
+        // The first look may come after the first row; one of several is seen for sure.
+        while !told.text.contains("event: change") {
+            bed.accept_to(&["a@example.org"]).await;
+            bed.tick().await;
+            told.some().await;
+        }
+        stop.cancel();
+        let ended = tokio::time::timeout(Duration::from_secs(10), server).await;
+        assert!(ended.is_ok(), "the server waits for a watcher");
+    });
+}
+
+struct Told {
+    watcher: TcpStream,
+    text: String,
+}
+
+impl Told {
+    async fn until(&mut self, wanted: &str) {
+        while !self.text.contains(wanted) {
+            let read = tokio::time::timeout(Duration::from_secs(10), self.read()).await;
+            assert!(read.is_ok(), "{wanted} never came: {}", self.text);
+        }
+    }
+
+    /// What comes within a moment.
+    async fn some(&mut self) {
+        let _ = tokio::time::timeout(Duration::from_millis(1_500), self.read()).await;
+    }
+
+    async fn read(&mut self) {
+        let mut bytes = [0; 4_096];
+        let read = self.watcher.read(&mut bytes).await.unwrap();
+        assert!(read > 0, "the connection ended: {}", self.text);
+        self.text.push_str(&String::from_utf8_lossy(&bytes[..read]));
+    }
+}
