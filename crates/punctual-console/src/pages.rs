@@ -7,6 +7,7 @@ mod notification;
 mod outbox;
 mod overview;
 mod sandbox;
+mod sites;
 mod story;
 mod work;
 mod work_row;
@@ -23,6 +24,7 @@ pub fn routes() -> Router<Shared> {
         .merge(notification::routes())
         .merge(work::routes())
         .merge(work_row::routes())
+        .merge(sites::routes())
         .merge(channels::routes())
         .merge(sandbox::routes())
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_model::reason::in_words;
 use punctual_store::attention::{self, WaitingRow};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, config::earlier};
 
 /// What kind of thing waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,23 +83,42 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let held = attention::held(&mut reader.conn(), units, limit).await?;
         let parked = attention::parked(&mut reader.conn(), units, limit).await?;
+        // Sites belong to no business unit: who sees only some does not look after them.
+        let silent = match units {
+            Some(_) => Vec::new(),
+            None => attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?,
+        };
         drop(reader);
         let holds = held.into_iter().map(|row| waiting(Kind::Hold, format!("/work/{}", row.id), row));
         let parked = parked.into_iter().map(|row| {
             let kind = if row.kind == "event" { Kind::Subscriber } else { Kind::Parked };
             waiting(kind, format!("/notifications/{}", row.id), row)
         });
-        let mut items: Vec<Waiting> = holds.chain(parked).collect();
+        let silent = silent.into_iter().map(|row| waiting(Kind::Site, format!("/sites/{}", row.id), row));
+        let mut items: Vec<Waiting> = holds.chain(parked).chain(silent).collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(units).await? })
+    }
+
+    /// A site that was last heard from before this is silent: agents report far more often.
+    pub fn silent_since(&self) -> Timestamp {
+        earlier(self.clock.now(), self.config.stuck_after)
     }
 
     /// How much needs a person, of each kind that there is any of, counted up to [`COUNTED`].
     pub async fn attention_counts(&self, units: Option<&[String]>) -> Result<Vec<(Kind, i64)>, EngineError> {
         let mut reader = self.store.read().await?;
         let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
-        let counts =
-            [(Kind::Hold, found.held), (Kind::Parked, found.parked), (Kind::Subscriber, found.events)];
+        let silent = match units {
+            Some(_) => 0,
+            None => attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
+        };
+        let counts = [
+            (Kind::Hold, found.held),
+            (Kind::Parked, found.parked),
+            (Kind::Subscriber, found.events),
+            (Kind::Site, silent),
+        ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }
 }

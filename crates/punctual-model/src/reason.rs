@@ -57,6 +57,8 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "outcome-unknown" => "Nobody knows whether it arrived",
         "panic" => "A fault of the program stopped it",
         "redirect_not_followed" => "The receiver sent it elsewhere, and redirects are not followed",
+        "site-never-called" => "Its agent has never called",
+        "site-silent" => "Its agent has not called for a while",
         "rejected-by-receiver" => "The receiver refused it",
         "rejected-by-relay" => "The mail server refused it",
         "retries-exhausted" => "All tries failed",

@@ -1,5 +1,6 @@
 //! What waits for a person, over all tables that can hold such a thing; and a mark that changes when any list does.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -48,6 +49,39 @@ pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> 
 /// Parked notifications, deliveries to subscribers among them, newest first.
 pub async fn parked(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&PARKED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+}
+
+// A site that has a token and was not heard from; one that never called counts from when it was made. There are few sites.
+macro_rules! silent {
+    () => {
+        "FROM sites WHERE revoked_at IS NULL AND COALESCE(last_contact_at, created_at) < $1"
+    };
+}
+const SILENT: Sql = Sql::same(
+    "sites.silent",
+    concat!(
+        "SELECT id, 'site' AS kind, id AS title,
+             CASE WHEN last_contact_at IS NULL THEN 'site-never-called' ELSE 'site-silent' END AS reason,
+             CAST(NULL AS TEXT) AS answer, COALESCE(last_contact_at, created_at) AS since ",
+        silent!(),
+        " ORDER BY since LIMIT $2"
+    ),
+);
+const COUNT_SILENT: Sql = Sql::same("sites.count_silent", concat!("SELECT COUNT(*) AS count ", silent!()));
+
+/// Sites that were last heard from before this moment, the longest silent first.
+pub async fn silent_sites(conn: &mut Conn<'_>, since: Timestamp, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&SILENT, args![since, limit]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+pub async fn count_silent_sites(conn: &mut Conn<'_>, since: Timestamp) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT_SILENT, args![since]).await?;
+    Ok(row.count)
 }
 
 /// How much waits, each counted up to the bound.

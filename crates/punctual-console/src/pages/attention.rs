@@ -97,6 +97,10 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be tried again.", None),
         Kind::Sync => ("Out of step", "Rules whose schedule could not be brought up to date.", None),
-        Kind::Site => ("Sites", "Sites that are not heard from.", None),
+        Kind::Site => (
+            "Silent sites",
+            "Their agents do not call. What scripts hand in there waits at the site until they do.",
+            Some("/sites"),
+        ),
     }
 }

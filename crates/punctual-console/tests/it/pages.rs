@@ -10,6 +10,7 @@ on_both! {
     a_story_tells_every_try_with_its_answer;
     times_are_in_the_viewer_s_zone;
     a_channel_that_cannot_send_says_why;
+    sites_show_who_is_heard_from_and_what_waits_there;
     a_database_that_is_away_is_told_and_comes_back;
 }
 
@@ -97,4 +98,38 @@ async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {
     let reply = client.get("/outbox").await.refused(503, "storage_unavailable");
     assert!(reply.headers.contains_key("retry-after"));
     client.page("/outbox").await;
+}
+
+async fn sites_show_who_is_heard_from_and_what_waits_there(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/sites").await.contains("No sites yet"));
+    let mut tx = bed.begin().await;
+    for site in ["plant-7", "plant-9"] {
+        punctual_store::sites::insert(&mut tx.conn(), bed.now(), site).await.unwrap();
+    }
+    let contact = punctual_store::sites::Contact {
+        backlog: 1_234,
+        clock_offset_ms: Some(-90_000),
+        ..Default::default()
+    };
+    punctual_store::sites::set_contact(&mut tx.conn(), bed.now(), "plant-7", &contact).await.unwrap();
+    tx.commit().await.unwrap();
+    let page = client.page("/sites").await;
+    assert!(page.contains("2 sites, all heard from, 1,234 waiting there."), "{page}");
+    assert!(page.contains("1 min behind") && page.contains("never called"), "{page}");
+    bed.wait(3600);
+    let page = client.page("/sites").await;
+    assert!(page.contains("2 sites, 1 silent"), "{page}");
+    let attention = client.page("/attention").await;
+    assert!(
+        attention.contains("Silent sites") && attention.contains("Its agent has never called"),
+        "{attention}"
+    );
+    assert!(attention.contains("href=\"/sites/plant-7\""), "{attention}");
+    let one = client.page("/sites/plant-7").await;
+    assert!(
+        one.contains("Last contact 1 h ago, 1,234 waiting there") && one.contains("Nothing went wrong"),
+        "{one}"
+    );
+    client.get("/sites/none").await.refused(404, "not_found");
 }
