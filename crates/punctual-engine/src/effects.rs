@@ -6,16 +6,22 @@ use jiff::Timestamp;
 use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
-use crate::ensure::ensure_in;
+use crate::{Path, ensure::ensure_in};
 
-/// Writes effects: first what is no longer wanted goes, then what is wanted is ensured.
-pub async fn write(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<(), StoreError> {
+/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured.
+pub async fn write(
+    tx: &mut Tx,
+    now: Timestamp,
+    path: &dyn Path,
+    effects: Vec<Effect>,
+) -> Result<(), StoreError> {
     if effects.is_empty() {
         return Ok(());
     }
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
+    let mut own: Vec<serde_json::Value> = Vec::new();
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -26,7 +32,11 @@ pub async fn write(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<
             Effect::Withdraw { origin, reason } => {
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
+            Effect::Put(row) => own.push(row),
         }
+    }
+    if !own.is_empty() {
+        path.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
         deactivate(tx, now, &reason, keys).await?;

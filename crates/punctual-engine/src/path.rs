@@ -43,6 +43,17 @@ pub trait Path: Send + Sync {
         Box::pin(async { Ok(serde_json::Value::Null) })
     }
 
+    /// Writes what the path's decisions put into its own tables: the rows of a whole batch, in the transaction of the
+    /// decisions. Called only when there are some.
+    fn put<'a>(
+        &'a self,
+        _conn: &'a mut Conn<'_>,
+        _now: Timestamp,
+        _rows: Vec<serde_json::Value>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Whether `settled` wants to be told when all notifications of a row have settled.
     fn follows_deliveries(&self) -> bool {
         false

@@ -126,4 +126,6 @@ pub enum Effect {
         origin: WorkKey,
         reason: ReasonCode,
     },
+    /// A row of the path's own tables, in the path's own shape; the path's `put` writes those of a batch together.
+    Put(serde_json::Value),
 }

@@ -105,10 +105,11 @@ impl Engine {
                 });
             }
         }
-        let (mut all, mut broken) = (Vec::new(), Vec::new());
+        let mut broken = Vec::new();
         for (kind, works) in by_kind {
             let Some(path) = self.paths.get(&kind) else { continue };
             let loaded = path.load_settled(&mut tx.conn(), &works).await?;
+            let mut all = Vec::new();
             for work in &works {
                 // A path that breaks here must not undo the record of what was sent, or it would be sent again.
                 match catch_unwind(AssertUnwindSafe(|| loaded.settled(work, now))) {
@@ -116,9 +117,9 @@ impl Engine {
                     Err(_) => broken.push(settled_failed(work)),
                 }
             }
+            effects::write(tx, now, &**path, all).await?;
         }
-        audit::append(&mut tx.conn(), now, &broken).await?;
-        effects::write(tx, now, all).await
+        audit::append(&mut tx.conn(), now, &broken).await
     }
 }
 

@@ -98,7 +98,7 @@ impl Engine {
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
-        effects::write(tx, now, effects).await?;
+        effects::write(tx, now, &*batch.path, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces })
     }
