@@ -20,7 +20,7 @@ pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry,
     set_trace,
 };
-pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
+pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
 
 use crate::StoreError;
 
