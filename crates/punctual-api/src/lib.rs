@@ -22,6 +22,7 @@ mod metrics;
 mod notifications;
 mod openapi;
 mod parameters;
+mod public_limits;
 mod retention;
 mod sandbox;
 mod scheduler;
@@ -29,6 +30,8 @@ mod schedules;
 mod serve;
 mod sites;
 mod sources;
+mod subscribers;
+mod surveys;
 mod templates;
 mod trail;
 mod work;
@@ -39,12 +42,14 @@ use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
+use punctual_paths::surveys::{Catalogue, SurveySink};
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use public_limits::PublicLimits;
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -106,6 +111,9 @@ pub(crate) struct App {
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Sandbox>,
     pub sinks: EventSinks,
+    /// What is published, as this node has read it.
+    pub surveys: Arc<Catalogue>,
+    pub public: PublicLimits,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
@@ -136,6 +144,9 @@ pub fn probes(state: ApiState) -> axum::Router {
 }
 
 fn app(state: ApiState, document: String) -> Shared {
+    let surveys = Arc::new(Catalogue::default());
+    let mut sinks = state.sinks;
+    sinks.add(Arc::new(SurveySink::new(state.engine.clone(), surveys.clone())));
     Arc::new(App {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
@@ -145,7 +156,9 @@ fn app(state: ApiState, document: String) -> Shared {
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
-        sinks: state.sinks,
+        sinks,
+        surveys,
+        public: PublicLimits::default(),
         options: state.options,
     })
 }

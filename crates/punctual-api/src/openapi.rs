@@ -13,7 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, retention, sandbox, scheduler, schedules, sites, sources, templates, work,
+    notifications, retention, sandbox, scheduler, schedules, sites, sources, subscribers, surveys, templates,
+    work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -34,6 +35,9 @@ use crate::{
         (name = "Attention", description = "What needs a person"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
+        (name = "Surveys", description = "Questions that events ask, and what became of each link"),
+        (name = "Survey links", description = "What anybody with a link may do, without a key"),
+        (name = "Subscribers", description = "Who hears of answers, and what became of telling them"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
@@ -74,6 +78,24 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))
         .routes(routes!(sources::get, sources::put, sources::delete))
+        .routes(routes!(surveys::list, surveys::post))
+        .routes(routes!(surveys::get, surveys::put))
+        .routes(routes!(surveys::publish))
+        .routes(routes!(surveys::ingest::post))
+        .routes(routes!(surveys::ingest::post_as_known))
+        .routes(routes!(surveys::ingest::campaign))
+        .routes(routes!(surveys::instances::list))
+        .routes(routes!(surveys::instances::get, surveys::instances::delete))
+        .routes(routes!(surveys::results::get))
+        .routes(routes!(surveys::results::csv))
+        .routes(routes!(surveys::public::get))
+        .routes(routes!(surveys::public::opened))
+        .routes(routes!(surveys::public::respond))
+        .routes(routes!(surveys::public::respond_as_known))
+        .routes(routes!(subscribers::list))
+        .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
+        .routes(routes!(subscribers::events))
+        .routes(routes!(subscribers::retry))
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))

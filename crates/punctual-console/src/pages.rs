@@ -9,6 +9,7 @@ mod overview;
 mod sandbox;
 mod sites;
 mod story;
+mod surveys;
 mod work;
 mod work_row;
 
@@ -24,6 +25,7 @@ pub fn routes() -> Router<Shared> {
         .merge(notification::routes())
         .merge(work::routes())
         .merge(work_row::routes())
+        .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(sandbox::routes())

@@ -33,6 +33,7 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
+            Effect::Noted(_) => {}
         }
     }
     if !own.is_empty() {

@@ -128,4 +128,6 @@ pub enum Effect {
     },
     /// A row of the path's own tables, in the path's own shape; the path's `put` writes those of a batch together.
     Put(serde_json::Value),
+    /// Nothing is written: reports count it under this word, such as `expired`.
+    Noted(&'static str),
 }

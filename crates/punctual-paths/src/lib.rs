@@ -4,12 +4,22 @@
 pub mod due_window;
 pub mod messages;
 pub mod schedules;
+pub mod surveys;
 
 use std::sync::Arc;
 
 use punctual_engine::Path;
 
-/// Every path that ships.
+/// Every path that ships, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    vec![Arc::new(schedules::Schedules), Arc::new(messages::Messages)]
+    all_with(surveys::SurveyLink::default())
+}
+
+/// Every path that ships, with links to surveys that lead there.
+pub fn all_with(survey_link: surveys::SurveyLink) -> Vec<Arc<dyn Path>> {
+    vec![
+        Arc::new(schedules::Schedules),
+        Arc::new(messages::Messages),
+        Arc::new(surveys::Surveys::new(survey_link)),
+    ]
 }

@@ -9,6 +9,7 @@ mod http;
 mod ingest;
 mod punctuality;
 mod site;
+mod surveys;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -53,6 +54,8 @@ enum What {
     Http,
     /// Notifications forwarded by one site agent and stored by central, durable at both ends.
     Site,
+    /// Events posted 1,000 a request with 50 surveys published, then the same again.
+    Surveys,
 }
 
 /// What one measurement found: a line of the harness.
@@ -76,9 +79,12 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         }
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
+        What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
     };
     let ratio = match measured.as_slice() {
-        [alone, with] => with.per_second().zip(alone.per_second()).map(|(with, alone)| with / alone),
+        [alone, with] if matches!(args.what, What::Backlog) => {
+            with.per_second().zip(alone.per_second()).map(|(with, alone)| with / alone)
+        }
         _ => None,
     };
     for one in &measured {

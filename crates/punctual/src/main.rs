@@ -14,6 +14,7 @@ mod random;
 mod remote;
 mod serve;
 mod site;
+mod surveys;
 mod tick;
 
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Command {
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
+    /// Hand events from a file to a running server, for the surveys that ask about them.
+    Surveys(surveys::SurveysArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),
 }
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Surveys(args) => surveys::run(args).await,
             Command::Bench(args) => bench::run(args).await.map(succeeded),
         }
     });

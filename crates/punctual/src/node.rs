@@ -9,6 +9,7 @@ use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_paths::surveys::SurveyLink;
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ pub struct Node {
     pub engine: Engine,
     pub wall: Arc<SystemClock>,
     pub sandbox: Option<(Arc<ManualClock>, Arc<Captured>)>,
+    /// Where links to surveys lead, once that is known.
+    pub survey_link: SurveyLink,
 }
 
 /// How the engine's time runs.
@@ -58,6 +61,7 @@ impl Node {
         };
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
+        let survey_link = SurveyLink::default();
         let engine = Engine::new(Setup {
             store,
             blobs,
@@ -73,13 +77,13 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            paths: punctual_paths::all(),
+            paths: punctual_paths::all_with(survey_link.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),
         })?;
         engine.channels.resolve_secrets_with(Arc::new(secret));
-        Ok(Self { engine, wall, sandbox: manual.map(|clock| (clock, captured)) })
+        Ok(Self { engine, wall, sandbox: manual.map(|clock| (clock, captured)), survey_link })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.

@@ -9,3 +9,5 @@ mod live;
 mod outbox;
 mod pages;
 mod sessions;
+mod survey_page;
+mod surveys;

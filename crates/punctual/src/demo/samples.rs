@@ -37,6 +37,7 @@ pub async fn load(engine: &Engine) -> Result<()> {
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
+    super::surveys::load(engine).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)
