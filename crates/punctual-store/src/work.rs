@@ -22,7 +22,7 @@ pub use operate::{
     set_trace,
 };
 pub use planned::{OfSource, ahead, insert_ended, of_source, of_sources};
-pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
+pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
 
 use crate::StoreError;
 
