@@ -12,9 +12,9 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, retention, sandbox, scheduler, schedules, sites, sources, subscribers, surveys, templates,
-    work,
+    Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
+    notifications, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules, sites,
+    sources, subscribers, surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -38,6 +38,7 @@ use crate::{
         (name = "Surveys", description = "Questions that events ask, and what became of each link"),
         (name = "Survey links", description = "What anybody with a link may do, without a key"),
         (name = "Subscribers", description = "Who hears of answers, and what became of telling them"),
+        (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
@@ -96,6 +97,19 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
         .routes(routes!(subscribers::events))
         .routes(routes!(subscribers::retry))
+        .routes(routes!(reminder_settings::list, reminder_settings::post))
+        .routes(routes!(reminder_settings::plan_new))
+        .routes(routes!(
+            reminder_settings::get,
+            reminder_settings::put,
+            reminder_settings::patch,
+            reminder_settings::delete
+        ))
+        .routes(routes!(reminder_settings::plan))
+        .routes(routes!(forecast::forecast))
+        .routes(routes!(forecast::why))
+        .routes(routes!(reconciliations::list))
+        .routes(routes!(reconciliations::run))
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))

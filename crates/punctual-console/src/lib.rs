@@ -29,7 +29,7 @@ use axum::Router;
 use punctual_api::PublicLimits;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::surveys::Catalogue;
+use punctual_paths::{reminders::Providers, surveys::Catalogue};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +55,7 @@ pub(crate) struct App {
     pub engine: Engine,
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Arc<ManualClock>>,
+    pub reminders: Arc<Providers>,
     pub stop: CancellationToken,
     pub in_flight: Semaphore,
     pub public_in_flight: Semaphore,
@@ -72,7 +73,13 @@ pub(crate) type Shared = Arc<App>;
 
 /// Every page, its assets and the live connection. It has no fallback, so that it can be merged with the API.
 pub fn router(state: ConsoleState) -> Router {
+    router_with_reminders(state, Arc::new(Providers::built_in()))
+}
+
+/// The same, with reminders by these providers.
+pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> Router {
     let app = Arc::new(App {
+        reminders,
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,

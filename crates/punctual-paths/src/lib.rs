@@ -3,6 +3,7 @@
 
 pub mod due_window;
 pub mod messages;
+pub mod reminders;
 pub mod schedules;
 pub mod surveys;
 
@@ -12,14 +13,20 @@ use punctual_engine::Path;
 
 /// Every path that ships, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    all_with(surveys::SurveyLink::default())
+    all_with(Arc::new(reminders::Providers::built_in()), surveys::SurveyLink::default())
 }
 
-/// Every path that ships, with links to surveys that lead there.
-pub fn all_with(survey_link: surveys::SurveyLink) -> Vec<Arc<dyn Path>> {
+/// Every path that ships, with reminders by these providers and links to surveys that lead there.
+pub fn all_with(
+    providers: Arc<reminders::Providers>,
+    survey_link: surveys::SurveyLink,
+) -> Vec<Arc<dyn Path>> {
     vec![
         Arc::new(schedules::Schedules),
         Arc::new(messages::Messages),
+        Arc::new(reminders::due::Reminders::new(providers.clone())),
+        Arc::new(reminders::changes::Changes::new(providers.clone())),
+        Arc::new(reminders::reconcile::Reconcile::new(providers)),
         Arc::new(surveys::Surveys::new(survey_link)),
     ]
 }

@@ -28,8 +28,13 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] =
-    &[step!(1, "0001_pipeline"), step!(2, "0002_console"), step!(3, "0003_sites"), step!(5, "0005_surveys")];
+const STEPS: &[Step] = &[
+    step!(1, "0001_pipeline"),
+    step!(2, "0002_console"),
+    step!(3, "0003_sites"),
+    step!(4, "0004_reminders"),
+    step!(5, "0005_surveys"),
+];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.
 const SITE_BUFFER_STEPS: &[Step] = &[Step {

@@ -11,9 +11,11 @@ mod node;
 mod notify;
 mod output;
 mod random;
+mod reconcile;
 mod remote;
 mod serve;
 mod site;
+mod sources;
 mod surveys;
 mod tick;
 
@@ -53,6 +55,10 @@ enum Command {
     Import(definitions::ImportArgs),
     /// Hand events from a file to a running server, for the surveys that ask about them.
     Surveys(surveys::SurveysArgs),
+    /// Bring sources from a file into a running server.
+    Sources(sources::SourcesArgs),
+    /// Look, on a running server, for reminders that a missed event left wrong, and put them right.
+    Reconcile(reconcile::ReconcileArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),
 }
@@ -79,6 +85,8 @@ fn main() -> ExitCode {
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
             Command::Surveys(args) => surveys::run(args).await,
+            Command::Sources(args) => sources::run(args).await.map(succeeded),
+            Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),
             Command::Bench(args) => bench::run(args).await.map(succeeded),
         }
     });

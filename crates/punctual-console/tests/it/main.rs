@@ -8,6 +8,7 @@ mod hardening;
 mod live;
 mod outbox;
 mod pages;
+mod reminders;
 mod sessions;
 mod survey_page;
 mod surveys;

@@ -56,6 +56,7 @@ pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
 #[derive(Clone, Debug, Default)]
 pub struct WorkFilter {
     pub status: Option<String>,
+    /// Without one, what keeps reminders true behind the scenes is left out.
     pub kind: Option<String>,
     pub on_hold: Option<bool>,
     pub source_type: Option<String>,
@@ -78,7 +79,7 @@ macro_rules! list {
             "
     FROM work
     WHERE ($1 IS NULL OR status = $1)
-      AND ($2 IS NULL OR kind = $2)
+      AND (CASE WHEN $2 IS NULL THEN kind NOT IN ('reminder-change', 'reconcile') ELSE kind = $2 END)
       AND ($3 IS NULL OR on_hold = $3)
       AND ($4 IS NULL OR source_type = $4)
       AND ($5 IS NULL OR source_id = $5)

@@ -1,4 +1,6 @@
-//! Sample data for the demo: a small company with two sites, some lists, a template and a week of messages.
+//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, and reminders.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +10,7 @@ use punctual_model::{
 };
 use punctual_paths::{
     messages::{NewMessage, send_at},
+    reminders::Providers,
     schedules::NewSchedule,
 };
 use punctual_store::{
@@ -24,7 +27,7 @@ use serde_json::json;
 /// Remembered once the samples are there, so that a second start adds nothing.
 const FACT: &str = "demo.loaded";
 
-pub async fn load(engine: &Engine) -> Result<()> {
+pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     let now = engine.clock.now();
     let mut reader = engine.store.read().await?;
     let loaded = facts::get(&mut reader.conn(), FACT).await?.is_some();
@@ -37,6 +40,7 @@ pub async fn load(engine: &Engine) -> Result<()> {
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
+    super::reminders::load(engine, providers).await?;
     super::surveys::load(engine).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;

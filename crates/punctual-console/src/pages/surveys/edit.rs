@@ -98,7 +98,11 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         name: survey.name.clone(),
         integration: survey.integration_id.clone().unwrap_or_default(),
         unit: survey.business_unit.clone().unwrap_or_default(),
-        schema: serde_json::to_string_pretty(&draft).unwrap_or_default(),
+        schema: if survey.draft.contains('\n') {
+            survey.draft.clone()
+        } else {
+            serde_json::to_string_pretty(&draft).unwrap_or_default()
+        },
     };
     show(&app, &visit, Some(&survey), written, faults, warnings, done).await
 }
@@ -118,7 +122,7 @@ impl Written {
             name: text("name"),
             integration: text("integration"),
             unit: text("unit"),
-            schema: text("schema"),
+            schema: text("schema").replace("\r\n", "\n"),
         }
     }
 }
@@ -190,11 +194,12 @@ fn draft(written: &Written) -> Result<SurveyDraft, Vec<Finding>> {
         Ok(_) => {}
     }
     match schema {
-        Ok(schema) if faults.is_empty() => Ok(SurveyDraft {
+        Ok(_) if faults.is_empty() => Ok(SurveyDraft {
             name: written.name.clone(),
             integration_id: Some(written.integration.clone()).filter(|text| !text.is_empty()),
             business_unit: Some(written.unit.clone()).filter(|text| !text.is_empty()),
-            draft: schema.to_string(),
+            // As its author wrote it, with their own order and lines.
+            draft: written.schema.clone(),
         }),
         _ => Err(faults),
     }

@@ -128,7 +128,7 @@ fn tiles(results: &Results) -> Vec<(&'static str, String, String)> {
         ("time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "half were faster".to_owned()),
         (
             "NPS",
-            nps.map_or_else(|| "–".to_owned(), |nps| format!("{:+}", nps.score.round())),
+            nps.map_or_else(|| "–".to_owned(), |nps| signed(nps.score)),
             nps.map_or_else(String::new, |nps| {
                 format!("{} promote, {} detract", nps.promoters, nps.detractors)
             }),
@@ -146,8 +146,8 @@ fn question(results: QuestionResults) -> Question {
     });
     let note = match (&results.nps, results.average) {
         (Some(nps), _) => Some(format!(
-            "NPS {:+}: {} promoters, {} passives, {} detractors",
-            nps.score.round(),
+            "NPS {}: {} promoters, {} passives, {} detractors",
+            signed(nps.score),
             nps.promoters,
             nps.passives,
             nps.detractors
@@ -163,6 +163,12 @@ fn question(results: QuestionResults) -> Question {
         text: results.text,
         id: results.id,
     }
+}
+
+/// With its sign, but for nothing.
+fn signed(score: f64) -> String {
+    let score = score.round();
+    if score == 0.0 { "0".to_owned() } else { format!("{score:+}") }
 }
 
 /// A bar of this share of the whole width.
