@@ -10,3 +10,4 @@ mod server;
 mod site;
 mod site_kill;
 mod stop;
+mod surveys;
