@@ -26,6 +26,7 @@ mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
+mod secrets;
 mod serve;
 mod sites;
 mod sources;

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, retention, sandbox, scheduler, schedules, sites, sources, templates, work,
+    notifications, retention, sandbox, scheduler, schedules, secrets, sites, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -77,8 +77,11 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))
+        .routes(routes!(channels::health))
         .routes(routes!(channels::get, channels::put, channels::delete))
         .routes(routes!(channels::test))
+        .routes(routes!(channels::rotate::rotate))
+        .routes(routes!(secrets::rekey))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))

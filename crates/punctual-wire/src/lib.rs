@@ -27,6 +27,7 @@ pub mod retention;
 pub mod sandbox;
 pub mod scheduler;
 pub mod schedules;
+pub mod secrets;
 pub mod site_agent;
 pub mod sites;
 pub mod sources;

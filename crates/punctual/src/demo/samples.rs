@@ -31,6 +31,7 @@ pub async fn load(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     definitions(engine, now).await?;
+    super::channels::load(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;

@@ -6,6 +6,7 @@ mod first_minutes;
 mod kill;
 mod receiver;
 mod roles;
+mod secrets;
 mod server;
 mod site;
 mod site_kill;
