@@ -23,6 +23,10 @@ const TRIALS: &[Trial] = &[
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
     },
     Trial {
+        name: "reminders",
+        about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
+    },
+    Trial {
         name: "sites",
         about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
     },

@@ -26,6 +26,9 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
     NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked] },
     NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold] },
+    NavEntry { path: "/calendar", name: "Calendar", badge: &[] },
+    NavEntry { path: "/reminders", name: "Reminders", badge: &[] },
+    NavEntry { path: "/sources", name: "Sources", badge: &[] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
 ];

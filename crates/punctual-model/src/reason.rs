@@ -36,6 +36,20 @@ impl From<&'static str> for ReasonCode {
 /// The known codes in plain words, for people who have to decide something; `None` for a code that says it itself.
 pub fn in_words(code: &str) -> Option<&'static str> {
     Some(match code {
+        "ReminderSettingInactive" => "Its setting is switched off or gone",
+        "SourceNoLongerValid" => "What it is about is no longer there or no longer counts",
+        "applying" => "A change is being applied, batch by batch",
+        "date-missing" => "The source has no such date",
+        "date-unreadable" => "The date of the source cannot be read",
+        "due-in-past" => "Its time was over before it could be sent",
+        "filter-false" => "The filter of its setting does not match",
+        "metric-missing" => "The measure cannot be worked out from the source",
+        "no-longer-wanted" => "Another date or setting took its place",
+        "other-business-unit" => "The setting is for another business unit",
+        "quiet-hours" => "It waits for the end of the quiet hours",
+        "superseded" => "A later change took its place",
+        "threshold-not-met" => "The threshold is not met",
+        "threshold-already-fired" => "It has been sent for this source before",
         "account-blocked" => "The provider has blocked the account or has no money left in it",
         "address_invalid" => "An address cannot be right",
         "attachment_invalid" => "An attachment cannot be sent",

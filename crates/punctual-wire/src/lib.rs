@@ -23,6 +23,7 @@ mod nearest;
 pub mod notifications;
 pub mod page;
 pub mod problem;
+pub mod reminders;
 pub mod retention;
 pub mod sandbox;
 pub mod scheduler;

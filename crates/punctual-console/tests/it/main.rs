@@ -8,4 +8,5 @@ mod hardening;
 mod live;
 mod outbox;
 mod pages;
+mod reminders;
 mod sessions;

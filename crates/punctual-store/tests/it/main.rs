@@ -7,6 +7,7 @@ mod notifications;
 mod open;
 mod people;
 mod plans;
+mod reminders;
 mod schema;
 mod site_buffer;
 mod transactions;

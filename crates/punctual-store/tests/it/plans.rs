@@ -205,8 +205,11 @@ async fn claims_of_notifications_never_read_finished_rows(bed: Bed) {
     notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id.clone()).collect()).await.unwrap();
     notifications::withdraw_by_work(&mut tx.conn(), bed.now(), "gone", vec!["no:row".into()]).await.unwrap();
     tx.commit().await.unwrap();
-    for statement in ["withdraw_by_work", "withdraw_parked", "withdrawn_too_late"] {
-        check(&bed, &format!("notifications.{statement}"), "notifications_by_work");
+    // PostgreSQL weighs several short indexes against each other; SQLite would read everything without this one.
+    if bed.database() == Database::Sqlite {
+        for statement in ["withdraw_by_work", "withdraw_parked", "withdrawn_too_late"] {
+            check(&bed, &format!("notifications.{statement}"), "notifications_by_work");
+        }
     }
     check_claim(&bed, "notifications");
     check(&bed, "notifications.earliest", "notifications_ready");
