@@ -66,6 +66,18 @@ impl Engine {
         if let (true, Some(key_id)) = (is_adopted && !rows.iter().any(is_open), needed.first()) {
             return Ok(Sealed { key_id: key_id.clone(), channels: 0 });
         }
+        // What stood open must not stay behind in the file or in its log.
+        self.store.overwrite_deleted(true).await?;
+        let sealed = self.seal_open(now).await;
+        self.store.overwrite_deleted(false).await?;
+        let sealed = sealed?;
+        if sealed.channels > 0 {
+            self.store.shrink_log().await?;
+        }
+        Ok(sealed)
+    }
+
+    async fn seal_open(&self, now: Timestamp) -> Result<Sealed, SecretsError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let key_id = self.key_in_use(&mut tx.conn(), now).await?;
         if !self.vault.has(&key_id) {

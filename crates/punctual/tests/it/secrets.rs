@@ -285,9 +285,14 @@ async fn t12_what_an_earlier_version_left_open_is_sealed_at_start() {
     tx.commit().await.unwrap();
     store.close().await;
     drop(store);
+    let found = std::fs::read(place.folder().join("punctual.sqlite")).unwrap();
+    assert!(found.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()), "it stood open");
     let server = place.start(&[]);
     let (status, shown) = server.get("/api/v1/channels/email:old").await;
     assert_eq!((status, &shown["secretsSet"], &shown["version"]), (200, &json!(["password"]), &json!(1)));
+    for file in files_under(place.folder()) {
+        has_none(&file.display().to_string(), &std::fs::read(&file).unwrap());
+    }
     drop(server);
     let settings = settings_of(&url, "email:old").await;
     assert!(settings.contains("sealed:1:") && !settings.contains(CANARY), "{settings}");
