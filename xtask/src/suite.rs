@@ -23,6 +23,10 @@ const TRIALS: &[Trial] = &[
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
     },
     Trial {
+        name: "operations",
+        about: "random edits of events and rules against a model; the messages sent are the model's",
+    },
+    Trial {
         name: "sites",
         about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
     },

@@ -3,6 +3,7 @@
 
 pub mod due_window;
 pub mod messages;
+pub mod operations;
 pub mod schedules;
 
 use std::sync::Arc;
@@ -11,5 +12,5 @@ use punctual_engine::Path;
 
 /// Every path that ships.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    vec![Arc::new(schedules::Schedules), Arc::new(messages::Messages)]
+    vec![Arc::new(schedules::Schedules), Arc::new(messages::Messages), Arc::new(operations::Operations)]
 }

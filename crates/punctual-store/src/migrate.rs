@@ -28,7 +28,12 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[step!(1, "0001_pipeline"), step!(2, "0002_console"), step!(3, "0003_sites")];
+const STEPS: &[Step] = &[
+    step!(1, "0001_pipeline"),
+    step!(2, "0002_console"),
+    step!(3, "0003_sites"),
+    step!(6, "0006_operations"),
+];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.
 const SITE_BUFFER_STEPS: &[Step] = &[Step {
