@@ -26,6 +26,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
     NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked] },
     NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold] },
+    NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
 ];

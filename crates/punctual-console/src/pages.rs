@@ -4,6 +4,7 @@ mod attention;
 mod channels;
 mod confirm;
 mod notification;
+mod operations;
 mod outbox;
 mod overview;
 mod sandbox;
@@ -24,6 +25,7 @@ pub fn routes() -> Router<Shared> {
         .merge(notification::routes())
         .merge(work::routes())
         .merge(work_row::routes())
+        .merge(operations::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(sandbox::routes())

@@ -45,6 +45,11 @@ impl Viewer {
         self.has(Scope::Operate)
     }
 
+    /// Whether they may write definitions, events among them.
+    pub fn may_author(&self) -> bool {
+        self.has(Scope::Author)
+    }
+
     /// Whether figures of the whole installation are for them.
     pub fn sees_all(&self) -> bool {
         self.units.is_none()

@@ -1,5 +1,6 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
+mod operations;
 mod samples;
 
 use anyhow::Result;

@@ -1,4 +1,5 @@
-//! Sample data for the demo: a small company with two sites, some lists, a template and a week of messages.
+//! Sample data for the demo: a small company with two sites, some lists, a template and a week of messages, and a choir
+//! with a month of events.
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
@@ -34,6 +35,7 @@ pub async fn load(engine: &Engine) -> Result<()> {
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
+    super::operations::load(engine, now).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)
