@@ -27,6 +27,10 @@ const TRIALS: &[Trial] = &[
         about: "random edits of events and rules against a model; the messages sent are the model's",
     },
     Trial {
+        name: "reminders",
+        about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
+    },
+    Trial {
         name: "sites",
         about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
     },

@@ -1,9 +1,12 @@
 //! `/api/v1/business-units`: who owns data, and in which time zone they live.
 
 use axum::extract::State;
+use jiff::Timestamp;
+use punctual_paths::reminders::changes::{self, Change};
 use punctual_store::{
-    Lane, StoreError,
+    Lane, StoreError, Tx,
     business_units::{self, BusinessUnitRow},
+    sources,
     work::instant,
 };
 use punctual_wire::{
@@ -18,6 +21,7 @@ use crate::{
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
+    reminder_settings::apply,
     trail::audited,
 };
 
@@ -39,9 +43,13 @@ pub async fn put(
     let now = app.engine.clock.now();
     let row = BusinessUnitRow { id, name, time_zone, updated_at: now.as_microsecond() };
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    let before = business_units::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
     business_units::put(&mut tx.conn(), now, &row).await?;
+    let moved = before.is_none_or(|before| before.time_zone != row.time_zone);
+    let key = zone_changed(&mut tx, now, &row.id, moved).await?;
     audited(&mut tx, now, &caller, "put", "business-unit", &row.id).await?;
     tx.commit().await?;
+    apply(&app.engine, &app.reminders, key).await;
     Shaped::ok(&shape(row)?)
 }
 
@@ -83,9 +91,24 @@ pub async fn delete(
     if !caller.may_touch(Some(&id)) || !business_units::delete(&mut tx.conn(), &id).await? {
         return Err(Problem::not_found("business unit", id).into());
     }
+    let key = zone_changed(&mut tx, now, &id, true).await?;
     audited(&mut tx, now, &caller, "delete", "business-unit", &id).await?;
     tx.commit().await?;
+    apply(&app.engine, &app.reminders, key).await;
     Shaped::no_content()
+}
+
+/// What is planned in local time follows the zone.
+async fn zone_changed(
+    tx: &mut Tx,
+    now: Timestamp,
+    id: &str,
+    moved: bool,
+) -> Result<Option<String>, StoreError> {
+    if !moved || sources::types(&mut tx.conn()).await?.is_empty() {
+        return Ok(None);
+    }
+    changes::announce(tx, now, &Change::Unit { id: id.to_owned(), at: now }).await
 }
 
 fn shape(row: BusinessUnitRow) -> Result<BusinessUnit, StoreError> {

@@ -13,6 +13,7 @@ mod channels;
 mod docs;
 mod envelope;
 mod events;
+mod forecast;
 mod health;
 mod idempotency;
 mod keys;
@@ -23,6 +24,8 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod reconciliations;
+mod reminder_settings;
 mod retention;
 mod sandbox;
 mod scheduler;
@@ -40,12 +43,14 @@ use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
+use punctual_paths::reminders::{Providers, ReminderSink};
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -56,13 +61,22 @@ pub struct ApiState {
     pub sandbox: Option<Sandbox>,
     /// Who listens to events.
     pub sinks: EventSinks,
+    /// How reminders are triggered, addressed and delivered.
+    pub reminders: Arc<Providers>,
     pub options: ApiOptions,
 }
 
 impl ApiState {
-    /// Without sandbox, listeners or special bounds.
+    /// Without sandbox or special bounds; the paths that ship listen to events.
     pub fn new(engine: Engine, wall: Arc<dyn Clock>) -> Self {
-        Self { engine, wall, sandbox: None, sinks: EventSinks::default(), options: ApiOptions::default() }
+        Self::with_reminders(engine, wall, Arc::new(Providers::built_in()))
+    }
+
+    /// With reminders by these providers, which the engine's paths must have too.
+    pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
+        let mut sinks = EventSinks::default();
+        sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
+        Self { engine, wall, sandbox: None, sinks, reminders, options: ApiOptions::default() }
     }
 }
 
@@ -107,6 +121,7 @@ pub(crate) struct App {
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Sandbox>,
     pub sinks: EventSinks,
+    pub reminders: Arc<Providers>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
@@ -150,6 +165,7 @@ fn app(state: ApiState, document: String) -> Shared {
         wall: state.wall,
         sandbox: state.sandbox,
         sinks: state.sinks,
+        reminders: state.reminders,
         options: state.options,
     })
 }

@@ -30,14 +30,15 @@ pub async fn metrics(
     }
     let now = app.engine.clock.now();
     let mut reader = app.engine.store.read().await?;
-    let (pending, ready, held, processing) = work::counts(&mut reader.conn(), now.as_microsecond()).await?;
+    let kinds = app.engine.paths.keys().map(str::to_owned).collect();
+    let work = work::counts(&mut reader.conn(), now.as_microsecond(), kinds, i64::MAX).await?;
     drop(reader);
     let outbox = app.engine.outbox_kpis(None).await?.total;
     let gauges = [
-        ("work_pending", pending),
-        ("work_ready", ready),
-        ("work_held", held),
-        ("work_processing", processing),
+        ("work_pending", work.pending),
+        ("work_ready", work.ready),
+        ("work_held", work.held),
+        ("work_processing", work.processing),
         ("notifications_queued", outbox.queue_depth),
         ("notifications_stuck", outbox.stuck),
         ("notifications_parked", outbox.parked),

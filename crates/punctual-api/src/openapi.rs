@@ -12,8 +12,9 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, channels, events, health, keys, lists, messages, metrics,
-    notifications, operations, retention, sandbox, scheduler, schedules, sites, sources, templates, work,
+    Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
+    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules,
+    sites, sources, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -34,6 +35,7 @@ use crate::{
         (name = "Attention", description = "What needs a person"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
+        (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
@@ -75,6 +77,19 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))
         .routes(routes!(sources::get, sources::put, sources::delete))
+        .routes(routes!(reminder_settings::list, reminder_settings::post))
+        .routes(routes!(reminder_settings::plan_new))
+        .routes(routes!(
+            reminder_settings::get,
+            reminder_settings::put,
+            reminder_settings::patch,
+            reminder_settings::delete
+        ))
+        .routes(routes!(reminder_settings::plan))
+        .routes(routes!(forecast::forecast))
+        .routes(routes!(forecast::why))
+        .routes(routes!(reconciliations::list))
+        .routes(routes!(reconciliations::run))
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use axum::Router;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
+use punctual_paths::reminders::Providers;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +51,7 @@ pub(crate) struct App {
     pub engine: Engine,
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Arc<ManualClock>>,
+    pub reminders: Arc<Providers>,
     pub stop: CancellationToken,
     pub in_flight: Semaphore,
     pub slow_down: slow_down::SlowDown,
@@ -63,7 +65,13 @@ pub(crate) type Shared = Arc<App>;
 
 /// Every page, its assets and the live connection. It has no fallback, so that it can be merged with the API.
 pub fn router(state: ConsoleState) -> Router {
+    router_with_reminders(state, Arc::new(Providers::built_in()))
+}
+
+/// The same, with reminders by these providers.
+pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> Router {
     let app = Arc::new(App {
+        reminders,
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,

@@ -9,7 +9,7 @@ use punctual_store::{Lane, StoreError, api_keys, sessions};
 use crate::session;
 
 /// How long a link that signs in is good for.
-pub const LINK_LASTS: SignedDuration = SignedDuration::from_mins(15);
+pub const LINK_LASTS: SignedDuration = SignedDuration::from_mins(10);
 
 /// Makes a link (the part after the address) that signs in once as the oldest key that may do everything; `None` where
 /// there is no such key.

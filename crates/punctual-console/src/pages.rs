@@ -1,15 +1,19 @@
 //! The pages, one module each. A new page is its module, one line here, and one in `frame::NAV`.
 
 mod attention;
+mod calendar;
 mod channels;
 mod confirm;
 mod notification;
 mod operations;
 mod outbox;
 mod overview;
+mod reminders;
 mod sandbox;
 mod sites;
+mod sources;
 mod story;
+mod why;
 mod work;
 mod work_row;
 
@@ -25,6 +29,10 @@ pub fn routes() -> Router<Shared> {
         .merge(notification::routes())
         .merge(work::routes())
         .merge(work_row::routes())
+        .merge(calendar::routes())
+        .merge(reminders::routes())
+        .merge(sources::routes())
+        .merge(why::routes())
         .merge(operations::routes())
         .merge(sites::routes())
         .merge(channels::routes())

@@ -13,7 +13,7 @@ use axum::{
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::secret_hash;
 use punctual_model::Random;
-use punctual_store::{Lane, StoreError, sessions};
+use punctual_store::{Lane, StoreError, api_keys, audit, sessions};
 use punctual_wire::{Problem, keys::Scope};
 
 use crate::{App, Shared, answer::Refusal, cookies, links};
@@ -45,7 +45,7 @@ impl Viewer {
         self.has(Scope::Operate)
     }
 
-    /// Whether they may write definitions, events among them.
+    /// Whether they may change definitions.
     pub fn may_author(&self) -> bool {
         self.has(Scope::Author)
     }
@@ -149,13 +149,21 @@ pub fn may_look(scopes_text: &str) -> Result<(), Problem> {
     Err(Problem::scope_missing(Scope::Read.as_str()))
 }
 
-/// Starts a session for a key; the secret for the cookie.
-pub async fn start(app: &App, key_id: &str) -> Result<String, StoreError> {
+/// Starts a session for a key, with its entry in the audit; the secret for the cookie.
+pub async fn start(app: &App, key: &api_keys::ApiKeyRow) -> Result<String, StoreError> {
     let secret = secret(app.engine.random.as_ref());
     let now = app.wall.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     sessions::forget(&mut tx.conn(), now).await?;
-    sessions::insert(&mut tx.conn(), now, &secret_hash(&secret), key_id, now + ABSOLUTE).await?;
+    sessions::insert(&mut tx.conn(), now, &secret_hash(&secret), &key.id, now + ABSOLUTE).await?;
+    let entry = audit::Entry {
+        actor: format!("key:{}", key.name),
+        action: "sign-in",
+        subject_kind: "key",
+        subject_id: key.id.clone(),
+        ..Default::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await?;
     tx.commit().await?;
     Ok(secret)
 }

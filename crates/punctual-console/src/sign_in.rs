@@ -102,7 +102,7 @@ async fn sign_in(
     }
     // A session that was there before is not taken over: it ends.
     session::end(&app, &headers).await?;
-    let secret = session::start(&app, &key.id).await?;
+    let secret = session::start(&app, &key).await?;
     let next = Some(fields.text("next")).filter(|next| links::is_own_path(next)).unwrap_or("/");
     let mut response = see_other(next)?;
     if let Some(cookie) = cookies::set_session(&headers, &secret) {

@@ -116,6 +116,16 @@ impl WorkKey {
         Self::join("reminder", &[setting, source_type, source, trigger_key, "recurring", &date])
     }
 
+    /// A change that is applied to many sources: of a setting, by its version, or of a business unit, by when it was.
+    pub fn reminder_change(of: &str, id: &str, mark: &str) -> Result<Self, KeyError> {
+        Self::join("reminder-change", &[of, id, mark])
+    }
+
+    /// One look of a provider at what changed, by the instant at which it is due.
+    pub fn reconcile(provider: &str, at: Timestamp) -> Result<Self, KeyError> {
+        Self::join("reconcile", &[provider, &compact(at)])
+    }
+
     /// The planned run of a report subscription for the period that starts then.
     pub fn report_scheduled(guid: &str, period_start: Timestamp) -> Result<Self, KeyError> {
         Self::join("report-subscription", &[guid, "scheduled", &compact(period_start)])

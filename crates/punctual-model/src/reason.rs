@@ -36,12 +36,29 @@ impl From<&'static str> for ReasonCode {
 /// The known codes in plain words, for people who have to decide something; `None` for a code that says it itself.
 pub fn in_words(code: &str) -> Option<&'static str> {
     Some(match code {
+        "ReminderSettingInactive" => "Its setting is switched off or gone",
+        "SourceNoLongerValid" => "What it is about is no longer there or no longer counts",
+        "applying" => "A change is being applied, batch by batch",
+        "date-missing" => "The source has no such date",
+        "date-unreadable" => "The date of the source cannot be read",
+        "due-in-past" => "Its time was over before it could be sent",
+        "filter-false" => "The filter of its setting does not match",
+        "metric-missing" => "The measure cannot be worked out from the source",
+        "no-longer-wanted" => "Another date or setting took its place",
+        "other-business-unit" => "The setting is for another business unit",
+        "quiet-hours" => "It waits for the end of the quiet hours",
+        "superseded" => "A later change took its place",
+        "threshold-not-met" => "The threshold is not met",
+        "threshold-already-fired" => "It has been sent for this source before",
+        "account-blocked" => "The provider has blocked the account or has no money left in it",
         "address_invalid" => "An address cannot be right",
         "already-delivered" => "It was sent before",
         "anchor-in-past" => "Its date had long passed when it was set",
         "attachment_invalid" => "An attachment cannot be sent",
         "cancelled" => "A person cancelled it",
         "certificate-invalid" => "The receiver's certificate is not valid",
+        "content-refused" => "The provider refused the text",
+        "credentials-refused" => "The provider did not accept the credentials",
         "decision-failed" => "It could not be decided what to send",
         "domain-takes-no-mail" => "The domain takes no mail",
         "host-forbidden" | "url_forbidden" => "The address is not one that messages may go to",
@@ -61,6 +78,9 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "orphaned" => "No rule wanted it any more",
         "outcome-unknown" => "Nobody knows whether it arrived",
         "panic" => "A fault of the program stopped it",
+        "phone_invalid" => "The number is no phone number with its country's code",
+        "recipient-opted-out" => "The recipient does not want messages from this sender",
+        "recipient-unreachable" => "The recipient cannot be reached over this channel",
         "redirect_not_followed" => "The receiver sent it elsewhere, and redirects are not followed",
         "site-never-called" => "Its agent has never called",
         "site-silent" => "Its agent has not called for a while",
@@ -71,13 +91,18 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "rule-missing" => "There is no rule for it",
         "retries-exhausted" => "All tries failed",
         "secret_invalid" | "settings_invalid" => "The channel's settings cannot be used",
+        "sender-invalid" => "The sender is not set up at the provider",
         "smtp-auth-failed" | "smtp-auth-required" => "The mail server did not accept the sign-in",
         "subject-missing" => "What it was about is gone",
         "subject_invalid" => "The subject cannot be sent",
         "sync-failed" => "It could not be scheduled",
         "template-unusable" => "The template could not be filled in",
+        "template-refused" => "The provider did not take the template",
         "told-another-way" => "Its people are told over another channel",
         "tls-not-offered" => "The mail server offers no encryption",
+        "window-closed" => {
+            "The recipient has not written within a day: only an approved template may be sent"
+        }
         _ => return None,
     })
 }

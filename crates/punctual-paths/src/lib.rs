@@ -4,6 +4,7 @@
 pub mod due_window;
 pub mod messages;
 pub mod operations;
+pub mod reminders;
 pub mod schedules;
 
 use std::sync::Arc;
@@ -12,5 +13,17 @@ use punctual_engine::Path;
 
 /// Every path that ships.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    vec![Arc::new(schedules::Schedules), Arc::new(messages::Messages), Arc::new(operations::Operations)]
+    all_with(Arc::new(reminders::Providers::built_in()))
+}
+
+/// Every path that ships, with reminders by these providers.
+pub fn all_with(providers: Arc<reminders::Providers>) -> Vec<Arc<dyn Path>> {
+    vec![
+        Arc::new(schedules::Schedules),
+        Arc::new(messages::Messages),
+        Arc::new(operations::Operations),
+        Arc::new(reminders::due::Reminders::new(providers.clone())),
+        Arc::new(reminders::changes::Changes::new(providers.clone())),
+        Arc::new(reminders::reconcile::Reconcile::new(providers)),
+    ]
 }

@@ -20,6 +20,7 @@ pub mod messages;
 mod migrate;
 pub mod notifications;
 pub mod operations;
+pub mod reminders;
 pub mod sessions;
 pub mod site_buffer;
 pub mod site_events;

@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
     step!(1, "0001_pipeline"),
     step!(2, "0002_console"),
     step!(3, "0003_sites"),
+    step!(4, "0004_reminders"),
     step!(6, "0006_operations"),
 ];
 

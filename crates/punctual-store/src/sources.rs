@@ -134,3 +134,108 @@ const PAGE: Sql = Sql::same(
 pub async fn page(conn: &mut Conn<'_>, source_type: &str, after: &str, limit: i64) -> Result<Vec<SourceRow>> {
     conn.fetch_all(&PAGE, args![source_type, after, limit]).await
 }
+
+const WALK: Sql = Sql::each(
+    "sources.walk",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources
+     WHERE source_type = $1 AND source_id > $2 AND ($3 IS NULL OR business_unit = $3)
+     ORDER BY source_id LIMIT $4",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources
+     WHERE source_type = $1 AND source_id > $2 AND ($3::text IS NULL OR business_unit = $3)
+     ORDER BY source_id LIMIT $4
+     FOR UPDATE",
+);
+const LOOK: Sql = Sql::same(
+    "sources.look",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources
+     WHERE source_type = $1 AND source_id > $2 AND ($3 IS NULL OR business_unit = $3)
+     ORDER BY source_id LIMIT $4",
+);
+
+/// The next sources of one type after an id, deleted ones too; held until the transaction ends where they are to be
+/// decided on, and only looked at for a plan.
+pub async fn walk(
+    conn: &mut Conn<'_>,
+    source_type: &str,
+    after: &str,
+    business_unit: Option<&str>,
+    limit: i64,
+    held: bool,
+) -> Result<Vec<SourceRow>> {
+    conn.fetch_all(if held { &WALK } else { &LOOK }, args![source_type, after, business_unit, limit]).await
+}
+
+const CHANGED: Sql = Sql::same(
+    "sources.changed",
+    "SELECT source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at
+     FROM sources
+     WHERE (updated_at, source_type, source_id) > ($1, $2, $3) AND updated_at <= $4
+     ORDER BY updated_at, source_type, source_id
+     LIMIT $5",
+);
+
+/// The sources that changed after a place and up to an instant, in the order of their change.
+pub async fn changed(
+    conn: &mut Conn<'_>,
+    after: (i64, &str, &str),
+    until: i64,
+    limit: i64,
+) -> Result<Vec<SourceRow>> {
+    conn.fetch_all(&CHANGED, args![after.0, after.1, after.2, until, limit]).await
+}
+
+macro_rules! by_keys {
+    ($which:literal) => {
+        concat!(
+            "SELECT s.source_type, s.source_id, s.business_unit, s.active, s.deleted, s.state, s.sequence, s.occurred_at,
+         s.version, s.updated_at
+     FROM sources AS s ",
+            $which
+        )
+    };
+}
+const BY_KEYS: Sql = Sql::rows(
+    "sources.by_keys",
+    by_keys!("WHERE s.source_type = $1 AND s.source_id = $2"),
+    by_keys!(
+        "JOIN UNNEST($1::text[], $2::text[]) AS r(source_type, source_id)
+         ON s.source_type = r.source_type AND s.source_id = r.source_id"
+    ),
+);
+
+/// These sources, to look at.
+pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sources = sources.to_vec();
+    sources.sort_unstable();
+    sources.dedup();
+    let (types, ids): (Vec<&str>, Vec<&str>) = sources.into_iter().unzip();
+    conn.fetch_all(&BY_KEYS, args![types, ids]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Kind {
+    source_type: String,
+}
+
+// A step over the index for each type, not a walk over all sources.
+const TYPES: Sql = Sql::same(
+    "sources.types",
+    "WITH RECURSIVE t(source_type) AS (
+         SELECT MIN(source_type) FROM sources
+         UNION ALL
+         SELECT (SELECT MIN(s.source_type) FROM sources AS s WHERE s.source_type > t.source_type)
+         FROM t WHERE t.source_type IS NOT NULL)
+     SELECT source_type FROM t WHERE source_type IS NOT NULL",
+);
+
+/// The types that there are sources of.
+pub async fn types(conn: &mut Conn<'_>) -> Result<Vec<String>> {
+    let rows: Vec<Kind> = conn.fetch_all(&TYPES, args![]).await?;
+    Ok(rows.into_iter().map(|row| row.source_type).collect())
+}

@@ -4,6 +4,7 @@ mod browse;
 mod claim;
 mod ensure;
 mod operate;
+mod planned;
 mod query;
 
 use jiff::Timestamp;
@@ -20,7 +21,8 @@ pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry,
     set_trace,
 };
-pub use query::{WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
+pub use planned::{OfSource, ahead, insert_ended, of_source, of_sources};
+pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
 
 use crate::StoreError;
 

@@ -24,6 +24,7 @@ pub mod notifications;
 pub mod operations;
 pub mod page;
 pub mod problem;
+pub mod reminders;
 pub mod retention;
 pub mod sandbox;
 pub mod scheduler;

@@ -1,6 +1,7 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
 mod operations;
+mod reminders;
 mod samples;
 
 use anyhow::Result;
@@ -23,7 +24,7 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     output::start_logging(config.log_format);
     let node = Node::open(&config, Time::Manual).await?;
     let new_key = admin_key(&node, &config, "demo").await?;
-    samples::load(&node.engine).await?;
+    samples::load(&node.engine, &node.reminders).await?;
     let listener = listen(&config).await?;
     let address = format!("http://{}", listener.local_addr()?);
     node.let_time_flow();

@@ -11,9 +11,11 @@ mod node;
 mod notify;
 mod output;
 mod random;
+mod reconcile;
 mod remote;
 mod serve;
 mod site;
+mod sources;
 mod tick;
 
 use std::process::ExitCode;
@@ -50,6 +52,10 @@ enum Command {
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
+    /// Bring sources from a file into a running server.
+    Sources(sources::SourcesArgs),
+    /// Look, on a running server, for reminders that a missed event left wrong, and put them right.
+    Reconcile(reconcile::ReconcileArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),
 }
@@ -75,6 +81,8 @@ fn main() -> ExitCode {
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Sources(args) => sources::run(args).await.map(succeeded),
+            Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),
             Command::Bench(args) => bench::run(args).await.map(succeeded),
         }
     });

@@ -9,6 +9,7 @@ use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_paths::reminders::{Providers, reconcile};
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use crate::{
 
 pub struct Node {
     pub engine: Engine,
+    pub reminders: Arc<Providers>,
     pub wall: Arc<SystemClock>,
     pub sandbox: Option<(Arc<ManualClock>, Arc<Captured>)>,
 }
@@ -58,6 +60,8 @@ impl Node {
         };
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
+        let reminders = Arc::new(Providers::built_in());
+        reminders.check_bounds()?;
         let engine = Engine::new(Setup {
             store,
             blobs,
@@ -73,18 +77,19 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            paths: punctual_paths::all(),
+            paths: punctual_paths::all_with(reminders.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),
         })?;
         engine.channels.resolve_secrets_with(Arc::new(secret));
-        Ok(Self { engine, wall, sandbox: manual.map(|clock| (clock, captured)) })
+        Ok(Self { engine, reminders, wall, sandbox: manual.map(|clock| (clock, captured)) })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
     pub fn api(&self, flowing: bool) -> ApiState {
-        let mut state = ApiState::new(self.engine.clone(), self.wall.clone());
+        let mut state =
+            ApiState::with_reminders(self.engine.clone(), self.wall.clone(), self.reminders.clone());
         state.sandbox = self.sandbox.as_ref().map(|(clock, captured)| Sandbox {
             clock: clock.clone(),
             captured: captured.clone(),
@@ -106,6 +111,10 @@ impl Node {
     /// Releases what a crash left and starts the loops.
     pub async fn start_working(&self) -> Result<Running> {
         self.engine.release_leases(self.engine.clock.now()).await?;
+        // In the sandbox a month runs in a second; what repairs missed events is asked for by hand there.
+        if self.sandbox.is_none() {
+            reconcile::start(&self.engine, &self.reminders).await?;
+        }
         Ok(self.engine.run())
     }
 

@@ -33,10 +33,10 @@ async fn a_list_uses_the_default_channel_of_its_type(bed: Bed) {
         (&put["channel"], &put["targets"], &put["warnings"]),
         (&json!("email:default"), &targets, &json!(null))
     );
-    let put = client.put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["1"] })).await.expect(200);
+    let put = client.put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["1"] })).await.expect(200);
     assert_eq!(put["warnings"][0]["code"], "channel_unknown");
     let put = client
-        .put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["1"], "channel": "memory:default" }));
+        .put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["1"], "channel": "memory:default" }));
     let put = put.await.expect(200);
     assert_eq!(put["warnings"], json!(null));
     assert_eq!(client.get("/api/v1/lists/ops").await.expect(200), put);

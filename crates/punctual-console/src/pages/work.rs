@@ -16,6 +16,8 @@ use crate::{
 };
 
 const ROWS: usize = 50;
+/// More than anybody reads as a figure; counting a million takes half a second.
+const COUNTED_AT_MOST: i64 = 10_000;
 
 pub fn routes() -> Router<Shared> {
     Router::new().route("/work", get(show))
@@ -81,14 +83,14 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         work::browse(&mut reader.conn(), which, units, cursor.parse().ok(), ROWS + 1).await?
     };
     let sentence = if visit.viewer.sees_all() {
-        let (pending, ready, held, processing) =
-            work::counts(&mut reader.conn(), now.as_microsecond()).await?;
+        let counts =
+            work::counts(&mut reader.conn(), now.as_microsecond(), kinds.clone(), COUNTED_AT_MOST).await?;
         format!(
             "{} planned · {} due now · {} being worked on · {} on hold",
-            grouped(pending),
-            grouped(ready),
-            grouped(processing),
-            grouped(held)
+            at_least(counts.pending),
+            at_least(counts.ready),
+            at_least(counts.processing),
+            at_least(counts.held)
         )
     } else {
         String::new()
@@ -114,6 +116,12 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
         next,
     })
+}
+
+/// A figure that was counted so far and no further says so.
+fn at_least(count: i64) -> String {
+    let more = if count >= COUNTED_AT_MOST { "+" } else { "" };
+    format!("{}{more}", grouped(count))
 }
 
 fn shaped(row: ListedWork, visit: &Visit, now: Timestamp) -> Row {

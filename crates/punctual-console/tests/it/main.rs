@@ -9,4 +9,5 @@ mod live;
 mod operations;
 mod outbox;
 mod pages;
+mod reminders;
 mod sessions;

@@ -35,6 +35,9 @@ async fn a_key_signs_in_and_sign_out_ends_the_session_on_the_server(bed: Bed) {
     // Signing in again gives a new session and ends the one before.
     client.sign_in(ADMIN).await.leads_to("/");
     assert_ne!(client.cookie().unwrap(), first);
+    let keys = api_keys::all(&mut bed.read().await.conn()).await.unwrap();
+    let signed_in = bed.audit("key", &keys[0].id).await;
+    assert_eq!(signed_in.iter().filter(|entry| entry.starts_with("sign-in")).count(), 2, "{signed_in:?}");
     let second = client.cookie();
     client.set_cookie(Some(first));
     client.get("/outbox").await.leads_to("/sign-in?next=%2Foutbox");

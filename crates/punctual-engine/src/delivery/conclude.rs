@@ -12,7 +12,7 @@ pub(super) fn conclude(
     retry: RetryPolicy,
     at_most_once: bool,
     now: Timestamp,
-    unit_random: f64,
+    unit_random: impl FnOnce() -> f64,
 ) -> Delivery {
     let row = &item.row;
     let tries = row.retry_count + 1;
@@ -36,7 +36,7 @@ pub(super) fn conclude(
     }
     if let Some(error) = again.or(uncertain) {
         let failures = u32::try_from(tries).unwrap_or(u32::MAX);
-        return match retry.next(failures, now, unit_random, retry_after) {
+        return match retry.next(failures, now, unit_random(), retry_after) {
             NextTry::At(at) => Delivery {
                 seq: row.seq,
                 token: row.version,

@@ -170,7 +170,7 @@ impl Engine {
         let mut sent = Sent::default();
         for (item, answers, given) in done {
             let delivery = given.unwrap_or_else(|| {
-                conclude(&item, &answers, channel.retry, channel.at_most_once, now, self.random.unit())
+                conclude(&item, &answers, channel.retry, channel.at_most_once, now, || self.random.unit())
             });
             if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
                 sent.in_doubt.insert(item.row.seq);

@@ -1,9 +1,12 @@
+-- SQLite builds a table in memory for a list of three values or more, for each row that is written: conditions that are
+-- looked at with every row are spelled out with OR.
+
 -- What is due. Small on purpose: ids and coordinates, never content.
 CREATE TABLE work (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     key TEXT NOT NULL,
     kind TEXT NOT NULL,
-    trigger_type TEXT NOT NULL CHECK (trigger_type IN ('date_based', 'threshold', 'recurring', 'scheduled_run', 'manual_run', 'at')),
+    trigger_type TEXT NOT NULL CHECK (trigger_type = 'date_based' OR trigger_type = 'threshold' OR trigger_type = 'recurring' OR trigger_type = 'scheduled_run' OR trigger_type = 'manual_run' OR trigger_type = 'at'),
     business_unit TEXT,
     source_type TEXT,
     source_id TEXT,
@@ -11,7 +14,7 @@ CREATE TABLE work (
     due_at INTEGER NOT NULL,
     local_date TEXT,
     time_zone TEXT,
-    status TEXT NOT NULL CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'deactivated', 'cancelled')),
+    status TEXT NOT NULL CHECK (status = 'pending' OR status = 'processing' OR status = 'completed' OR status = 'failed' OR status = 'deactivated' OR status = 'cancelled'),
     on_hold INTEGER NOT NULL DEFAULT 0,
     ready_at INTEGER NOT NULL,
     lease_expires_at INTEGER,
@@ -55,7 +58,7 @@ CREATE TABLE notifications (
     context TEXT,
     type_data TEXT,
     attachments TEXT,
-    status TEXT NOT NULL CHECK (status IN ('pending', 'retrying', 'delivered', 'parked', 'withdrawn', 'discarded')),
+    status TEXT NOT NULL CHECK (status = 'pending' OR status = 'retrying' OR status = 'delivered' OR status = 'parked' OR status = 'withdrawn' OR status = 'discarded'),
     priority INTEGER NOT NULL DEFAULT 5,
     ready_at INTEGER NOT NULL,
     lease_expires_at INTEGER,
@@ -83,7 +86,7 @@ CREATE INDEX notifications_ready ON notifications (channel, priority, ready_at, 
 CREATE INDEX notifications_leased ON notifications (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 -- For the figures alone. It leaves events out as they do, so that no claim can be planned over it by mistake.
 CREATE INDEX notifications_live ON notifications (created_at) WHERE status IN ('pending', 'retrying') AND kind <> 'event';
-CREATE INDEX notifications_by_work ON notifications (work_id) WHERE work_id IS NOT NULL AND status IN ('pending', 'retrying', 'parked');
+CREATE INDEX notifications_by_work ON notifications (work_id) WHERE work_id IS NOT NULL AND (status = 'pending' OR status = 'retrying' OR status = 'parked');
 CREATE INDEX notifications_parked ON notifications (seq) WHERE status = 'parked';
 CREATE INDEX notifications_uncertain ON notifications (seq) WHERE uncertain > 0;
 CREATE INDEX notifications_finished ON notifications (finished_at) WHERE finished_at IS NOT NULL;
@@ -98,7 +101,7 @@ CREATE TABLE attempts (
     channel TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     finished_at INTEGER,
-    outcome TEXT CHECK (outcome IN ('delivered', 'transient', 'permanent', 'uncertain')),
+    outcome TEXT CHECK (outcome = 'delivered' OR outcome = 'transient' OR outcome = 'permanent' OR outcome = 'uncertain'),
     provider_id TEXT,
     answer TEXT,
     PRIMARY KEY (notification_seq, target, n)

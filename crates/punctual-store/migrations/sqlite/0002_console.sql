@@ -17,4 +17,4 @@ CREATE TABLE sign_in_links (
 ) STRICT;
 
 -- For lists of the seldom states alone: rows on their usual way are never in it.
-CREATE INDEX notifications_set_aside ON notifications (status, seq) WHERE status IN ('retrying', 'withdrawn', 'discarded');
+CREATE INDEX notifications_set_aside ON notifications (status, seq) WHERE (status = 'retrying' OR status = 'withdrawn' OR status = 'discarded');

@@ -1,6 +1,6 @@
 //! Sets of which one must know, row by row, what came of them.
 //!
-//! PostgreSQL returns the rows. On SQLite a row that is returned costs about a third of the row that is inserted, so
+//! PostgreSQL returns the rows. On SQLite a row that is returned goes through a table in memory, so
 //! there the thread only notes which rows of the set took, and the caller, who has the set, knows the rest.
 
 use serde::Deserialize;

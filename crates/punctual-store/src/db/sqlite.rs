@@ -44,8 +44,9 @@ const SETTINGS: &str = "PRAGMA journal_mode = WAL;
     PRAGMA wal_autocheckpoint = 0;
     PRAGMA cache_size = -32768;
     PRAGMA temp_store = MEMORY;";
-/// A WAL this large is folded back with the writer held, because under steady writes it never shrinks by itself.
-const WAL_BYTES_TO_TRUNCATE: u64 = 64 << 20;
+/// A log of this many pages (64 MiB) is folded back with the writer held, because under steady writes it never ends by
+/// itself. It is then written again from its beginning: space that the file already has is cheaper to write to than new.
+const FRAMES_TO_START_OVER: i64 = 16_384;
 
 /// An open file.
 pub(super) struct Sqlite {
@@ -98,16 +99,16 @@ impl Sqlite {
 
     /// Folds the write-ahead log back into the file, off the writer's connection.
     pub(super) async fn checkpoint(&self) -> Result<()> {
-        let mut wal = self.file.clone().into_os_string();
-        wal.push("-wal");
-        let wal_bytes = std::fs::metadata(&wal).map_or(0, |meta| meta.len());
-        if wal_bytes == 0 {
+        let mut log = self.file.clone().into_os_string();
+        log.push("-wal");
+        if std::fs::metadata(&log).map_or(0, |meta| meta.len()) == 0 {
             return Ok(());
         }
         // Most is copied without holding anybody; only the rest waits for the writer.
-        self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
-        if wal_bytes > WAL_BYTES_TO_TRUNCATE {
-            self.shrink_log().await?;
+        let frames = self.fold("PRAGMA wal_checkpoint(PASSIVE)", None).await?;
+        if frames > FRAMES_TO_START_OVER {
+            let permit = self.gate.enter(Lane::Intake).await;
+            self.fold("PRAGMA wal_checkpoint(RESTART)", Some(permit)).await?;
         }
         Ok(())
     }
@@ -115,19 +116,20 @@ impl Sqlite {
     /// The same with the writer held, and the space of the log goes back to the disk.
     pub(super) async fn shrink_log(&self) -> Result<()> {
         let permit = self.gate.enter(Lane::Intake).await;
-        self.fold("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await
+        self.fold("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await.map(drop)
     }
 
-    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<()> {
+    /// Answers how many pages the log holds.
+    async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
         let reading = self.read().await?;
         // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
         let job = move |session: &mut Session| {
-            let done = session.bare().execute_batch(text);
+            let frames = session.bare().query_one(text, [], |row| row.get(1));
             drop(permit);
-            done
+            frames
         };
-        let done = reading.thread().run(job).await.map_err(StoreError::connection)?;
-        done.map_err(StoreError::connection)
+        let frames = reading.thread().run(job).await.map_err(StoreError::connection)?;
+        frames.map_err(StoreError::connection)
     }
 
     /// Waits for whoever is reading or writing, and closes every connection.

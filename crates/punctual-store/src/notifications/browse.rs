@@ -156,7 +156,7 @@ macro_rules! set_aside {
     ($text:ident) => {
         $text!(
             "INDEXED BY notifications_set_aside",
-            "status IN ('retrying', 'withdrawn', 'discarded') AND status = $5",
+            "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $5",
             "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
             "seq DESC"
         )
@@ -218,13 +218,13 @@ const SET_ASIDE_HORIZON: Sql = Sql::each(
     horizon!(
         "INDEXED BY notifications_set_aside",
         "seq",
-        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $3 AND seq < $1",
         "seq DESC"
     ),
     horizon!(
         "",
         "seq",
-        "status IN ('retrying', 'withdrawn', 'discarded') AND status = $3 AND seq < $1",
+        "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $3 AND seq < $1",
         "seq DESC"
     ),
 );

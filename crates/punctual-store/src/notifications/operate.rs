@@ -51,6 +51,7 @@ pub struct Withdrawn {
     pub in_time: bool,
 }
 
+// Relies on notifications_by_work: SQLite takes an index over some rows only where the statement repeats its condition.
 macro_rules! withdraw {
     ($states:literal, $waiting:literal, $works:literal) => {
         concat!(
@@ -59,9 +60,9 @@ macro_rules! withdraw {
     SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
     WHERE work_id IN (",
             $works,
-            ") AND status IN (",
+            ") AND ",
             $states,
-            ") AND lease_expires_at IS NULL
+            " AND lease_expires_at IS NULL
     RETURNING id, version, ",
             $waiting,
             " AS waiting_work, TRUE AS in_time"
@@ -71,21 +72,21 @@ macro_rules! withdraw {
 const WITHDRAW_PARKED: Sql = Sql::each(
     "notifications.withdraw_parked",
     withdraw!(
-        "'parked'",
+        "status = 'parked'",
         "CAST(NULL AS BIGINT)",
         "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
     ),
-    withdraw!("'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key = ANY($3)"),
+    withdraw!("status = 'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key = ANY($3)"),
 );
 const WITHDRAW: Sql = Sql::each(
     "notifications.withdraw_by_work",
     withdraw!(
-        "'pending', 'retrying'",
+        "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
         "CASE WHEN reports_back THEN work_id END",
         "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
     ),
     withdraw!(
-        "'pending', 'retrying'",
+        "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
         "CASE WHEN reports_back THEN work_id END",
         "SELECT id FROM work WHERE key = ANY($3)"
     ),
@@ -97,7 +98,8 @@ macro_rules! too_late {
     SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
     WHERE work_id IN (",
             $works,
-            ") AND status IN ('pending', 'retrying') AND lease_expires_at IS NOT NULL"
+            ") AND (status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'
+      AND lease_expires_at IS NOT NULL"
         )
     };
 }

@@ -56,6 +56,7 @@ pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
 #[derive(Clone, Debug, Default)]
 pub struct WorkFilter {
     pub status: Option<String>,
+    /// Without one, what keeps reminders true behind the scenes is left out.
     pub kind: Option<String>,
     pub on_hold: Option<bool>,
     pub source_type: Option<String>,
@@ -78,7 +79,7 @@ macro_rules! list {
             "
     FROM work
     WHERE ($1 IS NULL OR status = $1)
-      AND ($2 IS NULL OR kind = $2)
+      AND (CASE WHEN $2 IS NULL THEN kind NOT IN ('reminder-change', 'reconcile') ELSE kind = $2 END)
       AND ($3 IS NULL OR on_hold = $3)
       AND ($4 IS NULL OR source_type = $4)
       AND ($5 IS NULL OR source_id = $5)
@@ -120,27 +121,37 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
     .await
 }
 
-#[derive(FromRow, Deserialize)]
-struct Counts {
-    pending: i64,
-    ready: i64,
-    held: i64,
-    processing: i64,
+/// How many rows wait, are ready, are held and are being worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+pub struct Counts {
+    pub pending: i64,
+    pub ready: i64,
+    pub held: i64,
+    pub processing: i64,
 }
 
-const COUNTS: Sql = Sql::same(
+// By kind, because work_ready begins with it: what is ready is then the beginning of each part, and not found by reading
+// everything that is planned.
+macro_rules! counts { ($kinds:literal) => { concat!("
+    SELECT
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold LIMIT $2) AS w) AS pending,
+        (SELECT CAST(COALESCE(SUM(of_kind), 0) AS BIGINT) FROM (
+            SELECT (SELECT COUNT(*) FROM (
+                SELECT 1 FROM work
+                WHERE status = 'pending' AND NOT on_hold AND kind = k.kind AND ready_at <= $1
+                LIMIT $2) AS w) AS of_kind
+            FROM ", $kinds, ") AS r) AS ready,
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold LIMIT $2) AS w) AS held,
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'processing' LIMIT $2) AS w) AS processing") } }
+const COUNTS: Sql = Sql::each(
     "work.counts",
-    "SELECT
-        (SELECT COUNT(*) FROM work WHERE status = 'pending' AND NOT on_hold) AS pending,
-        (SELECT COUNT(*) FROM work WHERE status = 'pending' AND NOT on_hold AND ready_at <= $1) AS ready,
-        (SELECT COUNT(*) FROM work WHERE on_hold) AS held,
-        (SELECT COUNT(*) FROM work WHERE status = 'processing') AS processing",
+    counts!("(SELECT value AS kind FROM json_each($3)) AS k"),
+    counts!("UNNEST($3::text[]) AS k(kind)"),
 );
 
-/// How many rows wait, are ready, are held and are being worked on: `(pending, ready, held, processing)`.
-pub async fn counts(conn: &mut Conn<'_>, now: i64) -> Result<(i64, i64, i64, i64)> {
-    let counts: Counts = conn.fetch_one(&COUNTS, args![now]).await?;
-    Ok((counts.pending, counts.ready, counts.held, counts.processing))
+/// The figures over these kinds; of what there is more than `at_most`, about that many are counted.
+pub async fn counts(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>, at_most: i64) -> Result<Counts> {
+    conn.fetch_one(&COUNTS, args![now, at_most, kinds]).await
 }
 
 #[derive(FromRow, Deserialize)]

@@ -122,7 +122,9 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: Bed) {
     let one = SubjectRow { ical_uid: Some("u".into()), ..subject("1", Some("2026-05-14T06:00:00Z"), None) };
     let twin = SubjectRow { id: "2".into(), ..one.clone() };
     assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[one.clone(), twin]).await.unwrap(), ["1"]);
-    assert!(subjects::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&one)).await.unwrap().is_empty());
+    assert!(
+        subjects::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&one)).await.unwrap().is_empty()
+    );
     let there = subjects::lock(&mut tx.conn(), "1").await.unwrap().unwrap();
     let changed = SubjectRow { title: "New".into(), start_at: None, ..there };
     subjects::update(&mut tx.conn(), bed.now(), &changed).await.unwrap();

@@ -421,8 +421,13 @@ async fn rows_are_counted_by_state(bed: Bed) {
     one_of_each(&bed).await;
     insert(&bed, &[new_work("test", "later", bed.after(60))]).await;
     let mut reader = bed.read().await;
-    let counts = work::counts(&mut reader.conn(), bed.now().as_microsecond()).await.unwrap();
-    assert_eq!(counts, (2, 1, 0, 1), "pending, ready, held, processing");
+    let now = bed.now().as_microsecond();
+    let mut count = async |at_most| {
+        let kinds = vec!["other".into(), "test".into()];
+        work::counts(&mut reader.conn(), now, kinds, at_most).await.unwrap()
+    };
+    assert_eq!(count(100).await, work::Counts { pending: 2, ready: 1, held: 0, processing: 1 });
+    assert_eq!(count(1).await.pending, 1, "no more than asked for");
     bed.leaves_open("rows only");
 }
 

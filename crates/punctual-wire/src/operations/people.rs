@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_person_is_read() {
         let body = json!({"name": "Ann", "email": "ann@example.org", "timeZone": "Europe/Berlin", "locale": "de",
-            "channels": ["sms:twilio", "email"], "addresses": {"sms": "+491"}});
+            "channels": ["sms:twilio", "email"], "addresses": {"sms": "+49301234567"}});
         assert_eq!(serde_json::to_value(PersonRequest::read(&body, "").unwrap()).unwrap(), body);
         let bare = PersonRequest::read(&json!({"name": "Ann"}), "").unwrap();
         assert_eq!((bare.channels, bare.email), (vec!["email".to_owned()], None));

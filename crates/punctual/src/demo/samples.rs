@@ -1,5 +1,7 @@
-//! Sample data for the demo: a small company with two sites, some lists, a template and a week of messages, and a choir
-//! with a month of events.
+//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, reminders, and a
+//! choir with a month of events.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +11,7 @@ use punctual_model::{
 };
 use punctual_paths::{
     messages::{NewMessage, send_at},
+    reminders::Providers,
     schedules::NewSchedule,
 };
 use punctual_store::{
@@ -16,6 +19,8 @@ use punctual_store::{
     business_units::{self, BusinessUnitRow},
     facts,
     lists::{self, ListRow},
+    site_events::SiteEventRow,
+    sites::{self, Contact},
     templates::{self, TemplateRow},
 };
 use serde_json::json;
@@ -23,7 +28,7 @@ use serde_json::json;
 /// Remembered once the samples are there, so that a second start adds nothing.
 const FACT: &str = "demo.loaded";
 
-pub async fn load(engine: &Engine) -> Result<()> {
+pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     let now = engine.clock.now();
     let mut reader = engine.store.read().await?;
     let loaded = facts::get(&mut reader.conn(), FACT).await?.is_some();
@@ -32,9 +37,11 @@ pub async fn load(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     definitions(engine, now).await?;
+    sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
+    super::reminders::load(engine, providers).await?;
     super::operations::load(engine, now).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
@@ -77,6 +84,44 @@ async fn definitions(engine: &Engine, now: Timestamp) -> Result<()> {
     };
     templates::put(&mut tx.conn(), now, &template).await?;
     Ok(tx.commit().await?)
+}
+
+/// Two sites: one in touch, one that fell silent with a few rows in its buffer.
+async fn sites(engine: &Engine, now: Timestamp) -> Result<()> {
+    let silent_for = SignedDuration::from_hours(26);
+    for (id, silent, backlog, offset) in
+        [("plant-7", SignedDuration::ZERO, 0, 40), ("depot-2", silent_for, 3, -2_300)]
+    {
+        let then = now - silent;
+        let mut tx = engine.store.begin(Lane::Intake).await?;
+        sites::insert(&mut tx.conn(), now - SignedDuration::from_hours(24 * 30), id).await?;
+        tx.commit().await?;
+        let contact = Contact {
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+            backlog,
+            oldest_buffered_age_seconds: (backlog > 0).then_some(540),
+            refused: 0,
+            clock_offset_ms: Some(offset),
+        };
+        let micros = |at: Timestamp| at.as_microsecond();
+        let events = if backlog > 0 {
+            vec![SiteEventRow {
+                id: derive_uuid(&["demo", id, "event"]).to_string(),
+                category: "Notification".into(),
+                kind: "forward-failed".into(),
+                began_at: micros(then - SignedDuration::from_mins(9)),
+                last_at: micros(then),
+                count: 54,
+                detail: "central did not answer: connection timed out".into(),
+                seq: 0,
+                site: id.into(),
+            }]
+        } else {
+            Vec::new()
+        };
+        engine.note_contact(then, id, Some((contact, events))).await?;
+    }
+    Ok(())
 }
 
 /// What two remote sites had to say, one of it to a list that nobody has made: it ends up parked.

@@ -1,0 +1,126 @@
+//! `/api/v1/forecast` and `/api/v1/why`: what will be sent, and why something was or was not.
+
+use axum::extract::State;
+use jiff::{
+    SignedDuration, Timestamp,
+    civil::{Date, Time},
+    tz::Offset,
+};
+use punctual_paths::reminders::{forecast, why as path};
+use punctual_store::sources;
+use punctual_wire::{
+    Code, FieldError, Problem,
+    fields::{Fields, query_object},
+    reminders::{Edge, Forecast, ForecastDay, ForecastItem, ForecastQuery, Why, WhyQuery, WhyStep},
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Read},
+    parameters::Parameters,
+};
+
+/// The longest look ahead: a year and a little.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 400);
+
+/// What will be sent, by local day
+///
+/// From the rows that are planned, with what quiet hours do to them; recurring reminders are counted on.
+#[utoipa::path(get, path = "/api/v1/forecast", tag = "Reminders", security(("key" = ["read"])),
+    params(ForecastQuery), responses((status = 200, body = Forecast)))]
+pub async fn forecast(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(pairs): Parameters,
+) -> Answer {
+    let object = query_object(pairs);
+    let mut fields = Fields::query(&object);
+    let query = ForecastQuery::read(&mut fields);
+    fields.finish()?;
+    let now = app.engine.clock.now();
+    let (from, first) = match query.from {
+        None => (now, None),
+        Some(Edge::At(at)) => (at, None),
+        // The first zone has its day fourteen hours before UTC has it.
+        Some(Edge::Day(day)) => (midnight(day) - SignedDuration::from_hours(14), Some(day.to_string())),
+    };
+    let (to, last) = match query.to {
+        None => (from + SignedDuration::from_hours(24 * 30), None),
+        Some(Edge::At(at)) => (at, None),
+        // The last zone ends its day twelve hours after UTC does.
+        Some(Edge::Day(day)) => (midnight(day) + SignedDuration::from_hours(24 + 12), Some(day.to_string())),
+    };
+    if to < from || to.duration_since(from) > LONGEST {
+        let detail = "`to` is later than `from`, by at most 400 days.";
+        return Err(FieldError::new("/to", Code::OutOfRange, detail).into());
+    }
+    let kinds: Vec<String> = app
+        .engine
+        .paths
+        .keys()
+        .filter(|kind| !matches!(*kind, "reconcile" | "reminder-change"))
+        .map(str::to_owned)
+        .collect();
+    let unit = query.business_unit;
+    let sees = |of: Option<&str>| caller.may_see(of) && (unit.is_none() || unit.as_deref() == of);
+    let mut reader = app.engine.store.read().await?;
+    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, from, to, &sees).await?;
+    let within = |date: &String| {
+        first.as_ref().is_none_or(|first| date >= first) && last.as_ref().is_none_or(|last| date <= last)
+    };
+    let days = found.days.into_iter().filter(|((date, _), _)| within(date));
+    let days = days.map(|((local_date, time_zone), day)| ForecastDay {
+        local_date,
+        time_zone,
+        count: day.count,
+        by_path: day.by_path,
+        items: day
+            .items
+            .into_iter()
+            .map(|item| ForecastItem {
+                key: item.key,
+                due_at: item.due_at,
+                title: item.title,
+                reason: item.reason.map(str::to_owned),
+            })
+            .collect(),
+    });
+    Shaped::ok(&Forecast { days: days.collect(), cut: found.cut })
+}
+
+fn midnight(day: Date) -> Timestamp {
+    Offset::UTC.to_timestamp(day.to_datetime(Time::midnight())).unwrap_or(Timestamp::MAX)
+}
+
+/// Why something was sent about a source on a day, or why not
+#[utoipa::path(get, path = "/api/v1/why", tag = "Reminders", security(("key" = ["read"])),
+    params(WhyQuery), responses((status = 200, body = Why)))]
+pub async fn why(State(app): State<Shared>, caller: Caller<Read>, Parameters(pairs): Parameters) -> Answer {
+    let object = query_object(pairs);
+    let mut fields = Fields::query(&object);
+    let query = WhyQuery::read(&mut fields);
+    fields.finish()?;
+    let (kind, id) = (query.source_type, query.source_id);
+    let mut reader = app.engine.store.read().await?;
+    let missing = || Failure::from(Problem::not_found("source", format!("{kind}/{id}")));
+    let source = sources::get(&mut reader.conn(), &kind, &id).await?;
+    source.filter(|row| caller.may_see(row.business_unit.as_deref())).ok_or_else(missing)?;
+    let date = query.date.unwrap_or_default();
+    let now = app.engine.clock.now();
+    let steps = path::why(&mut reader.conn(), &app.reminders, &kind, &id, date, now).await?;
+    let decisions = steps.ok_or_else(missing)?.into_iter().map(|step| {
+        let (setting_id, setting) = step.setting.unzip();
+        WhyStep {
+            at: step.at,
+            setting,
+            setting_id,
+            outcome: step.outcome.into(),
+            reason: step.reason,
+            values: step.values,
+            key: step.key,
+            work_id: step.work_id,
+        }
+    });
+    Shaped::ok(&Why { decisions: decisions.collect() })
+}

@@ -1,0 +1,94 @@
+//! `/api/v1/reconciliations`: how far the repair of reminders has looked, and what it does or would do.
+
+use axum::extract::State;
+use punctual_engine::{EngineError, EnsureOutcome};
+use punctual_model::Cause;
+use punctual_paths::reminders::reconcile::{self, Report};
+use punctual_store::{reminders::reconciliations, work::instant};
+use punctual_wire::{
+    Fields, Page, Problem,
+    reminders::{Reconciliation, ReconciliationRun, RunRequest},
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Operate, Read},
+    body::{Json, Optional},
+    parameters::Segments,
+};
+
+/// Every trigger provider, and how far it has looked
+#[utoipa::path(get, path = "/api/v1/reconciliations", tag = "Reminders", security(("key" = ["read"])),
+    responses((status = 200, body = Page<Reconciliation>)))]
+pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let rows = reconciliations::all(&mut reader.conn()).await?;
+    let mut items = Vec::new();
+    for (provider, trigger) in app.reminders.triggers.iter() {
+        let bounds = trigger.bounds();
+        let row = rows.iter().find(|row| row.provider == provider);
+        let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
+        let report = report.unwrap_or_default();
+        items.push(Reconciliation {
+            provider: provider.to_owned(),
+            every_seconds: reconcile::EVERY.as_secs(),
+            window_days: bounds.window_days.unwrap_or(0),
+            batch: bounds.batch.unwrap_or(0),
+            looked_until: row.map(|row| instant(row.watermark)).transpose()?,
+            last_run_at: row.map(|row| instant(row.last_run_at)).transpose()?,
+            sources: report.sources,
+            created: report.created,
+            moved: report.moved,
+            deactivated: report.deactivated,
+        });
+    }
+    Shaped::ok(&Page::whole(items))
+}
+
+/// Let a provider look now, or see what it would do
+#[utoipa::path(post, path = "/api/v1/reconciliations/{provider}/run", tag = "Reminders", security(("key" = ["operate"])),
+    params(("provider" = String, Path, example = "dateBased")), request_body = RunRequest,
+    responses((status = 200, body = ReconciliationRun)))]
+pub async fn run(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments(provider): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let mut fields = Fields::new(&body.value, "");
+    let request = RunRequest { dry_run: fields.bool("dryRun", false) };
+    fields.deny_unknown();
+    fields.finish()?;
+    let missing = || Failure::from(Problem::not_found("trigger provider", &provider));
+    app.reminders.triggers.get(&provider).ok_or_else(missing)?;
+    let now = app.engine.clock.now();
+    if request.dry_run {
+        let mut reader = app.engine.store.read().await?;
+        let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
+        let (report, plan) = found.ok_or_else(missing)?;
+        return Shaped::ok(&ReconciliationRun {
+            provider,
+            dry_run: true,
+            sources: Some(report.sources),
+            create: Some(plan.create),
+            moved: Some(plan.moved),
+            deactivate: Some(plan.deactivate),
+            work_id: None,
+        });
+    }
+    let row = reconcile::at(&provider, now).ok_or_else(missing)?;
+    let ensured = app.engine.ensure(&[row], Cause::Person).await?.pop();
+    let ensured = ensured.ok_or_else(|| Failure::from(EngineError::NotFound))?;
+    debug_assert!(!matches!(ensured.outcome, EnsureOutcome::Conflict { .. }));
+    Shaped::ok(&ReconciliationRun {
+        provider,
+        dry_run: false,
+        sources: None,
+        create: None,
+        moved: None,
+        deactivate: None,
+        work_id: Some(ensured.id),
+    })
+}

@@ -1,0 +1,213 @@
+//! `/api/v1/reminder-settings`: what people are reminded of. A change is planned before it is made, and applied to the
+//! rows that are there.
+
+mod store;
+
+use axum::extract::State;
+use punctual_store::{
+    StoreError,
+    reminders::settings::{self, SettingRow},
+    work::instant,
+};
+use punctual_wire::{
+    Page, Problem,
+    page::NamePageQuery,
+    reminders::{ReminderPlan, ReminderSetting, ReminderSettingRequest},
+};
+use serde_json::Value;
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::Json,
+    parameters::{Parameters, Segments, checked_name},
+};
+pub(crate) use store::apply;
+pub use store::{Draft, remove};
+
+/// Make a reminder setting
+///
+/// It is applied to the sources that are there: at once to the first 1,500, and to the rest by due work of its own.
+#[utoipa::path(post, path = "/api/v1/reminder-settings", tag = "Reminders", security(("key" = ["author"])),
+    request_body(content = ReminderSettingRequest, example = json!({"name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry", "kind": "dateBased",
+        "date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}, "filter": {"questionId": "state.kind", "op": "==", "value": "first-aid"},
+        "recipients": {"addresses": ["a@b.example"]}, "delivery": {"channel": "email:default"}, "maxLateness": "1d", "active": true})),
+    responses((status = 201, body = ReminderSetting)))]
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: crate::idempotency::Once,
+    body: Json,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let value = body.value.clone();
+    once.run(app, caller, &body.bytes, |ids| async move {
+        let draft = draft(app, caller, ids.at(0).to_string(), None, &value)?;
+        Shaped::created(&saved(app, caller, draft).await?)
+    })
+    .await
+}
+
+/// Look at a reminder setting
+#[utoipa::path(get, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = ReminderSetting)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let row = found(&app, &id).await?.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    Shaped::ok(&shape(row.ok_or_else(|| missing(&id))?)?)
+}
+
+/// All reminder settings
+#[utoipa::path(get, path = "/api/v1/reminder-settings", tag = "Reminders", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<ReminderSetting>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = settings::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
+    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let items: Vec<ReminderSetting> = seen.map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Define a reminder setting, whole
+///
+/// One of that id is changed; where there is none, it is made. Type of source and kind of trigger cannot be changed.
+#[utoipa::path(put, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body = ReminderSettingRequest, responses((status = 200, body = ReminderSetting)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    checked_name(&id, "/id")?;
+    let before = touchable(&app, &caller, &id).await?;
+    let draft = draft(&app, &caller, id, before, &body.value)?;
+    Shaped::ok(&saved(&app, &caller, draft).await?)
+}
+
+/// Change some fields of a reminder setting
+///
+/// A field that is given replaces the one that was there, whole; null takes it away.
+#[utoipa::path(patch, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body(content = Object, example = json!({"active": false})),
+    responses((status = 200, body = ReminderSetting)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
+    let merged = store::merged(&before, &body.value)?;
+    let draft = draft(&app, &caller, id, Some(before), &merged)?;
+    Shaped::ok(&saved(&app, &caller, draft).await?)
+}
+
+/// Remove a reminder setting
+///
+/// What it had planned is deactivated; what was sent stays on record.
+#[utoipa::path(delete, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["author"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
+    if !store::remove(&app.engine, &app.reminders, caller.actor(), before).await? {
+        return Err(Problem::stale_version().into());
+    }
+    Shaped::no_content()
+}
+
+/// See what a change of a reminder setting would do
+///
+/// Takes what `PATCH` takes, changes nothing, and says how many rows would be created, deactivated and moved.
+#[utoipa::path(post, path = "/api/v1/reminder-settings/{id}/plan", tag = "Reminders", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body(content = Object, example = json!({"date": {"field": "/expiresOn", "offsetsDays": [60, 30]}})),
+    responses((status = 200, body = ReminderPlan)))]
+pub async fn plan(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
+    let merged = store::merged(&before, &body.value)?;
+    let draft = draft(&app, &caller, id, Some(before), &merged)?;
+    Shaped::ok(&planned(&app, &draft).await?)
+}
+
+/// See what a new reminder setting would do
+#[utoipa::path(post, path = "/api/v1/reminder-settings/plan", tag = "Reminders", security(("key" = ["author"])),
+    request_body = ReminderSettingRequest, responses((status = 200, body = ReminderPlan)))]
+pub async fn plan_new(State(app): State<Shared>, caller: Caller<Author>, body: Json) -> Answer {
+    let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
+    let draft = draft(&app, &caller, id, None, &body.value)?;
+    Shaped::ok(&planned(&app, &draft).await?)
+}
+
+fn draft(
+    app: &App,
+    caller: &Known,
+    id: String,
+    before: Option<SettingRow>,
+    value: &Value,
+) -> Result<Draft, Failure> {
+    Ok(Draft::read(&app.reminders, id, before, value, |unit| caller.unit_for(unit, ""))?)
+}
+
+async fn saved(app: &App, caller: &Known, draft: Draft) -> Result<ReminderSetting, Failure> {
+    let warnings = store::warnings(&app.engine, &draft.setting.definition).await?;
+    let id = draft.save(&app.engine, &app.reminders, caller.actor()).await?;
+    let id = id.ok_or_else(|| Failure::from(Problem::stale_version()))?;
+    let row = found(app, &id).await?.ok_or_else(|| missing(&id))?;
+    Ok(ReminderSetting { warnings, ..shape(row)? })
+}
+
+async fn planned(app: &App, draft: &Draft) -> Result<ReminderPlan, Failure> {
+    let plan = draft.plan(&app.engine, &app.reminders).await?;
+    Ok(ReminderPlan {
+        create: plan.create,
+        deactivate: plan.deactivate,
+        moved: plan.moved,
+        gap: plan.gap,
+        overlap: plan.overlap,
+        unchanged: plan.unchanged,
+    })
+}
+
+async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    Ok(row.filter(|row| !row.deleted))
+}
+
+/// The setting, if the caller may change it; one that belongs to somebody else looks like none.
+async fn touchable(app: &App, caller: &Known, id: &str) -> Result<Option<SettingRow>, Failure> {
+    match found(app, id).await? {
+        Some(row) if !caller.may_touch(row.business_unit.as_deref()) => Err(missing(id)),
+        row => Ok(row),
+    }
+}
+
+fn missing(id: &str) -> Failure {
+    Problem::not_found("reminder setting", id).into()
+}
+
+fn shape(row: SettingRow) -> Result<ReminderSetting, StoreError> {
+    let definition: Value = serde_json::from_str(&row.definition)
+        .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
+    Ok(ReminderSetting {
+        definition,
+        created_at: instant(row.created_at)?,
+        updated_at: instant(row.updated_at)?,
+        id: row.id,
+        version: row.version,
+        plan: None,
+        warnings: Vec::new(),
+    })
+}

@@ -1,0 +1,505 @@
+//! Reminders by date, end to end: a source is told, a row is planned, and on the right local morning it is sent or it
+//! is written down why not.
+
+use punctual_store::{
+    reminders::settings,
+    sources::{self, SourceChange},
+};
+use punctual_testkit::{Bed, on_both};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+on_both! {
+    a_document_is_reminded_of_on_the_right_local_mornings;
+    what_is_entered_late_gets_only_what_is_left;
+    a_changed_date_replaces_what_was_planned;
+    a_source_that_no_longer_counts_is_not_reminded_of;
+    what_is_no_longer_so_at_its_moment_is_an_outcome;
+    recipients_are_found_when_it_is_due;
+    quiet_hours_move_a_reminder_and_do_not_make_it_late;
+    an_event_replayed_or_out_of_order_changes_nothing;
+    a_template_sees_the_source_and_the_occasion;
+    many_sources_at_once_are_planned_in_sets;
+    local_times_in_a_gap_or_an_overlap_follow_the_one_rule;
+    an_anniversary_comes_every_year;
+    the_forecast_counts_what_lies_ahead;
+    why_tells_the_whole_story;
+}
+
+/// A setting for first-aid documents; `change` adjusts it.
+pub fn first_aid(change: impl FnOnce(&mut Value)) -> Value {
+    let mut body = json!({ "name": "First aid", "sourceType": "document", "triggerKey": "first-aid-expiry",
+        "kind": "dateBased", "date": { "field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00" },
+        "filter": { "questionId": "state.kind", "op": "==", "value": "first-aid" },
+        "recipients": { "addresses": ["a@b.example"] }, "delivery": { "channel": "email:default" } });
+    change(&mut body);
+    body
+}
+
+pub async fn setting(client: &Client, body: Value) -> String {
+    let made = client.post("/api/v1/reminder-settings", body).await.expect(201);
+    made["id"].as_str().unwrap().to_owned()
+}
+
+pub async fn unit(client: &Client, id: &str, zone: &str) {
+    let body = json!({ "name": id, "timeZone": zone });
+    client.put(&format!("/api/v1/business-units/{id}"), body).await.expect(200);
+}
+
+fn document(expires_on: &str) -> Value {
+    json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": expires_on, "email": "own@b.example" } })
+}
+
+pub async fn tell(client: &Client, place: &str, body: Value) -> Value {
+    client.put(&format!("/api/v1/sources/{place}"), body).await.expect(200)["work"].clone()
+}
+
+/// `(status, reason)` of the rows of a source, by key.
+pub async fn rows(client: &Client, query: &str) -> Vec<(String, String, String)> {
+    let page = client.get(&format!("/api/v1/work?kind=reminder&limit=200{query}")).await.expect(200);
+    let mut rows: Vec<_> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+            (text("key"), text("status"), text("reasonCode"))
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+fn sent_at(bed: &Bed) -> Vec<String> {
+    bed.sent().iter().map(|sent| sent.at.to_string()).collect()
+}
+
+async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    let work = tell(&client, "document/42", document("2026-06-20")).await;
+    assert_eq!(work, json!({ "created": 3, "updated": 0, "deactivated": 0, "unchanged": 0 }));
+    let key = |offset: i64| format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:{offset}");
+    let keys: Vec<String> = rows(&client, "").await.into_iter().map(|(key, ..)| key).collect();
+    assert_eq!(keys, [key(1), key(30), key(7)]);
+    let row = bed.work(&key(7)).await;
+    assert_eq!(
+        (row.local_date.as_deref(), row.time_zone.as_deref()),
+        (Some("2026-06-13"), Some("Pacific/Auckland"))
+    );
+    assert!(bed.sent().is_empty(), "planning sends nothing");
+    client.advance("40d").await;
+    let mornings = ["2026-05-20T21:00:00Z", "2026-06-12T21:00:00Z", "2026-06-18T21:00:00Z"];
+    assert_eq!(sent_at(&bed), mornings);
+    let row = bed.work(&key(1)).await;
+    assert_eq!((row.status.as_str(), row.business_unit.as_deref()), ("completed", Some("nz")));
+    // The same state again sends nothing again.
+    let work = tell(&client, "document/42", document("2026-06-20")).await;
+    assert_eq!(work, json!({ "created": 0, "updated": 0, "deactivated": 0, "unchanged": 3 }));
+    client.advance("40d").await;
+    assert_eq!(bed.sent().len(), 3);
+}
+
+async fn what_is_entered_late_gets_only_what_is_left(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    let work = tell(&client, "document/42", document("2026-05-19")).await;
+    assert_eq!(work, json!({ "created": 1, "updated": 0, "deactivated": 2, "unchanged": 0 }));
+    let reasons: Vec<(String, String)> =
+        rows(&client, "").await.into_iter().map(|(_, status, reason)| (status, reason)).collect();
+    let over = ("deactivated".to_owned(), "due-in-past".to_owned());
+    assert_eq!(reasons, [("pending".to_owned(), String::new()), over.clone(), over]);
+    let again = tell(&client, "document/42", document("2026-05-19")).await;
+    assert_eq!(again, json!({ "created": 0, "updated": 0, "deactivated": 0, "unchanged": 3 }));
+    client.advance("30d").await;
+    assert_eq!(sent_at(&bed), ["2026-05-17T21:00:00Z"]);
+    // Still the same local day: late, and sent at once. In Auckland it is 17:00 on 13 June.
+    let work = tell(&client, "document/43", document("2026-06-20")).await;
+    assert_eq!(work["created"], 2, "{work}");
+    client.advance("1s").await;
+    assert_eq!(bed.sent().len(), 2);
+    // What was down for days comes back with nothing to send for them.
+    bed.wait(20 * 86_400);
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 2);
+    let late = rows(&client, "&sourceType=document&sourceId=43").await;
+    assert!(
+        late.iter().any(|(key, status, reason)| key.ends_with(":1")
+            && status == "deactivated"
+            && reason == "due-in-past"),
+        "{late:?}"
+    );
+}
+
+async fn a_changed_date_replaces_what_was_planned(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/42", document("2026-07-20")).await;
+    client.advance("40d").await;
+    assert_eq!(bed.sent().len(), 1);
+    let work = tell(&client, "document/42", document("2026-08-20")).await;
+    assert_eq!(work, json!({ "created": 3, "updated": 0, "deactivated": 2, "unchanged": 0 }));
+    // Back again: what was sent stays sent, what was taken back is planned again.
+    let work = tell(&client, "document/42", document("2026-07-20")).await;
+    assert_eq!(work, json!({ "created": 0, "updated": 2, "deactivated": 3, "unchanged": 1 }));
+    let work = tell(&client, "document/42", document("soon")).await;
+    assert_eq!(work["deactivated"], 2);
+    assert!(rows(&client, "&status=pending").await.is_empty());
+    client.advance("120d").await;
+    assert_eq!(bed.sent().len(), 1);
+    let reasons: Vec<String> =
+        rows(&client, "&status=deactivated").await.into_iter().map(|(.., why)| why).collect();
+    assert_eq!(reasons.iter().filter(|why| *why == "date-unreadable").count(), 2, "{reasons:?}");
+}
+
+async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    for id in ["inactive", "gone", "other"] {
+        assert_eq!(tell(&client, &format!("document/{id}"), document("2026-07-20")).await["created"], 3);
+    }
+    let mut inactive = document("2026-07-20");
+    inactive["active"] = json!(false);
+    assert_eq!(tell(&client, "document/inactive", inactive).await["deactivated"], 3);
+    client.delete("/api/v1/sources/document/gone").await.expect(204);
+    let mut other = document("2026-07-20");
+    other["state"]["kind"] = json!("police-vetting");
+    assert_eq!(tell(&client, "document/other", other).await["deactivated"], 3);
+    let reason =
+        async |id: &str| rows(&client, &format!("&sourceType=document&sourceId={id}")).await[0].2.clone();
+    assert_eq!(reason("inactive").await, "SourceNoLongerValid");
+    assert_eq!(reason("gone").await, "SourceNoLongerValid");
+    assert_eq!(reason("other").await, "filter-false");
+    assert_eq!(tell(&client, "document/inactive", document("2026-07-20")).await["updated"], 3);
+    client.advance("120d").await;
+    assert_eq!(bed.sent().len(), 3);
+}
+
+/// Nobody told the path: the tables themselves were changed, as a missed event would leave them.
+async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/1", document("2026-06-01")).await;
+    tell(&client, "document/2", document("2026-06-10")).await;
+    let mut tx = bed.begin().await;
+    let silently = SourceChange {
+        source_type: "document".into(),
+        source_id: "1".into(),
+        business_unit: Some("nz".into()),
+        active: false,
+        deleted: false,
+        state: document("2026-06-01")["state"].to_string(),
+        sequence: None,
+        occurred_at: bed.now(),
+    };
+    sources::put(&mut tx.conn(), bed.now(), &[silently]).await.unwrap();
+    tx.commit().await.unwrap();
+    client.advance("13d").await;
+    let row = bed.work(&format!("reminder:{id}:document:1:first-aid-expiry:2026-06-01:7")).await;
+    assert_eq!(
+        (row.status.as_str(), row.reason_code.as_deref()),
+        ("deactivated", Some("SourceNoLongerValid"))
+    );
+    assert_eq!((row.retry_count, row.on_hold), (0, false), "an outcome, not a failure");
+    let mut tx = bed.begin().await;
+    let mut row = settings::by_ids(&mut tx.conn(), vec![id.clone()]).await.unwrap().remove(0);
+    row.active = false;
+    assert!(settings::update(&mut tx.conn(), bed.now(), &row).await.unwrap());
+    tx.commit().await.unwrap();
+    client.advance("30d").await;
+    let row = bed.work(&format!("reminder:{id}:document:2:first-aid-expiry:2026-06-10:1")).await;
+    assert_eq!(
+        (row.status.as_str(), row.reason_code.as_deref()),
+        ("deactivated", Some("ReminderSettingInactive"))
+    );
+    assert!(bed.sent().is_empty());
+}
+
+async fn recipients_are_found_when_it_is_due(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/email" } });
+    for (name, recipients) in
+        [("list", json!({ "list": "ops" })), ("field", json!({ "field": "/email" })), ("lookup", lookup)]
+    {
+        setting(
+            &client,
+            first_aid(|body| {
+                body["triggerKey"] = json!(name);
+                body["date"]["offsetsDays"] = json!([1]);
+                body["recipients"] = recipients;
+                body["delivery"] = json!({});
+            }),
+        )
+        .await;
+    }
+    let mut document = document("2026-05-20");
+    document["state"]["ownerId"] = json!(7);
+    tell(&client, "document/1", document.clone()).await;
+    document["state"]["ownerId"] = json!("nobody");
+    document["state"]["email"] = json!("");
+    tell(&client, "document/2", document).await;
+    // All of it is defined after the rows were planned.
+    client
+        .put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["ops@b.example"] }))
+        .await
+        .expect(200);
+    tell(&client, "person/7", json!({ "state": { "email": "owner@b.example" } })).await;
+    client.advance("10d").await;
+    let mut sent = bed.sent_to();
+    sent.sort();
+    assert_eq!(sent, ["ops@b.example", "ops@b.example", "own@b.example", "owner@b.example"]);
+    let reasons: Vec<String> =
+        rows(&client, "&status=deactivated").await.into_iter().map(|(.., why)| why).collect();
+    assert_eq!(reasons, ["no-recipients", "no-recipients"]);
+}
+
+async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(
+        &client,
+        first_aid(|body| {
+            body["date"] = json!({ "field": "/expiresOn", "offsetsDays": [1], "sendTime": "22:30" });
+            body["delivery"]["quietHours"] = json!({ "from": "22:00", "to": "07:00" });
+        }),
+    )
+    .await;
+    tell(&client, "document/42", document("2026-05-20")).await;
+    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-05-30").await.expect(200);
+    assert_eq!(ahead["days"][0]["localDate"], "2026-05-20", "{ahead}");
+    assert_eq!(ahead["days"][0]["items"][0]["reason"], "quiet-hours");
+    client.advance("6d").await;
+    // 07:00 in Auckland, on the next local day.
+    assert_eq!(sent_at(&bed), ["2026-05-19T19:00:00Z"]);
+    assert_eq!(
+        bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-05-20:1")).await.status,
+        "completed"
+    );
+}
+
+async fn an_event_replayed_or_out_of_order_changes_nothing(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    let event = |sequence: i64, date: &str| {
+        json!({ "specversion": "1.0", "id": sequence.to_string(), "source": "/crm", "type": "source.changed",
+            "subject": "document/42", "sequence": sequence.to_string(),
+            "data": { "businessUnit": "nz", "active": true, "state": { "kind": "first-aid", "expiresOn": date } } })
+    };
+    let post =
+        async |event: Value| client.post("/api/v1/events", event).await.expect(200)["items"][0].clone();
+    let first = post(event(7, "2026-07-20")).await;
+    assert_eq!(first["work"], json!({ "created": 3, "updated": 0, "deactivated": 0, "unchanged": 0 }));
+    assert_eq!(post(event(6, "2026-09-20")).await["outcome"], "stale");
+    assert_eq!(post(event(7, "2026-07-20")).await["outcome"], "stale");
+    let both = client
+        .post("/api/v1/events", json!([event(8, "2026-08-20"), event(9, "2026-07-20")]))
+        .await
+        .expect(200);
+    assert_eq!(both["items"][1]["work"]["unchanged"], 3, "the last of a batch speaks for its source: {both}");
+    client.advance("100d").await;
+    assert_eq!(bed.sent().len(), 3);
+}
+
+async fn a_template_sees_the_source_and_the_occasion(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let body = "{{ state.kind }} of {{ source.id }} ends {{ reminder.targetDate }}, in {{ reminder.offsetDays }} day; {{ email }}; {{ setting.name }}";
+    let template =
+        json!({ "defaultLocale": "en", "variants": { "en": { "subject": "{{ kind }}", "body": body } } });
+    client.put("/api/v1/templates/expiry", template).await.expect(200);
+    setting(
+        &client,
+        first_aid(|body| {
+            body["date"]["offsetsDays"] = json!([1]);
+            body["delivery"]["template"] = json!("expiry");
+        }),
+    )
+    .await;
+    tell(&client, "document/42", document("2026-05-20")).await;
+    client.advance("10d").await;
+    let sent = bed.sent();
+    assert_eq!(sent[0].subject, "first-aid");
+    assert_eq!(sent[0].body, "first-aid of 42 ends 2026-05-20, in 1 day; own@b.example; First aid");
+    let shown = client.get("/api/v1/notifications?type=reminder").await.expect(200);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 1, "reminders can be filtered");
+}
+
+async fn many_sources_at_once_are_planned_in_sets(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    setting(&client, first_aid(|body| body["triggerKey"] = json!("other"))).await;
+    let items = |date: &str| {
+        let items: Vec<Value> = (0..1_200)
+            .map(|n| {
+                let mut item = document(date);
+                item["type"] = json!("document");
+                item["id"] = json!(n.to_string());
+                item
+            })
+            .collect();
+        json!({ "items": items })
+    };
+    let made = client.post("/api/v1/sources", items("2026-07-20")).await.expect(200);
+    let created: u64 =
+        made["items"].as_array().unwrap().iter().map(|item| item["work"]["created"].as_u64().unwrap()).sum();
+    assert_eq!(created, 1_200 * 6);
+    let again = client.post("/api/v1/sources", items("2026-07-20")).await.expect(200);
+    let unchanged: u64 = again["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["work"]["unchanged"].as_u64().unwrap())
+        .sum();
+    assert_eq!(unchanged, 1_200 * 6);
+    bed.leaves_open("what is planned for July");
+}
+
+async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "de", "Europe/Berlin").await;
+    let plan = json!({ "field": "/on", "offsetsDays": [0], "sendTime": "02:30" });
+    let body = first_aid(|body| {
+        body["date"] = plan;
+        body["filter"] = json!(null);
+    });
+    let planned = client.post("/api/v1/reminder-settings/plan", body.clone()).await.expect(200);
+    assert_eq!(planned["create"], 0);
+    // 25 October 2026 has 02:30 twice, 28 March 2027 has none.
+    for (id, on) in [("overlap", "2026-10-25"), ("gap", "2027-03-28"), ("plain", "2026-11-01")] {
+        let state = json!({ "businessUnit": "de", "state": { "on": on } });
+        tell(&client, &format!("document/{id}"), state).await;
+    }
+    let planned = client.post("/api/v1/reminder-settings/plan", body.clone()).await.expect(200);
+    let expected = json!({ "create": 3, "deactivate": 0, "move": 0, "gap": 1, "overlap": 1, "unchanged": 0 });
+    assert_eq!(planned, expected);
+    setting(&client, body).await;
+    client.advance("365d").await;
+    // The first 02:30 of two; 03:30 where there is none.
+    assert_eq!(sent_at(&bed), ["2026-10-25T00:30:00Z", "2026-11-01T01:30:00Z", "2027-03-28T01:30:00Z"]);
+}
+
+async fn an_anniversary_comes_every_year(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(
+        &client,
+        first_aid(|body| {
+            body["name"] = json!("Work anniversary");
+            body["sourceType"] = json!("person");
+            body["triggerKey"] = json!("years");
+            body["kind"] = json!("recurring");
+            body["date"] = json!(null);
+            body["filter"] = json!(null);
+            body["recurring"] = json!({ "field": "/hiredOn", "every": "year", "sendTime": "09:00" });
+        }),
+    )
+    .await;
+    let person = json!({ "businessUnit": "nz", "state": { "hiredOn": "2024-02-29" } });
+    assert_eq!(tell(&client, "person/7", person.clone()).await["created"], 1);
+    let key = |date: &str| format!("reminder:{id}:person:7:years:recurring:{date}");
+    assert_eq!(bed.work(&key("2027-02-28")).await.local_date.as_deref(), Some("2027-02-28"));
+    let ahead = client.get("/api/v1/forecast?from=2027-01-01&to=2027-12-31").await.expect(200);
+    assert_eq!(ahead["days"].as_array().unwrap().len(), 1);
+    client.advance("660d").await;
+    assert_eq!(sent_at(&bed), ["2027-02-27T20:00:00Z", "2028-02-28T20:00:00Z"]);
+    assert_eq!(bed.work(&key("2028-02-29")).await.status, "completed");
+    assert_eq!(bed.work(&key("2029-02-28")).await.status, "pending");
+    let mut left = person;
+    left["active"] = json!(false);
+    tell(&client, "person/7", left).await;
+    client.advance("400d").await;
+    assert_eq!(bed.sent().len(), 2);
+}
+
+async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    unit(&client, "de", "Europe/Berlin").await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/1", document("2026-06-20")).await;
+    tell(&client, "document/2", document("2026-06-20")).await;
+    let mut german = document("2026-06-20");
+    german["businessUnit"] = json!("de");
+    tell(&client, "document/3", german).await;
+    let message = json!({ "id": "m", "sendAt": "2026-06-13T12:00:00Z", "targets": ["x"], "channel": "memory:default",
+        "subject": "S", "body": "B" });
+    client.post("/api/v1/messages", message).await.expect(201);
+    let ahead = client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15").await.expect(200);
+    let days: Vec<(&str, &str, u64)> = ahead["days"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| {
+            (
+                day["localDate"].as_str().unwrap(),
+                day["timeZone"].as_str().unwrap(),
+                day["count"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let expected =
+        [("2026-06-13", "Europe/Berlin", 1), ("2026-06-13", "Pacific/Auckland", 2), ("2026-06-13", "UTC", 1)];
+    assert_eq!(days, expected);
+    assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
+    assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
+    assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
+    let germans =
+        client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15&businessUnit=de").await.expect(200);
+    assert_eq!(germans["days"].as_array().unwrap().len(), 1);
+    client.get("/api/v1/forecast?from=2026-06-15&to=2026-06-01").await.refused(422, "out_of_range");
+    client.get("/api/v1/forecast?from=never").await.refused(422, "date_invalid");
+    bed.leaves_open("what lies ahead");
+}
+
+async fn why_tells_the_whole_story(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    setting(
+        &client,
+        first_aid(|body| {
+            body["name"] = json!("Police vetting");
+            body["triggerKey"] = json!("vetting");
+            body["filter"]["value"] = json!("police-vetting");
+        }),
+    )
+    .await;
+    tell(&client, "document/42", document("2026-06-20")).await;
+    client.advance("30d").await;
+    let why = async |date: &str| {
+        let told =
+            client.get(&format!("/api/v1/why?sourceType=document&sourceId=42&date={date}")).await.expect(200);
+        let steps = told["decisions"].as_array().unwrap().clone();
+        steps
+            .iter()
+            .map(|step| {
+                let text = |name: &str| step[name].as_str().unwrap_or("-").to_owned();
+                format!("{} {} {}", text("setting"), text("outcome"), text("reason"))
+            })
+            .collect::<Vec<_>>()
+    };
+    let sent = why("2026-06-13").await;
+    assert_eq!(
+        sent,
+        ["First aid planned -", "First aid completed -", "Police vetting notWanted filter-false"]
+    );
+    let other = why("2026-06-14").await;
+    assert_eq!(other, ["First aid otherDay -", "Police vetting notWanted filter-false"]);
+    let told = client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-14").await.expect(200);
+    assert_eq!(told["decisions"][0]["values"]["planned"], json!(["2026-05-21", "2026-06-13", "2026-06-19"]));
+    assert_eq!(told["decisions"][1]["values"]["state.kind"], "first-aid");
+    client.delete("/api/v1/sources/document/42").await.expect(204);
+    let gone = why("2026-06-19").await;
+    assert!(gone.contains(&"First aid deactivate SourceNoLongerValid".to_owned()), "{gone:?}");
+    client.get("/api/v1/why?sourceType=document&sourceId=43&date=2026-06-14").await.refused(404, "not_found");
+    client.get("/api/v1/why?sourceType=document").await.refused(422, "missing_field");
+}

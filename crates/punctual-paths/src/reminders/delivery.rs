@@ -1,0 +1,177 @@
+//! How and when a reminder leaves: channel, quiet hours, template and what it sees. Read when the row is due, so that
+//! a planned row stays as it is while these change.
+
+use jiff::{
+    Timestamp,
+    civil::{Date, Time},
+};
+use punctual_model::{
+    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, WorkKey, local_time,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    providers::{Case, DeliveryPolicy, Providers},
+    setting::sentence,
+};
+
+/// The type of a reminder's notifications, for filters and figures.
+pub const NOTIFICATION_KIND: &str = "reminder";
+
+/// What a reminder is about, taken from its key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Occasion {
+    pub key: WorkKey,
+    pub due_at: Timestamp,
+    /// The date that it reminds of, and how many days before it.
+    pub target_date: Option<Date>,
+    pub offset_days: Option<i64>,
+}
+
+impl Occasion {
+    pub fn of(key: &WorkKey, due_at: Timestamp) -> Self {
+        let (target_date, offset_days) = match key.parts() {
+            KeyParts::ReminderDate { target_date, offset_days, .. } => (Some(target_date), Some(offset_days)),
+            KeyParts::ReminderRecurring { occurrence, .. } => (Some(occurrence), None),
+            _ => (None, None),
+        };
+        Self { key: key.clone(), due_at, target_date, offset_days }
+    }
+}
+
+/// What is wrong with the delivery of a definition.
+pub fn check(providers: &Providers, definition: &Value) -> Vec<Fault> {
+    let delivery = definition.get("delivery").unwrap_or(&Value::Null);
+    let mut faults = Vec::new();
+    if let Some(policy) = delivery.get("policy").and_then(Value::as_str)
+        && providers.policies.get(policy).is_none()
+    {
+        let known: Vec<&str> = providers.policies.keys().collect();
+        let detail = format!("There is no such policy; known are `{}`.", known.join("`, `"));
+        faults.push(Fault::new("/delivery/policy", "out_of_range", detail));
+    }
+    let quiet = delivery.get("quietHours").filter(|quiet| !quiet.is_null());
+    for name in ["from", "to"] {
+        let Some(quiet) = quiet else { break };
+        match quiet.get(name).and_then(Value::as_str).map(local_time::parse_time) {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                faults.push(Fault::new(
+                    format!("/delivery/quietHours/{name}"),
+                    error.code(),
+                    sentence(&error),
+                ));
+            }
+            None => {
+                let detail = format!("`{name}` is missing; it takes a time of day such as `22:00`.");
+                faults.push(Fault::new(format!("/delivery/quietHours/{name}"), "missing_field", detail));
+            }
+        }
+    }
+    faults
+}
+
+/// The policy that a definition names; the standard one where it names none.
+pub fn named<'a>(providers: &'a Providers, definition: &Value) -> Option<&'a dyn DeliveryPolicy> {
+    let name = definition.pointer("/delivery/policy").and_then(Value::as_str).unwrap_or("standard");
+    providers.policies.get(name).map(|policy| &**policy)
+}
+
+/// Sends over the channel of the setting, outside its quiet hours.
+pub struct Standard;
+
+impl DeliveryPolicy for Standard {
+    fn name(&self) -> &'static str {
+        "standard"
+    }
+
+    fn waits_until(&self, case: &Case<'_>, at: Timestamp) -> Option<Timestamp> {
+        let quiet = case.setting.definition.pointer("/delivery/quietHours")?;
+        let time = |name: &str| {
+            quiet.get(name).and_then(Value::as_str).and_then(|text| local_time::parse_time(text).ok())
+        };
+        quiet_until(time("from")?, time("to")?, case, at)
+    }
+
+    fn message(&self, case: &Case<'_>, occasion: &Occasion, audience: Audience) -> NewNotification {
+        let (setting, source) = (case.setting, case.source);
+        let delivery = setting.definition.get("delivery").unwrap_or(&Value::Null);
+        let text = |name: &str| delivery.get(name).and_then(Value::as_str).map(str::to_owned);
+        let template = text("template");
+        let (subject, body) = match &template {
+            Some(_) => (String::new(), String::new()),
+            None => (
+                text("subject").unwrap_or_else(|| setting.name.clone()),
+                text("body").unwrap_or_else(|| plain(case, occasion)),
+            ),
+        };
+        let is_list = matches!(audience, Audience::List(_));
+        let channel: Option<ChannelKey> = text("channel").and_then(|key| key.parse().ok());
+        // A list has a channel of its own; addresses alone have none.
+        let channel = channel.or_else(|| if is_list { None } else { "email:default".parse().ok() });
+        let id = NotificationId(Default::default());
+        let mut new = NewNotification::new(id, audience, subject, body);
+        new.kind = NOTIFICATION_KIND.to_owned();
+        new.channel = channel;
+        new.context = template.is_some().then(|| context(case, occasion));
+        new.template = template;
+        new.locale = text("localeField")
+            .and_then(|pointer| source.state.pointer(&pointer)?.as_str().map(str::to_owned))
+            .or_else(|| text("locale"));
+        new.business_unit = source.row.business_unit.clone();
+        new
+    }
+}
+
+/// When the quiet hours end that `at` falls into.
+fn quiet_until(from: Time, to: Time, case: &Case<'_>, at: Timestamp) -> Option<Timestamp> {
+    let local = case.zone.zone.to_datetime(at);
+    let now = local.time();
+    let over_midnight = from > to;
+    let is_quiet = if over_midnight { now >= from || now < to } else { now >= from && now < to };
+    if !is_quiet {
+        return None;
+    }
+    let ends_tomorrow = over_midnight && now >= from;
+    let date = if ends_tomorrow { local.date().tomorrow().ok()? } else { local.date() };
+    let until = local_time::resolve(date, to, &case.zone.zone).at;
+    (until > at).then_some(until)
+}
+
+/// What a template sees: the fields of the source's state, and what the reminder is about.
+pub fn context(case: &Case<'_>, occasion: &Occasion) -> Value {
+    let (setting, source) = (case.setting, case.source);
+    let mut context = source.state.as_object().cloned().unwrap_or_else(Map::new);
+    let row = &source.row;
+    context.insert("state".into(), source.state.clone());
+    context.insert(
+        "source".into(),
+        json!({ "type": row.source_type, "id": row.source_id, "businessUnit": row.business_unit }),
+    );
+    context.insert(
+        "setting".into(),
+        json!({ "id": setting.id, "name": setting.name, "triggerKey": setting.trigger_key }),
+    );
+    context.insert(
+        "reminder".into(),
+        json!({
+            "dueAt": occasion.due_at.to_string(),
+            "localDate": case.zone.date(occasion.due_at).to_string(),
+            "timeZone": case.zone.name,
+            "targetDate": occasion.target_date.map(|date| date.to_string()),
+            "offsetDays": occasion.offset_days,
+        }),
+    );
+    Value::Object(context)
+}
+
+/// A body for settings without a template.
+fn plain(case: &Case<'_>, occasion: &Occasion) -> String {
+    let row = &case.source.row;
+    let mut text = format!("{}: {} {}", case.setting.name, row.source_type, row.source_id);
+    if let Some(date) = occasion.target_date {
+        text.push_str(&format!(", {date}"));
+    }
+    text.push_str(".\n");
+    text
+}

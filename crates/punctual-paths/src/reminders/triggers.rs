@@ -1,0 +1,96 @@
+//! The triggers that ship: a date of the source, an anniversary, a measure that crosses a threshold.
+
+pub mod dates;
+pub mod metric;
+pub mod recurring;
+pub mod threshold;
+
+use jiff::{
+    Timestamp,
+    civil::{Date, Time},
+};
+use punctual_model::{Fault, local_time};
+use serde_json::Value;
+
+use super::providers::{ScanBounds, Zone};
+
+/// The time of day at which a reminder goes out when its setting does not say.
+pub const SEND_TIME: Time = Time::constant(9, 0, 0, 0);
+
+/// How the built-in providers bound their reconciliation.
+fn bounds() -> ScanBounds {
+    ScanBounds {
+        active_only: true,
+        changed_since: true,
+        window_days: Some(400),
+        business_units: Some(Vec::new()),
+        batch: Some(500),
+        cursor: true,
+    }
+}
+
+/// A date in a source's state: a date as it is, or the local date of an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Date(Date),
+    Missing,
+    Unreadable,
+}
+
+fn date_at(state: &Value, pointer: &str, zone: &Zone) -> Found {
+    match state.pointer(pointer) {
+        None | Some(Value::Null) => Found::Missing,
+        Some(Value::String(text)) if text.is_empty() => Found::Missing,
+        Some(Value::String(text)) => match local_time::parse_date(text) {
+            Ok(date) => Found::Date(date),
+            Err(_) => local_time::parse_instant(text)
+                .map_or(Found::Unreadable, |at: Timestamp| Found::Date(zone.date(at))),
+        },
+        Some(_) => Found::Unreadable,
+    }
+}
+
+/// Reads the part of a definition under `name`, which must be an object.
+fn part<'v>(definition: &'v Value, name: &str) -> Result<&'v Value, Vec<Fault>> {
+    definition.get(name).filter(|part| part.is_object()).ok_or_else(|| {
+        let kind = definition.get("kind").and_then(Value::as_str).unwrap_or_default();
+        vec![Fault::new(
+            format!("/{name}"),
+            "missing_field",
+            format!("`{name}` is missing; a setting of kind `{kind}` takes one."),
+        )]
+    })
+}
+
+/// A JSON pointer into a source's state.
+fn pointer_at(part: &Value, name: &str, at: &str, faults: &mut Vec<Fault>) -> String {
+    let text = part.get(name).and_then(Value::as_str).unwrap_or_default();
+    check_pointer(text, &format!("{at}/{name}"), faults);
+    text.to_owned()
+}
+
+/// Pointers are as RFC 6901 has them; ours lead into the state.
+pub(crate) fn check_pointer(text: &str, at: &str, faults: &mut Vec<Fault>) {
+    if text.is_empty() {
+        faults.push(Fault::new(
+            at,
+            "missing_field",
+            "A JSON pointer into the source's state is missing, such as `/expiresOn`.",
+        ));
+    } else if !text.starts_with('/') || text.len() > 512 {
+        let detail =
+            "A field is a JSON pointer into the source's state, such as `/expiresOn`, of at most 512 bytes.";
+        faults.push(Fault::new(at, "out_of_range", detail));
+    }
+}
+
+fn send_time(part: &Value, at: &str, faults: &mut Vec<Fault>) -> Time {
+    match part.get("sendTime").and_then(Value::as_str).map(local_time::parse_time) {
+        None => SEND_TIME,
+        Some(Ok(time)) => time,
+        Some(Err(error)) => {
+            faults.push(Fault::new(format!("{at}/sendTime"), error.code(), super::setting::sentence(&error)));
+            SEND_TIME
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Date-based: so many days before, or after, a date of the source, at a local time of day.
+
+use std::sync::Arc;
+
+use jiff::{
+    Span, Timestamp,
+    civil::{Date, Time},
+};
+use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
+use serde_json::{Value, json};
+
+use super::{Found, bounds, date_at, part, pointer_at, send_time};
+use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
+
+pub struct DateBased;
+
+/// `"date": {"field": "/expiresOn", "offsetsDays": [30, 7, 1], "sendTime": "09:00"}`.
+#[derive(Clone, Debug)]
+struct Dates {
+    field: String,
+    /// Days before the date; negative ones are after it.
+    offsets: Vec<i64>,
+    send_time: Time,
+}
+
+impl TriggerProvider for DateBased {
+    fn kind(&self) -> &'static str {
+        "dateBased"
+    }
+
+    fn trigger(&self) -> Trigger {
+        Trigger::DateBased
+    }
+
+    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+        let part = part(definition, "date")?;
+        let mut faults = Vec::new();
+        let offsets = part.get("offsetsDays").and_then(Value::as_array);
+        let offsets: Vec<i64> = offsets.into_iter().flatten().filter_map(Value::as_i64).collect();
+        let rule = Dates {
+            field: pointer_at(part, "field", "/date", &mut faults),
+            send_time: send_time(part, "/date", &mut faults),
+            offsets,
+        };
+        if faults.is_empty() { Ok(Arc::new(rule)) } else { Err(faults) }
+    }
+
+    fn bounds(&self) -> ScanBounds {
+        bounds()
+    }
+}
+
+impl TriggerRule for Dates {
+    fn wanted(&self, case: &Case<'_>, _at: Timestamp) -> Wanted {
+        let found = case.source.state.pointer(&self.field).cloned().unwrap_or(Value::Null);
+        let values = vec![("date", json!({ "field": self.field, "value": found }))];
+        let target = match date_at(&case.source.state, &self.field, case.zone) {
+            Found::Date(date) => date,
+            Found::Missing => return Wanted { values, ..Wanted::nothing("date-missing") },
+            Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
+        };
+        let candidates = self.offsets.iter().filter_map(|offset| self.candidate(case, target, *offset));
+        Wanted {
+            candidates: candidates.collect(),
+            reason: Some(ReasonCode::new("no-longer-wanted")),
+            state: None,
+            values,
+        }
+    }
+
+    fn identity(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Dates {
+    fn candidate(&self, case: &Case<'_>, target: Date, offset: i64) -> Option<Candidate> {
+        let local_date = target.checked_sub(Span::new().try_days(offset).ok()?).ok()?;
+        let resolved = local_time::resolve(local_date, self.send_time, &case.zone.zone);
+        let (setting, source) = (case.setting, &case.source.row);
+        let key = WorkKey::reminder_date(
+            &setting.id,
+            &source.source_type,
+            &source.source_id,
+            &setting.trigger_key,
+            target,
+            offset,
+        );
+        Some(Candidate {
+            key: key.ok()?,
+            due_at: resolved.at,
+            local_date,
+            at_once: false,
+            adjusted: resolved.adjusted,
+        })
+    }
+}

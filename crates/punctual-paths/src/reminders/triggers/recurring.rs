@@ -1,0 +1,159 @@
+//! Recurring: every year or month after a date of the source. One row is planned at a time; when it is decided, the
+//! next one is.
+//!
+//! An anniversary of 29 February falls on 28 February in years without one, and a month that is too short has it on its
+//! last day. Every occurrence is counted from the first date, so nothing drifts: 31 January gives 28 February, then
+//! 31 March. The date itself is no anniversary; the first is one period later.
+
+use std::sync::Arc;
+
+use jiff::{
+    Span, Timestamp,
+    civil::{Date, Time},
+};
+use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
+use serde_json::{Value, json};
+
+use super::{Found, bounds, date_at, part, pointer_at, send_time};
+use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
+
+pub struct Recurring;
+
+/// `"recurring": {"field": "/hiredOn", "every": "year", "offsetDays": 0, "sendTime": "09:00"}`.
+#[derive(Clone, Debug)]
+struct Anniversary {
+    field: String,
+    every: Every,
+    /// Days before each occurrence; negative ones are after it.
+    offset: i64,
+    send_time: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Every {
+    Year,
+    Month,
+}
+
+impl TriggerProvider for Recurring {
+    fn kind(&self) -> &'static str {
+        "recurring"
+    }
+
+    fn trigger(&self) -> Trigger {
+        Trigger::Recurring
+    }
+
+    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+        let part = part(definition, "recurring")?;
+        let mut faults = Vec::new();
+        let every = match part.get("every").and_then(Value::as_str) {
+            None | Some("year") => Every::Year,
+            Some("month") => Every::Month,
+            Some(_) => {
+                let detail = "`every` takes `year` or `month`.";
+                faults.push(Fault::new("/recurring/every", "out_of_range", detail));
+                Every::Year
+            }
+        };
+        let rule = Anniversary {
+            field: pointer_at(part, "field", "/recurring", &mut faults),
+            every,
+            offset: part.get("offsetDays").and_then(Value::as_i64).unwrap_or(0),
+            send_time: send_time(part, "/recurring", &mut faults),
+        };
+        if faults.is_empty() { Ok(Arc::new(rule)) } else { Err(faults) }
+    }
+
+    fn bounds(&self) -> ScanBounds {
+        bounds()
+    }
+}
+
+impl TriggerRule for Anniversary {
+    fn wanted(&self, case: &Case<'_>, at: Timestamp) -> Wanted {
+        let found = case.source.state.pointer(&self.field).cloned().unwrap_or(Value::Null);
+        let values = vec![("date", json!({ "field": self.field, "value": found }))];
+        let first = match date_at(&case.source.state, &self.field, case.zone) {
+            Found::Date(date) => date,
+            Found::Missing => return Wanted { values, ..Wanted::nothing("date-missing") },
+            Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
+        };
+        Wanted {
+            candidates: self.from(case, first, at).into_iter().collect(),
+            reason: Some(ReasonCode::new("no-longer-wanted")),
+            state: None,
+            values,
+        }
+    }
+
+    fn next(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate> {
+        let Found::Date(first) = date_at(&case.source.state, &self.field, case.zone) else { return None };
+        let mut n = self.periods_until(first, case, now);
+        // The next one is due later than now, whatever lateness would allow for the present one.
+        loop {
+            let candidate = self.candidate(case, first, n)?;
+            if candidate.due_at > now {
+                return Some(candidate);
+            }
+            n += 1;
+        }
+    }
+
+    fn identity(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Anniversary {
+    /// The first occurrence that is not over at `at`.
+    fn from(&self, case: &Case<'_>, first: Date, at: Timestamp) -> Option<Candidate> {
+        let mut n = self.periods_until(first, case, at);
+        loop {
+            let candidate = self.candidate(case, first, n)?;
+            if !case.setting.lateness.is_over(candidate.due_at, at, case.zone) {
+                return Some(candidate);
+            }
+            n += 1;
+        }
+    }
+
+    /// A number of periods that lies safely before `at`, at least one.
+    fn periods_until(&self, first: Date, case: &Case<'_>, at: Timestamp) -> i64 {
+        let today = case.zone.date(at);
+        let years = i64::from(today.year()) - i64::from(first.year());
+        let offset = self.offset.abs() / 28 + 2;
+        match self.every {
+            Every::Year => (years - offset / 12 - 2).max(1),
+            Every::Month => {
+                (years * 12 + i64::from(today.month()) - i64::from(first.month()) - offset - 1).max(1)
+            }
+        }
+    }
+
+    fn candidate(&self, case: &Case<'_>, first: Date, n: i64) -> Option<Candidate> {
+        // The calendar's own addition keeps to the last day of a month that is too short.
+        let period = match self.every {
+            Every::Year => Span::new().try_years(n).ok()?,
+            Every::Month => Span::new().try_months(n).ok()?,
+        };
+        let occurrence = first.checked_add(period).ok()?;
+        let local_date = occurrence.checked_sub(Span::new().try_days(self.offset).ok()?).ok()?;
+        let resolved = local_time::resolve(local_date, self.send_time, &case.zone.zone);
+        let (setting, source) = (case.setting, &case.source.row);
+        let key = WorkKey::reminder_recurring(
+            &setting.id,
+            &source.source_type,
+            &source.source_id,
+            &setting.trigger_key,
+            occurrence,
+        );
+        Some(Candidate {
+            key: key.ok()?,
+            due_at: resolved.at,
+            local_date,
+            at_once: false,
+            adjusted: resolved.adjusted,
+        })
+    }
+}

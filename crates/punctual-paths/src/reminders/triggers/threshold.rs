@@ -1,0 +1,247 @@
+//! Thresholds: a measure of the source is compared with a value whenever the source, or something it counts, changes.
+//!
+//! What a firing policy has to remember is one small state per setting, source, metric and scope, written with the
+//! source: whether the threshold is met, how often it has been crossed, and whether a reminder went out.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use punctual_model::{Fault, KeyParts, ReasonCode, Trigger, WorkKey};
+use punctual_store::reminders::states::StateRow;
+use serde_json::{Value, json};
+
+use super::{bounds, metric::Metric, part};
+use crate::reminders::providers::{
+    Candidate, Case, Counted, ScanBounds, TriggerProvider, TriggerRule, Wanted,
+};
+
+pub struct Threshold;
+
+/// How often a threshold that stays met, or is met again, may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Firing {
+    /// Once for the source, whatever the value becomes.
+    OncePerSource,
+    /// Once for this value; another value is another reminder.
+    OncePerThreshold,
+    /// Once on each local day on which it is met.
+    OncePerDay,
+    /// Every time it goes from not met to met.
+    FalseToTrue,
+}
+
+impl Firing {
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("OncePerSource", Self::OncePerSource),
+        ("OncePerThreshold", Self::OncePerThreshold),
+        ("OncePerDay", Self::OncePerDay),
+        ("FalseToTrue", Self::FalseToTrue),
+    ];
+
+    fn as_str(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, firing)| *firing == self).map_or("", |(name, _)| name)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+}
+
+impl Op {
+    const ALL: [(&'static str, Self); 4] =
+        [(">=", Self::AtLeast), (">", Self::Above), ("<=", Self::AtMost), ("<", Self::Below)];
+
+    fn is_met(self, value: f64, threshold: f64) -> bool {
+        match self {
+            Self::AtLeast => value >= threshold,
+            Self::Above => value > threshold,
+            Self::AtMost => value <= threshold,
+            Self::Below => value < threshold,
+        }
+    }
+}
+
+/// `"threshold": {"metric": …, "op": ">=", "value": 0.9, "firingPolicy": "FalseToTrue", "scope": "all"}`.
+#[derive(Clone, Debug)]
+struct Crossing {
+    metric: Metric,
+    metric_key: String,
+    op: Op,
+    value: f64,
+    firing: Firing,
+    scope: String,
+}
+
+impl TriggerProvider for Threshold {
+    fn kind(&self) -> &'static str {
+        "threshold"
+    }
+
+    fn trigger(&self) -> Trigger {
+        Trigger::Threshold
+    }
+
+    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+        let part = part(definition, "threshold")?;
+        let mut faults = Vec::new();
+        let metric =
+            Metric::read(part.get("metric").unwrap_or(&Value::Null), "/threshold/metric", &mut faults);
+        let word = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
+        let choose = |name: &str, words: &[&str]| {
+            let detail = format!("`{name}` takes `{}`.", words.join("`, `"));
+            Fault::new(format!("/threshold/{name}"), "out_of_range", detail)
+        };
+        let op = Op::ALL.into_iter().find(|(name, _)| *name == word("op")).map(|(_, op)| op);
+        if op.is_none() {
+            faults.push(choose("op", &Op::ALL.map(|(name, _)| name)));
+        }
+        let firing = Firing::ALL.into_iter().find(|(name, _)| *name == word("firingPolicy"));
+        if firing.is_none() {
+            faults.push(choose("firingPolicy", &Firing::ALL.map(|(name, _)| name)));
+        }
+        let value = part.get("value").and_then(Value::as_f64);
+        if value.is_none() {
+            faults.push(Fault::new("/threshold/value", "wrong_type", "`value` takes a number."));
+        }
+        let scope = Some(word("scope")).filter(|scope| !scope.is_empty()).unwrap_or("all").to_owned();
+        match (metric, op, firing, value) {
+            (Some(metric), Some(op), Some((_, firing)), Some(value)) if faults.is_empty() => {
+                Ok(Arc::new(Crossing { metric_key: metric.key(), metric, op, value, firing, scope }))
+            }
+            _ => Err(faults),
+        }
+    }
+
+    fn bounds(&self) -> ScanBounds {
+        bounds()
+    }
+}
+
+impl TriggerRule for Crossing {
+    fn wanted(&self, case: &Case<'_>, at: Timestamp) -> Wanted {
+        let value = self.metric.value(case);
+        let mut wanted = Wanted {
+            values: vec![
+                ("metric", json!(self.metric_key)),
+                ("value", json!(value)),
+                ("threshold", json!(self.value)),
+            ],
+            ..Wanted::default()
+        };
+        let met = value.is_some_and(|value| self.op.is_met(value, self.value));
+        let before =
+            case.states.iter().find(|state| state.metric == self.metric_key && state.scope == self.scope);
+        let was_met = before.is_some_and(|state| state.met);
+        let fired = before.is_some_and(|state| state.fired);
+        let mut crossing = before.map_or(0, |state| state.crossing);
+        if met && !was_met {
+            crossing += 1;
+        }
+        let value_text = value.map(|value| value.to_string());
+        let changed = before
+            .is_none_or(|state| (state.met, state.crossing, &state.value) != (met, crossing, &value_text));
+        // Nothing to remember about what has never been met.
+        if changed && (met || before.is_some()) {
+            wanted.state = Some(self.state(case, met, crossing, fired, value_text));
+        }
+        if !met {
+            let why = if value.is_none() { "metric-missing" } else { "threshold-not-met" };
+            wanted.reason = Some(ReasonCode::new(why));
+            return wanted;
+        }
+        if self.firing == Firing::OncePerSource && fired {
+            wanted.reason = Some(ReasonCode::new("threshold-already-fired"));
+            return wanted;
+        }
+        wanted.reason = Some(ReasonCode::new("no-longer-wanted"));
+        wanted.candidates.extend(self.candidate(case, crossing, at));
+        wanted
+    }
+
+    fn still_wants(&self, case: &Case<'_>, key: &WorkKey, _due_at: Timestamp) -> Result<(), ReasonCode> {
+        let met = self.metric.value(case).is_some_and(|value| self.op.is_met(value, self.value));
+        if !met {
+            return Err(ReasonCode::new("threshold-not-met"));
+        }
+        // Day and crossing belong to the row's own occasion; what must agree is what is measured, and how.
+        match key.parts() {
+            KeyParts::ReminderThreshold {
+                metric_key, threshold_value, firing_policy, trigger_key, ..
+            } if metric_key == self.metric_key
+                && threshold_value == self.value.to_string()
+                && firing_policy == self.firing.as_str()
+                && trigger_key == case.setting.trigger_key =>
+            {
+                Ok(())
+            }
+            _ => Err(ReasonCode::new("no-longer-wanted")),
+        }
+    }
+
+    fn fired(&self, case: &Case<'_>) -> Option<StateRow> {
+        Some(self.state(case, true, 0, true, None))
+    }
+
+    fn counted(&self) -> Option<&Counted> {
+        self.metric.counted()
+    }
+
+    fn keeps_state(&self) -> bool {
+        true
+    }
+
+    fn is_daily(&self) -> bool {
+        self.firing == Firing::OncePerDay
+    }
+
+    fn identity(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Crossing {
+    fn candidate(&self, case: &Case<'_>, crossing: i64, at: Timestamp) -> Option<Candidate> {
+        let local_date = case.zone.date(at);
+        let scope_key = match self.firing {
+            Firing::OncePerSource | Firing::OncePerThreshold => self.scope.clone(),
+            Firing::OncePerDay => format!("{}@{local_date}", self.scope),
+            Firing::FalseToTrue => format!("{}#{crossing}", self.scope),
+        };
+        let (setting, source) = (case.setting, &case.source.row);
+        let key = WorkKey::reminder_threshold(
+            &setting.id,
+            &source.source_type,
+            &source.source_id,
+            &setting.trigger_key,
+            &self.metric_key,
+            &self.value.to_string(),
+            self.firing.as_str(),
+            &scope_key,
+        );
+        Some(Candidate { key: key.ok()?, due_at: at, local_date, at_once: true, adjusted: None })
+    }
+
+    fn state(
+        &self,
+        case: &Case<'_>,
+        met: bool,
+        crossing: i64,
+        fired: bool,
+        value: Option<String>,
+    ) -> StateRow {
+        StateRow {
+            setting_id: case.setting.id.clone(),
+            source_id: case.source.row.source_id.clone(),
+            metric: self.metric_key.clone(),
+            scope: self.scope.clone(),
+            met,
+            crossing,
+            fired,
+            value,
+        }
+    }
+}

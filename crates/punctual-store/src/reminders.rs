@@ -1,0 +1,8 @@
+//! The tables of reminders: settings, where measures stand to their thresholds, what is counted under what, how far
+//! changes and reconciliations have got.
+
+pub mod changes;
+pub mod children;
+pub mod reconciliations;
+pub mod settings;
+pub mod states;

@@ -1,0 +1,44 @@
+//! How far each provider's reconciliation has looked, and what its last run did.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct ReconciliationRow {
+    pub provider: String,
+    /// Sources that changed before it have been looked at.
+    pub watermark: i64,
+    pub last_run_at: i64,
+    /// What the last run did, as JSON.
+    pub report: String,
+}
+
+const ALL: Sql = Sql::same(
+    "reconciliations.all",
+    "SELECT provider, watermark, last_run_at, report FROM reconciliations ORDER BY provider",
+);
+
+pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ReconciliationRow>> {
+    conn.fetch_all(&ALL, args![]).await
+}
+
+const PUT: Sql = Sql::same(
+    "reconciliations.put",
+    "INSERT INTO reconciliations (provider, watermark, last_run_at, report) VALUES ($2, $3, $1, $4)
+     ON CONFLICT (provider) DO UPDATE
+     SET watermark = EXCLUDED.watermark, last_run_at = EXCLUDED.last_run_at, report = EXCLUDED.report",
+);
+
+pub async fn put(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    provider: &str,
+    watermark: i64,
+    report: &str,
+) -> Result<()> {
+    conn.execute(&PUT, args![now, provider, watermark, report]).await?;
+    Ok(())
+}

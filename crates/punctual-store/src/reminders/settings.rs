@@ -1,0 +1,147 @@
+//! Reminder settings: a JSON definition, and the columns by which an event finds those that concern it.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct SettingRow {
+    pub id: String,
+    pub name: String,
+    pub business_unit: Option<String>,
+    pub source_type: String,
+    /// The type of the sources that it counts, where it counts some.
+    pub child_type: Option<String>,
+    pub kind: String,
+    pub active: bool,
+    pub deleted: bool,
+    /// The whole definition as JSON.
+    pub definition: String,
+    pub version: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+macro_rules! columns {
+    () => {
+        "id, name, business_unit, source_type, child_type, kind, active, deleted, definition, version, created_at, \
+         updated_at"
+    };
+}
+
+const INSERT: Sql = Sql::same(
+    "reminder_settings.insert",
+    "INSERT INTO reminder_settings (id, name, business_unit, source_type, child_type, kind, active, definition,
+         created_at, updated_at)
+     VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1, $1)
+     ON CONFLICT (id) DO NOTHING",
+);
+
+/// A new setting; false when its id is taken.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Result<bool> {
+    let bound = args![
+        now,
+        &row.id,
+        &row.name,
+        row.business_unit.as_deref(),
+        &row.source_type,
+        row.child_type.as_deref(),
+        &row.kind,
+        row.active,
+        &row.definition,
+    ];
+    Ok(conn.execute(&INSERT, bound).await? > 0)
+}
+
+const UPDATE: Sql = Sql::same(
+    "reminder_settings.update",
+    "UPDATE reminder_settings
+     SET name = $4, business_unit = $5, child_type = $6, active = $7, deleted = $8, definition = $9,
+         version = version + 1, updated_at = $1
+     WHERE id = $2 AND version = $3 AND NOT deleted",
+);
+
+/// Writes a changed setting over the version that was read; false when there is a newer one.
+pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Result<bool> {
+    let bound = args![
+        now,
+        &row.id,
+        row.version,
+        &row.name,
+        row.business_unit.as_deref(),
+        row.child_type.as_deref(),
+        row.active,
+        row.deleted,
+        &row.definition,
+    ];
+    Ok(conn.execute(&UPDATE, bound).await? > 0)
+}
+
+macro_rules! by_ids {
+    ($which:literal) => {
+        concat!("SELECT ", columns!(), " FROM reminder_settings WHERE id = ", $which)
+    };
+}
+const BY_IDS: Sql = Sql::rows("reminder_settings.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
+
+/// These settings, deleted ones too: history still names them.
+pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<SettingRow>> {
+    ids.sort_unstable();
+    ids.dedup();
+    conn.fetch_all(&BY_IDS, args![ids]).await
+}
+
+macro_rules! heard {
+    ($types:literal, $lock:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM reminder_settings WHERE NOT deleted AND (source_type IN (",
+            $types,
+            ") OR child_type IN (",
+            $types,
+            ")) ORDER BY id",
+            $lock
+        )
+    };
+}
+const HEARD: Sql = Sql::each(
+    "reminder_settings.heard",
+    heard!("SELECT value FROM json_each($1)", ""),
+    heard!("SELECT UNNEST($1::text[])", " FOR SHARE"),
+);
+
+/// The settings that concern sources of these types, held until the transaction ends: an event and a change of a
+/// setting cannot miss each other.
+pub async fn heard(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&HEARD, args![types]).await
+}
+
+const OF_TYPE: Sql = Sql::same(
+    "reminder_settings.of_type",
+    concat!(
+        "SELECT ",
+        columns!(),
+        " FROM reminder_settings WHERE NOT deleted AND source_type = $1 ORDER BY id"
+    ),
+);
+
+/// The settings for sources of one type, to look at.
+pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&OF_TYPE, args![source_type]).await
+}
+
+const PAGE: Sql = Sql::same(
+    "reminder_settings.page",
+    concat!(
+        "SELECT ",
+        columns!(),
+        " FROM reminder_settings WHERE id > $1 AND NOT deleted ORDER BY id LIMIT $2"
+    ),
+);
+
+pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&PAGE, args![after, limit]).await
+}

@@ -1,0 +1,165 @@
+//! What is planned: the rows of sources, rows that end as they are made, and what lies ahead on the calendar.
+
+use jiff::Timestamp;
+use punctual_model::NewWork;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use super::{Inserted, WorkRow, work_columns};
+use crate::db::{Conn, Result, Sql, args};
+
+/// What a path needs to know about a row of one of its sources.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct OfSource {
+    pub id: i64,
+    pub key: String,
+    pub source_type: String,
+    pub source_id: String,
+    pub setting_id: Option<String>,
+    pub status: String,
+    pub on_hold: bool,
+    pub due_at: i64,
+    pub local_date: Option<String>,
+    pub time_zone: Option<String>,
+    pub input_hash: String,
+    pub reason_code: Option<String>,
+}
+
+macro_rules! of_sources {
+    ($which:literal) => {
+        concat!(
+            "SELECT w.id, w.key, w.source_type, w.source_id, w.setting_id, w.status, w.on_hold, w.due_at, w.local_date,
+         w.time_zone, w.input_hash, w.reason_code
+     FROM work AS w ",
+            $which
+        )
+    };
+}
+// Relies on work_by_source.
+const OF_SOURCES: Sql = Sql::rows(
+    "work.of_sources",
+    of_sources!("WHERE w.kind = $1 AND w.source_type = $2 AND w.source_id = $3 AND w.retry_of IS NULL"),
+    of_sources!(
+        "JOIN UNNEST($2::text[], $3::text[]) AS r(source_type, source_id)
+         ON w.source_type = r.source_type AND w.source_id = r.source_id
+     WHERE w.kind = $1 AND w.retry_of IS NULL"
+    ),
+);
+
+/// The rows of one kind that belong to these sources, whatever their state; support retries are left out.
+pub async fn of_sources(conn: &mut Conn<'_>, kind: &str, sources: &[(&str, &str)]) -> Result<Vec<OfSource>> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sources = sources.to_vec();
+    sources.sort_unstable();
+    sources.dedup();
+    let (types, ids): (Vec<&str>, Vec<&str>) = sources.into_iter().unzip();
+    conn.fetch_all(&OF_SOURCES, args![kind, types, ids]).await
+}
+
+macro_rules! insert_ended {
+    ($values:literal) => {
+        concat!(
+            "
+    INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
+                      ready_at, local_date, time_zone, input_hash, input, status, reason_code, created_at, updated_at)
+    ",
+            $values
+        )
+    };
+}
+const INSERT_ENDED: Sql = Sql::rows(
+    "work.insert_ended",
+    insert_ended!("VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, 'deactivated', $2, $1, $1)
+    ON CONFLICT (key) DO NOTHING"),
+    insert_ended!("SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id,
+           r.due_at, r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'deactivated', $2, $1, $1
+    FROM UNNEST($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[],
+            $11::text[], $12::text[], $13::text[], $14::text[])
+        AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
+             local_date, time_zone, input_hash, input)
+    ON CONFLICT (key) DO NOTHING
+    RETURNING id, key"),
+);
+
+/// Writes down rows that are over as they are made, with the reason; those that exist stay as they are. Keys are unique
+/// within the set and in order.
+pub async fn insert_ended(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reason: &str,
+    rows: &[&NewWork],
+) -> Result<Vec<Inserted>> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        now,
+        reason,
+        column!(|w| w.key.as_str()),
+        column!(|w| w.kind),
+        column!(|w| w.trigger.as_str()),
+        column!(|w| w.business_unit.as_deref()),
+        column!(|w| w.source.as_ref().map(|(kind, _)| kind.as_str())),
+        column!(|w| w.source.as_ref().map(|(_, id)| id.as_str())),
+        column!(|w| w.setting_id.as_deref()),
+        column!(|w| w.due_at),
+        column!(|w| w.local.as_ref().map(|(date, _)| date.as_str())),
+        column!(|w| w.local.as_ref().map(|(_, zone)| zone.as_str())),
+        column!(|w| w.input_hash.to_string()),
+        column!(|w| w.input.as_str()),
+    ];
+    let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
+    conn.insert(&INSERT_ENDED, bound, record).await
+}
+
+macro_rules! ahead {
+    ($hint:literal) => {
+        concat!(
+            "SELECT ",
+            work_columns!(),
+            " FROM work ",
+            $hint,
+            "
+     WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at >= $2 AND ready_at < $3
+       AND (ready_at, id) > ($4, $5)
+     ORDER BY ready_at, id
+     LIMIT $6"
+        )
+    };
+}
+const AHEAD: Sql = Sql::each("work.ahead", ahead!("INDEXED BY work_ready"), ahead!(""));
+
+/// What of one kind is ready between two instants, soonest first, after a place.
+pub async fn ahead(
+    conn: &mut Conn<'_>,
+    kind: &str,
+    from: i64,
+    to: i64,
+    after: (i64, i64),
+    limit: i64,
+) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&AHEAD, args![kind, from, to, after.0, after.1, limit]).await
+}
+
+const OF_SOURCE: Sql = Sql::same(
+    "work.of_source",
+    concat!(
+        "SELECT ",
+        work_columns!(),
+        " FROM work WHERE source_type = $1 AND source_id = $2 ORDER BY due_at, id LIMIT $3"
+    ),
+);
+
+/// Every row of one source, in order of time: for people who ask why.
+pub async fn of_source(
+    conn: &mut Conn<'_>,
+    source_type: &str,
+    source_id: &str,
+    limit: i64,
+) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&OF_SOURCE, args![source_type, source_id, limit]).await
+}
