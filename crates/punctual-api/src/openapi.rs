@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules, secrets,
+    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules, secrets,
     sites, sources, templates, work,
 };
 
@@ -40,6 +40,7 @@ use crate::{
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
+        (name = "Operations", description = "Events and tasks that announce their own start and end"),
         (name = "Sites", description = "Agents that hand over notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Scheduler", description = "One pass over all that is due"),
@@ -102,6 +103,32 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(templates::preview))
         .routes(routes!(business_units::list))
         .routes(routes!(business_units::get, business_units::put, business_units::delete))
+        .routes(routes!(operations::subjects::list_events, operations::subjects::post_event))
+        .routes(routes!(
+            operations::subjects::get_event,
+            operations::subjects::patch_event,
+            operations::subjects::delete_event
+        ))
+        .routes(routes!(operations::subjects::list_tasks, operations::subjects::post_task))
+        .routes(routes!(
+            operations::subjects::get_task,
+            operations::subjects::patch_task,
+            operations::subjects::delete_task
+        ))
+        .routes(routes!(operations::people::list))
+        .routes(routes!(operations::people::get, operations::people::put, operations::people::delete))
+        .routes(routes!(operations::organisations::list))
+        .routes(routes!(
+            operations::organisations::get,
+            operations::organisations::put,
+            operations::organisations::delete
+        ))
+        .routes(routes!(operations::rules::list, operations::rules::post))
+        .routes(routes!(operations::rules::get, operations::rules::patch, operations::rules::delete))
+        .routes(routes!(operations::rules::repair))
+        .routes(routes!(operations::feeds::post))
+        .routes(routes!(operations::feeds::delete))
+        .routes(routes!(operations::feeds::import))
         .routes(routes!(sites::list, sites::post))
         .routes(routes!(sites::get))
         .routes(routes!(sites::rotate))

@@ -21,6 +21,7 @@ pub mod messages;
 pub mod names;
 mod nearest;
 pub mod notifications;
+pub mod operations;
 pub mod page;
 pub mod problem;
 pub mod reminders;

@@ -7,6 +7,7 @@ mod definitions;
 mod document;
 mod idempotency;
 mod keys;
+mod operations;
 mod pages;
 mod reminder_changes;
 mod reminder_repair;

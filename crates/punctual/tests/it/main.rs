@@ -4,6 +4,7 @@ mod crash_points;
 mod definitions;
 mod first_minutes;
 mod kill;
+mod operations;
 mod receiver;
 mod roles;
 mod secrets;
