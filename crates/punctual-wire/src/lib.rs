@@ -34,6 +34,8 @@ pub mod site_agent;
 pub mod sites;
 pub mod sources;
 pub mod strict;
+pub mod subscribers;
+pub mod surveys;
 pub mod templates;
 pub mod timeline;
 pub mod work;

@@ -20,4 +20,8 @@ mod server;
 mod sites;
 mod sources;
 mod stories;
+mod subscribers;
+mod survey_answers;
+mod survey_stories;
+mod surveys;
 mod units;

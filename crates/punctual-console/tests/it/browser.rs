@@ -17,7 +17,7 @@ use crate::{chromium::Chromium, client::ADMIN};
 /// A console on real time with a browser in front of it.
 pub struct Stage {
     pub bed: Bed,
-    address: String,
+    pub address: String,
     pub browser: Chromium,
     stop: CancellationToken,
 }
@@ -304,7 +304,7 @@ fn the_keyboard_is_enough() {
 }
 
 /// Contrast, names and labels, as far as a script can tell.
-const RULES: &str = include_str!("rules.js");
+pub const RULES: &str = include_str!("rules.js");
 
 #[test]
 fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {

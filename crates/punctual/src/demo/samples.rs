@@ -44,6 +44,7 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     schedules(engine, now).await?;
     super::reminders::load(engine, providers).await?;
     super::operations::load(engine, now).await?;
+    super::surveys::load(engine).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)
