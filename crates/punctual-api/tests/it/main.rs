@@ -9,6 +9,8 @@ mod idempotency;
 mod keys;
 mod pages;
 mod reminder_changes;
+mod reminder_providers;
+mod reminder_races;
 mod reminder_repair;
 mod reminder_settings;
 mod reminder_thresholds;

@@ -5,6 +5,7 @@ mod definitions;
 mod first_minutes;
 mod kill;
 mod receiver;
+mod reminders;
 mod roles;
 mod server;
 mod site;
