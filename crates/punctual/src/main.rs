@@ -53,7 +53,7 @@ enum Command {
     Secrets(secrets::SecretsArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
-    /// Write the definitions of a running server (lists, channels, templates, business units) into files.
+    /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),

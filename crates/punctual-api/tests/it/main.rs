@@ -10,6 +10,8 @@ mod keys;
 mod operations;
 mod pages;
 mod reminder_changes;
+mod reminder_providers;
+mod reminder_races;
 mod reminder_repair;
 mod reminder_settings;
 mod reminder_thresholds;

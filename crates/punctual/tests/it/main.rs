@@ -6,6 +6,7 @@ mod first_minutes;
 mod kill;
 mod operations;
 mod receiver;
+mod reminders;
 mod roles;
 mod secrets;
 mod server;
