@@ -22,6 +22,7 @@ mod messages;
 mod metrics;
 mod notifications;
 mod openapi;
+mod operations;
 mod parameters;
 mod public_limits;
 mod reconciliations;
@@ -30,6 +31,7 @@ mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
+mod secrets;
 mod serve;
 mod sites;
 mod sources;
@@ -147,7 +149,10 @@ pub(crate) type Shared = Arc<App>;
 pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let app = app(state, openapi::text(&document));
-    wrapped(routes.merge(docs::routes()).fallback(envelope::no_such_route), app)
+    wrapped(
+        routes.merge(docs::routes()).merge(operations::feeds::public()).fallback(envelope::no_such_route),
+        app,
+    )
 }
 
 /// Health, readiness and figures alone: what a node answers that only works.

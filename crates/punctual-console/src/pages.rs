@@ -5,6 +5,7 @@ mod calendar;
 mod channels;
 mod confirm;
 mod notification;
+mod operations;
 mod outbox;
 mod overview;
 mod reminders;
@@ -33,6 +34,7 @@ pub fn routes() -> Router<Shared> {
         .merge(reminders::routes())
         .merge(sources::routes())
         .merge(why::routes())
+        .merge(operations::routes())
         .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())

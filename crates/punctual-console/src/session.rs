@@ -45,6 +45,11 @@ impl Viewer {
         self.has(Scope::Operate)
     }
 
+    /// Whether they may change channels, and so try one out.
+    pub fn may_define(&self) -> bool {
+        self.has(Scope::Admin) && self.sees_all()
+    }
+
     /// Whether they may change definitions.
     pub fn may_author(&self) -> bool {
         self.has(Scope::Author)

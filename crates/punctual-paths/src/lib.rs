@@ -3,6 +3,7 @@
 
 pub mod due_window;
 pub mod messages;
+pub mod operations;
 pub mod reminders;
 pub mod schedules;
 pub mod surveys;
@@ -24,6 +25,7 @@ pub fn all_with(
     vec![
         Arc::new(schedules::Schedules),
         Arc::new(messages::Messages),
+        Arc::new(operations::Operations),
         Arc::new(reminders::due::Reminders::new(providers.clone())),
         Arc::new(reminders::changes::Changes::new(providers.clone())),
         Arc::new(reminders::reconcile::Reconcile::new(providers)),

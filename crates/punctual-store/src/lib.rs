@@ -19,6 +19,7 @@ pub mod maintenance;
 pub mod messages;
 mod migrate;
 pub mod notifications;
+pub mod operations;
 pub mod outbox;
 pub mod reminders;
 pub mod sessions;

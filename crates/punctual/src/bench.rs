@@ -162,6 +162,7 @@ impl Bench {
             adapters: vec![Arc::new(MemoryAdapter::new(memory))],
             capture: None,
             listeners,
+            vault: Arc::new(crate::master_key::for_this_run()?),
         })?;
         Ok(Rig { engine, url, database, file })
     }

@@ -31,6 +31,13 @@ pub struct ServeArgs {
     /// A key for everything, at least 16 visible characters; one is made at the first start if none is given.
     #[arg(long, env = "PUNCTUAL_ADMIN_KEY", value_name = "KEY", hide_env_values = true)]
     pub admin_key: Option<String>,
+    /// A file with the master key that secrets are sealed with, one key a line, the newest first; `master.key` in the
+    /// data folder by default, made at the first start.
+    #[arg(long, env = "PUNCTUAL_MASTER_KEY_FILE", value_name = "FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The master key itself, for where a file is no help; several separated by commas, the newest first.
+    #[arg(long, env = "PUNCTUAL_MASTER_KEY", value_name = "KEY", hide = true, hide_env_values = true)]
+    pub master_key: Option<String>,
     /// Write the address that is listened on to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
@@ -101,6 +108,7 @@ struct File {
     database_url: Option<String>,
     sandbox: Option<bool>,
     admin_key: Option<String>,
+    master_key_file: Option<PathBuf>,
     role: Option<Role>,
     outgoing_allow: Option<String>,
     node: Option<String>,
@@ -119,6 +127,7 @@ const KNOWN_KEYS: &[&str] = &[
     "database_url",
     "sandbox",
     "admin_key",
+    "master_key_file",
     "role",
     "outgoing_allow",
     "node",
@@ -139,6 +148,8 @@ pub struct Config {
     pub database_url: Secret,
     pub sandbox: bool,
     pub admin_key: Option<Secret>,
+    pub master_key_file: Option<PathBuf>,
+    pub master_key: Option<Secret>,
     pub address_file: Option<PathBuf>,
     pub role: Role,
     pub outgoing_allow: AllowList,
@@ -172,6 +183,8 @@ impl Config {
             database_url: Secret::new(database_url),
             sandbox: args.sandbox || file.sandbox.unwrap_or(false),
             admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
+            master_key_file: args.master_key_file.or(file.master_key_file),
+            master_key: args.master_key.filter(|key| !key.is_empty()).map(Secret::new),
             address_file: args.address_file,
             role: args.role.or(file.role).unwrap_or_default(),
             outgoing_allow: allow.parse().context("outgoing_allow")?,
@@ -191,6 +204,10 @@ impl Config {
             "lease ({}) must be longer than sweep_every ({})",
             durations::format(config.lease),
             durations::format(config.sweep_every)
+        );
+        ensure!(
+            config.master_key.is_none() || config.master_key_file.is_none(),
+            "give either PUNCTUAL_MASTER_KEY or master_key_file, not both"
         );
         if let Some(url) = &config.survey_url {
             let leads =

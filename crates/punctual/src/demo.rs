@@ -1,5 +1,7 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
+mod channels;
+mod operations;
 mod reminders;
 mod samples;
 mod surveys;

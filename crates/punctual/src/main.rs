@@ -6,6 +6,7 @@ mod config;
 mod definitions;
 mod demo;
 mod keys;
+mod master_key;
 mod migrate;
 mod node;
 mod notify;
@@ -13,6 +14,7 @@ mod output;
 mod random;
 mod reconcile;
 mod remote;
+mod secrets;
 mod serve;
 mod site;
 mod sources;
@@ -47,9 +49,11 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Make, list and revoke API keys, directly in the database.
     Key(keys::KeyArgs),
+    /// Look after the master key that secrets in the database are sealed with.
+    Secrets(secrets::SecretsArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
-    /// Write the definitions of a running server (lists, channels, templates, business units) into files.
+    /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
             Command::Status(args) => notify::status(args).await,
             Command::Migrate(args) => migrate::run(args).await.map(succeeded),
             Command::Key(args) => keys::run(args).await.map(succeeded),
+            Command::Secrets(args) => secrets::run(args).await.map(succeeded),
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::SystemClock,
     config::{Config, Role},
+    master_key,
     random::SystemRandom,
 };
 
@@ -54,6 +55,7 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
         let store = Store::open(options, wall.now()).await?;
+        let vault = Arc::new(master_key::open(config, &store).await?);
         let blobs = Blobs::folder(&config.data_dir.join("blobs"))?;
         let captured = Captured::new();
         let guard = Guard::new(config.outgoing_allow.clone());
@@ -87,8 +89,13 @@ impl Node {
             adapters,
             capture,
             listeners: Listeners::default(),
+            vault,
         })?;
         engine.channels.resolve_secrets_with(Arc::new(secret));
+        let sealed = engine.adopt_master_key(engine.clock.now()).await?;
+        if sealed.channels > 0 {
+            tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
+        }
         let sandbox = manual.map(|clock| (clock, captured));
         Ok(Self { engine, reminders, wall, sandbox, survey_link })
     }

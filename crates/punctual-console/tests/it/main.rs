@@ -6,6 +6,7 @@ mod chromium;
 mod client;
 mod hardening;
 mod live;
+mod operations;
 mod outbox;
 mod pages;
 mod reminders;
