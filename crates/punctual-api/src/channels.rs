@@ -4,6 +4,7 @@ pub mod rotate;
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
+use punctual_engine::channels::SUBSCRIBER;
 use punctual_engine::trial::{Trial, TrialMessage};
 use punctual_model::{Adapter, ChannelKey, SendOutcome};
 use punctual_store::{
@@ -46,6 +47,12 @@ pub async fn put(
     caller.need_all_units()?;
     if let Some(fault) = channel_fault(&key, &|| "/key".to_owned()) {
         return Err(fault.into());
+    }
+    if key.starts_with(SUBSCRIBER) {
+        let detail = format!(
+            "Keys that begin with `{SUBSCRIBER}` are those of subscribers; see `/api/v1/subscribers`."
+        );
+        return Err(FieldError::new("/key", Code::KeyInvalid, detail).into());
     }
     let request = ChannelRequest::read(&body.value, "")?;
     let adapter = adapter_of(&app, &request.adapter)?;

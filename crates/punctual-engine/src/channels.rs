@@ -38,7 +38,30 @@ pub struct Opened {
 
 /// The channel over which a subscriber is told: its key under a name that no other channel has.
 pub fn subscriber_channel(key: &str) -> String {
-    format!("event.{key}")
+    format!("{SUBSCRIBER}{key}")
+}
+
+/// What the keys of subscribers begin with among those of channels.
+pub const SUBSCRIBER: &str = "event.";
+
+/// A subscriber as the channel over which it is told.
+pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
+    channels::ChannelRow {
+        key: subscriber_channel(&row.key),
+        adapter: row.adapter,
+        settings: row.settings,
+        retry: row.retry,
+        at_most_once: false,
+        version: row.version,
+        updated_at: row.updated_at,
+    }
+}
+
+/// Everything whose settings may have secrets: channels, and subscribers as channels.
+pub(crate) async fn definitions(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
+    let mut rows = channels::all(conn).await?;
+    rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
+    Ok(rows)
 }
 
 pub struct Channels {
@@ -136,15 +159,7 @@ impl Channels {
                 });
             }
         }
-        rows.extend(subscribers::all(conn).await?.into_iter().map(|row| channels::ChannelRow {
-            key: subscriber_channel(&row.key),
-            adapter: row.adapter,
-            settings: row.settings,
-            retry: row.retry,
-            at_most_once: false,
-            version: row.version,
-            updated_at: row.updated_at,
-        }));
+        rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {

@@ -194,6 +194,11 @@ async fn a_subscriber_is_defined_looked_at_and_removed(bed: Bed) {
         .await
         .refused(422, "missing_field");
     client.put("/api/v1/subscribers/BI", json!({ "adapter": "memory" })).await.refused(422, "key_invalid");
+    // The key of a channel cannot be taken for that of a subscriber.
+    client
+        .put("/api/v1/channels/event.memory:bi", json!({ "adapter": "memory" }))
+        .await
+        .refused(422, "key_invalid");
     client.delete(path).await.expect(204);
     client.delete(path).await.refused(404, "not_found");
 }

@@ -8,7 +8,9 @@ mod results;
 use askama::Template;
 use axum::{Router, extract::State, routing::get};
 use jiff::Timestamp;
+use punctual_engine::channels::subscriber_channel;
 use punctual_store::{
+    subscribers::{self, SubscriberRow},
     survey_instances,
     surveys::{self, SurveyRow},
 };
@@ -41,6 +43,16 @@ struct SurveysPage {
     sentence: String,
     may_write: bool,
     rows: Vec<Survey>,
+    subscribers: Vec<Subscriber>,
+}
+
+/// Who hears of answers.
+struct Subscriber {
+    key: String,
+    adapter: String,
+    events: String,
+    pill: Pill,
+    fault: String,
 }
 
 struct Survey {
@@ -83,7 +95,10 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             integration: row.integration_id,
         });
     }
+    let subscribers = subscribers::all(&mut reader.conn()).await?;
+    app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;
     drop(reader);
+    let subscribers = subscribers.into_iter().map(|row| subscriber(&app, row)).collect();
     let sentence = if rows.is_empty() {
         String::new()
     } else {
@@ -96,7 +111,30 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         )
     };
     let may_write = visit.viewer.has(Scope::Author);
-    page(&SurveysPage { frame: visit.frame(&app, "Surveys", "/surveys").await?, sentence, may_write, rows })
+    page(&SurveysPage {
+        frame: visit.frame(&app, "Surveys", "/surveys").await?,
+        sentence,
+        may_write,
+        rows,
+        subscribers,
+    })
+}
+
+fn subscriber(app: &App, row: SubscriberRow) -> Subscriber {
+    let fault = app.engine.channels.broken(&subscriber_channel(&row.key));
+    let pill = match &fault {
+        Some(_) => Pill { word: "cannot be told", class: "bad" },
+        None if row.active => Pill { word: "listens", class: "good" },
+        None => Pill { word: "switched off", class: "muted" },
+    };
+    let events: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
+    Subscriber {
+        key: row.key,
+        adapter: row.adapter,
+        events: events.join(", "),
+        pill,
+        fault: fault.unwrap_or_default(),
+    }
 }
 
 fn state(row: &SurveyRow) -> Pill {

@@ -114,7 +114,7 @@ async fn a_link_has_its_story(bed: Bed) {
     bed.tick().await;
     let path = format!("/surveys/{survey}/instances");
     let list = client.page(&path).await;
-    assert_eq!(rows(&list), [id.clone()]);
+    assert_eq!(rows(&list), std::slice::from_ref(&id));
     assert!(rows(&client.page(&format!("{path}?status=expired")).await).is_empty());
     let page = client.page(&format!("{path}/{id}")).await;
     for told in [

@@ -10,10 +10,10 @@ use punctual_model::{
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
-    Lane, StoreError,
+    Lane, StoreError, Tx,
     survey_instances::{self, InstanceRow},
     survey_responses::{self, NewResponse, ResponseRow},
-    work,
+    work::{self, Existing},
 };
 use serde_json::{Map, Value};
 
@@ -165,7 +165,7 @@ async fn keep(
     let mut tx = engine.store.begin(Lane::Intake).await?;
     // Work rows first and then the instance, as those do who send: then one waits for the other and neither for both.
     let keys = live_keys(public_id, &open.instance, &open.version);
-    work::lock_existing(&mut tx.conn(), keys.clone()).await?;
+    let locked = work::lock_existing(&mut tx.conn(), keys.clone()).await?;
     let Some(instance) = survey_instances::lock(&mut tx.conn(), vec![public_id.clone()]).await?.pop() else {
         return Ok(None);
     };
@@ -184,7 +184,7 @@ async fn keep(
     let parts: Vec<(String, String)> =
         answers.iter().map(|(question, answer)| (question.clone(), answer.to_string())).collect();
     survey_responses::insert(&mut tx.conn(), now, &response, &parts).await?;
-    stop(&mut tx, now, "answered", keys).await?;
+    stop(&mut tx, now, "answered", keys, &locked).await?;
     let answered = Answered {
         instance: &instance,
         version: &open.version,
@@ -209,13 +209,20 @@ pub(super) fn live_keys(public_id: &str, instance: &InstanceRow, version: &Versi
 }
 
 /// Nothing more is sent: what is planned ends, what is queued is withdrawn, and what is already on its way is recorded.
+/// `locked` are the rows as they stood before the instance was locked; one that came to life since is found by its key.
+/// Somebody who works on a row right now finds the instance as it is left here.
 pub(super) async fn stop(
-    tx: &mut punctual_store::Tx,
+    tx: &mut Tx,
     now: Timestamp,
     reason: &str,
     keys: Vec<String>,
+    locked: &[Existing],
 ) -> Result<(), StoreError> {
-    effects::deactivate(tx, now, reason, keys.clone()).await?;
-    effects::withdraw(tx, now, reason, keys).await?;
+    // Only what was decided has something queued. Where another row came to life meanwhile, it may have been decided too.
+    let is_decided = locked.iter().any(|row| row.status == "completed");
+    let ended = effects::deactivate(tx, now, reason, keys.clone()).await?;
+    if is_decided || ended != locked.iter().filter(|row| row.status == "pending").count() {
+        effects::withdraw(tx, now, reason, keys).await?;
+    }
     Ok(())
 }

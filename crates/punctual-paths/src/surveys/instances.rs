@@ -116,12 +116,12 @@ pub async fn delete(
     let found = found.filter(|instance| !instance.deleted).ok_or(EngineError::NotFound)?;
     let version = catalogue.version(&mut tx.conn(), found.version_id).await?.ok_or(EngineError::NotFound)?;
     let keys = live_keys(public_id, &found, &version);
-    work::lock_existing(&mut tx.conn(), keys.clone()).await?;
+    let locked = work::lock_existing(&mut tx.conn(), keys.clone()).await?;
     survey_instances::lock(&mut tx.conn(), vec![public_id.to_owned()]).await?;
     if !survey_instances::delete(&mut tx.conn(), found.id).await? {
         return Err(EngineError::NotFound);
     }
-    stop(&mut tx, now, "deleted", keys).await?;
+    stop(&mut tx, now, "deleted", keys, &locked).await?;
     let entry = audit::Entry {
         actor: actor.to_owned(),
         action: "delete",

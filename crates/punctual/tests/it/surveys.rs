@@ -163,7 +163,7 @@ async fn storm(place: Place, kills: u64) {
     let (_, results) = server.get("/api/v1/surveys/1/results").await;
     assert_eq!(results["answered"], told.len(), "every answer has its event, and every event its answer");
     assert_eq!(results["byStatus"]["completed"], told.len());
-    let taken = taken.lock().unwrap();
+    let taken = taken.lock().unwrap().clone();
     assert!(taken.len() > 20 && taken.is_subset(&told), "{} acknowledged, {} told", taken.len(), told.len());
     // One that was acknowledged answers the same again.
     if let Some(id) = ids.iter().find(|id| taken.contains(*id)) {
