@@ -27,7 +27,7 @@ fn rig_operations_random_edits_send_what_the_model_sends_on_postgres() {
 }
 
 fn try_all(database: Database) {
-    let beds = scale(3, 200);
+    let beds = scale(3, 400);
     for number in 0..beds {
         run(BedBuilder::new(database), |bed| trial(bed, number as u64));
     }
