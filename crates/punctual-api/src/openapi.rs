@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules, secrets,
-    sites, sources, subscribers, surveys, templates, work,
+    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules,
+    secrets, sites, sources, subscribers, surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]

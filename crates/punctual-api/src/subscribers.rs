@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
+use punctual_engine::channels::{as_channel, subscriber_channel};
 use punctual_model::Filter;
 use punctual_paths::surveys::fan_out::{EVENT_TYPES, event_status};
 use punctual_store::{
@@ -55,19 +56,21 @@ pub async fn put(
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let before = subscribers::get(&mut tx.conn(), &key).await?;
-    let old: Option<Value> = before
+    let old = before
         .filter(|before| before.adapter == request.adapter)
-        .and_then(|before| serde_json::from_str(&before.settings).ok());
-    let old = old.as_ref().and_then(Value::as_object);
-    let settings = with_old_secrets(request.settings, old, adapter.secret_fields());
+        .map(|before| app.engine.channels.opened_settings(&as_channel(before)));
+    let settings = with_old_secrets(request.settings, old.as_ref(), adapter.secret_fields());
     check_settings(adapter.as_ref(), &settings)?;
+    let settings = settings.as_object().cloned().unwrap_or_default();
+    let place = subscriber_channel(&key);
+    let settings = app.engine.seal_settings(&mut tx.conn(), now, &place, adapter.as_ref(), settings).await?;
     let retry = match &request.retry {
         Some(retry) => serde_json::to_value(retry).map_err(|error| Failure::internal(&error))?,
         // A receiver that is away for a while gets what it missed when it is back.
         None => json!({ "policy": "exponential", "max": 10, "intervalSeconds": 30, "capSeconds": 3600 }),
     };
     let row = SubscriberRow {
-        settings: settings.to_string(),
+        settings: Value::Object(settings).to_string(),
         events: Value::from(request.events).to_string(),
         filter: request.filter.map(|filter| filter.to_string()),
         retry: retry.to_string(),

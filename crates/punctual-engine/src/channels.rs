@@ -36,9 +36,44 @@ pub struct Opened {
     written: (i64, i64),
 }
 
+/// What the channels of subscribers begin with; no other channel does.
+const SUBSCRIBERS: &str = "event.";
+
 /// The channel over which a subscriber is told: its key under a name that no other channel has.
 pub fn subscriber_channel(key: &str) -> String {
-    format!("event.{key}")
+    format!("{SUBSCRIBERS}{key}")
+}
+
+/// A subscriber as the channel over which it is told.
+pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
+    channels::ChannelRow {
+        key: subscriber_channel(&row.key),
+        adapter: row.adapter,
+        settings: row.settings,
+        retry: row.retry,
+        at_most_once: false,
+        version: row.version,
+        updated_at: row.updated_at,
+    }
+}
+
+/// Every definition there is: channels, and subscribers as the channels over which they are told.
+pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
+    let mut rows = channels::all(conn).await?;
+    rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
+    Ok(rows)
+}
+
+/// Writes the same settings sealed anew, to where they came from.
+pub(crate) async fn reseal(
+    conn: &mut Conn<'_>,
+    row: &channels::ChannelRow,
+    settings: &str,
+) -> Result<bool, StoreError> {
+    match row.key.strip_prefix(SUBSCRIBERS) {
+        Some(key) => subscribers::reseal(conn, key, row.version, settings).await,
+        None => channels::reseal(conn, row, settings).await,
+    }
 }
 
 pub struct Channels {
@@ -122,7 +157,7 @@ impl Channels {
 
     /// Reads the definitions and opens what is new or changed.
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let mut rows = channels::all(conn).await?;
+        let mut rows = defined(conn).await?;
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -136,15 +171,6 @@ impl Channels {
                 });
             }
         }
-        rows.extend(subscribers::all(conn).await?.into_iter().map(|row| channels::ChannelRow {
-            key: subscriber_channel(&row.key),
-            adapter: row.adapter,
-            settings: row.settings,
-            retry: row.retry,
-            at_most_once: false,
-            version: row.version,
-            updated_at: row.updated_at,
-        }));
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {

@@ -57,6 +57,14 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriberRow) -> Re
     Ok(())
 }
 
+const RESEAL: Sql =
+    Sql::same("subscribers.reseal", "UPDATE subscribers SET settings = $3 WHERE key = $1 AND version = $2");
+
+/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str) -> Result<bool> {
+    Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)
+}
+
 const DELETE: Sql = Sql::same("subscribers.delete", "DELETE FROM subscribers WHERE key = $1");
 
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
