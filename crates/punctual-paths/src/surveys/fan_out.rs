@@ -161,3 +161,40 @@ pub fn event_status<'d>(deliveries: impl Iterator<Item = Option<&'d str>>) -> &'
     }
     if pending { "pending" } else { "dispatched" }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_message_id_is_the_instance_and_for_other_events_with_their_type() {
+        assert_eq!(message_id(RESPONSE_COMPLETED, "8f3a"), "8f3a");
+        assert_eq!(message_id("instance-expired", "8f3a"), "8f3a:instance-expired");
+    }
+
+    const STATES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "discarded", "withdrawn"];
+
+    proptest! {
+        /// The state of an event follows from its deliveries alone, in whatever order they stand.
+        #[test]
+        fn r17_the_state_of_an_event_follows_from_its_deliveries(
+            mut states in prop::collection::vec(0_usize..6, 0..=8),
+        ) {
+            let status = |states: &[usize]| event_status(states.iter().map(|state| Some(STATES[*state])));
+            let before = status(&states);
+            states.reverse();
+            prop_assert_eq!(before, status(&states));
+            let has = |wanted: &[&str]| states.iter().any(|state| wanted.contains(&STATES[*state]));
+            let expected = if has(&["parked", "discarded"]) {
+                "failed"
+            } else if has(&["pending", "retrying"]) {
+                "pending"
+            } else {
+                "dispatched"
+            };
+            prop_assert_eq!(before, expected);
+        }
+    }
+}

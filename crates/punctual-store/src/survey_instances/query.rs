@@ -17,18 +17,20 @@ pub struct InstanceFilter {
     pub limit: i64,
 }
 
+// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by survey,
+// and would walk the instances of all surveys for those of one that is old.
 const LIST: Sql = Sql::same(
     "survey_instances.list",
     concat!(
         "SELECT ",
         instance_columns!(),
         " FROM survey_instances i
-         WHERE i.survey_id = $1 AND NOT i.deleted
+         WHERE i.survey_id BETWEEN $1 AND $1 AND NOT i.deleted
            AND ($2 IS NULL OR i.status = $2)
            AND ($3 IS NULL OR i.trigger_id = $3)
            AND ($4 IS NULL OR i.customer_ref = $4)
            AND ($5 IS NULL OR i.id < $5)
-         ORDER BY i.id DESC
+         ORDER BY i.survey_id DESC, i.id DESC
          LIMIT $6"
     ),
 );
@@ -79,8 +81,8 @@ const WALK: Sql = Sql::same(
     "SELECT i.id, i.public_id, i.version_id, i.trigger_id, i.triggered_at, i.status, i.customer_ref, i.metadata,
             i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
      FROM survey_instances i LEFT JOIN survey_responses r ON r.instance_id = i.id
-     WHERE i.survey_id = $1 AND i.id > $2 AND NOT i.deleted
-     ORDER BY i.id
+     WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND NOT i.deleted
+     ORDER BY i.survey_id, i.id
      LIMIT $3",
 );
 

@@ -13,3 +13,4 @@ mod server;
 mod site;
 mod site_kill;
 mod stop;
+mod surveys;
