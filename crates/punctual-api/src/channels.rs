@@ -77,7 +77,7 @@ pub async fn put(
     Shaped::ok(&shape(&app, stored)?)
 }
 
-fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
+pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
     app.engine.channels.adapter(name).ok_or_else(|| {
         let known = app.engine.channels.adapter_names().join("`, `");
         FieldError::new(
@@ -89,7 +89,11 @@ fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Ada
     })
 }
 
-fn with_old_secrets(mut settings: Value, old: Option<&Map<String, Value>>, secrets: &[&str]) -> Value {
+pub(crate) fn with_old_secrets(
+    mut settings: Value,
+    old: Option<&Map<String, Value>>,
+    secrets: &[&str],
+) -> Value {
     if let Some(fields) = settings.as_object_mut() {
         for secret in secrets {
             match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
@@ -102,7 +106,7 @@ fn with_old_secrets(mut settings: Value, old: Option<&Map<String, Value>>, secre
     settings
 }
 
-fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
+pub(crate) fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
     let faults: Vec<FieldError> = adapter
         .check(settings)
         .into_iter()

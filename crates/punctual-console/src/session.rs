@@ -37,7 +37,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    fn has(&self, scope: Scope) -> bool {
+    pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_model::{Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy};
-use punctual_store::{Conn, StoreError, channels};
+use punctual_store::{Conn, StoreError, channels, subscribers};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -34,6 +34,11 @@ pub struct Opened {
     adapter: String,
     /// Version and time of the definition: one that was removed and made again counts from 1 anew.
     written: (i64, i64),
+}
+
+/// The channel over which a subscriber is told: its key under a name that no other channel has.
+pub fn subscriber_channel(key: &str) -> String {
+    format!("event.{key}")
 }
 
 pub struct Channels {
@@ -131,6 +136,15 @@ impl Channels {
                 });
             }
         }
+        rows.extend(subscribers::all(conn).await?.into_iter().map(|row| channels::ChannelRow {
+            key: subscriber_channel(&row.key),
+            adapter: row.adapter,
+            settings: row.settings,
+            retry: row.retry,
+            at_most_once: false,
+            version: row.version,
+            updated_at: row.updated_at,
+        }));
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {

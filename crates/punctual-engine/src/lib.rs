@@ -35,12 +35,12 @@ use punctual_store::{Store, blobs::Blobs};
 
 pub use channels::{Channels, Opened};
 pub use config::EngineConfig;
-pub use delivery::DeliveryReport;
+pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, ensure_in};
 pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks};
-pub use intake::Accepted;
+pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
 pub use path::{Claimed, Decide, Path, Settled, SettledWork};

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod due;
 pub mod evaluate;
 pub mod forecast;
+pub mod immediate;
 pub mod load;
 pub mod providers;
 pub mod recipients;

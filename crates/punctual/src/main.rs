@@ -18,6 +18,7 @@ mod secrets;
 mod serve;
 mod site;
 mod sources;
+mod surveys;
 mod tick;
 
 use std::process::ExitCode;
@@ -52,10 +53,12 @@ enum Command {
     Secrets(secrets::SecretsArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
-    /// Write the definitions of a running server (lists, channels, templates, business units) into files.
+    /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
+    /// Hand events from a file to a running server, for the surveys that ask about them.
+    Surveys(surveys::SurveysArgs),
     /// Bring sources from a file into a running server.
     Sources(sources::SourcesArgs),
     /// Look, on a running server, for reminders that a missed event left wrong, and put them right.
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Surveys(args) => surveys::run(args).await,
             Command::Sources(args) => sources::run(args).await.map(succeeded),
             Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),
             Command::Bench(args) => bench::run(args).await.map(succeeded),

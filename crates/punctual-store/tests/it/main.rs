@@ -5,6 +5,7 @@ mod browse;
 mod definitions;
 mod notifications;
 mod open;
+mod operations;
 mod people;
 mod plans;
 mod reminders;

@@ -104,6 +104,12 @@ impl BedBuilder {
         self
     }
 
+    /// These paths instead of those that ship.
+    pub fn paths(mut self, paths: Vec<Arc<dyn Path>>) -> Self {
+        self.0.paths = paths;
+        self
+    }
+
     /// The adapter, and a channel `NAME:default` that uses it once the test puts one.
     pub fn adapter(mut self, adapter: impl Adapter + 'static) -> Self {
         self.0.adapters.push(Arc::new(adapter));
