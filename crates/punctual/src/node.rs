@@ -9,7 +9,7 @@ use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
-use punctual_paths::reminders::{Providers, reconcile};
+use punctual_paths::reminders::{Providers, reconcile, zones};
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -114,6 +114,7 @@ impl Node {
         // In the sandbox a month runs in a second; what repairs missed events is asked for by hand there.
         if self.sandbox.is_none() {
             reconcile::start(&self.engine, &self.reminders).await?;
+            zones::check(&self.engine).await?;
         }
         Ok(self.engine.run())
     }
