@@ -10,7 +10,11 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use punctual_wire::{Code, Problem, events, strict};
+use punctual_wire::{
+    Code, Problem, events,
+    limits::{RESPONSE_BODY_MAX, SURVEY_SCHEMA_MAX},
+    strict,
+};
 use serde_json::Value;
 
 use crate::{ApiOptions, Shared, answer::Failure};
@@ -42,6 +46,22 @@ pub struct Bulk;
 impl Kind for Bulk {
     fn limit(options: &ApiOptions) -> usize {
         options.bulk_body_limit
+    }
+}
+
+/// The JSON of a survey with its schema.
+pub struct SurveyBody;
+impl Kind for SurveyBody {
+    fn limit(_options: &ApiOptions) -> usize {
+        SURVEY_SCHEMA_MAX + (16 << 10)
+    }
+}
+
+/// The JSON of an answer, which anybody may send.
+pub struct ResponseBody;
+impl Kind for ResponseBody {
+    fn limit(_options: &ApiOptions) -> usize {
+        RESPONSE_BODY_MAX
     }
 }
 

@@ -24,15 +24,19 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod public_limits;
 mod reconciliations;
 mod reminder_settings;
 mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
+mod secrets;
 mod serve;
 mod sites;
 mod sources;
+mod subscribers;
+mod surveys;
 mod templates;
 mod trail;
 mod work;
@@ -43,13 +47,17 @@ use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::reminders::{Providers, ReminderSink};
+use punctual_paths::{
+    reminders::{Providers, ReminderSink},
+    surveys::{Catalogue, SurveySink},
+};
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use serve::{Peer, serve};
 
@@ -121,6 +129,9 @@ pub(crate) struct App {
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Sandbox>,
     pub sinks: EventSinks,
+    /// What is published, as this node has read it.
+    pub surveys: Arc<Catalogue>,
+    pub public: PublicLimits,
     pub reminders: Arc<Providers>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
@@ -155,6 +166,9 @@ pub fn probes(state: ApiState) -> axum::Router {
 }
 
 fn app(state: ApiState, document: String) -> Shared {
+    let surveys = Arc::new(Catalogue::default());
+    let mut sinks = state.sinks;
+    sinks.add(Arc::new(SurveySink::new(state.engine.clone(), surveys.clone())));
     Arc::new(App {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
@@ -164,7 +178,9 @@ fn app(state: ApiState, document: String) -> Shared {
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
-        sinks: state.sinks,
+        sinks,
+        surveys,
+        public: PublicLimits::default(),
         reminders: state.reminders,
         options: state.options,
     })

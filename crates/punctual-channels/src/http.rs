@@ -59,13 +59,12 @@ impl Call {
     }
 
     pub fn form<'a>(url: CheckedUrl, fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut encoded = String::new();
-        // The query of a URL is written just like a form.
-        if let Ok(mut page) = Url::parse("http://form.invalid/") {
-            page.query_pairs_mut().extend_pairs(fields);
-            page.query().unwrap_or_default().clone_into(&mut encoded);
+        let mut written = String::new();
+        for (name, value) in fields {
+            let between = if written.is_empty() { "" } else { "&" };
+            written.push_str(&format!("{between}{}={}", encoded(name), encoded(value)));
         }
-        Self::new(url, "application/x-www-form-urlencoded", encoded.into_bytes())
+        Self::new(url, "application/x-www-form-urlencoded", written.into_bytes())
     }
 
     pub fn with(self, name: &str, value: &str) -> Result<Self, SendOutcome> {
@@ -86,6 +85,13 @@ impl Call {
         self.headers.insert(name, value);
         Ok(self)
     }
+}
+
+/// A text as a form has it. The query of a URL is written just alike.
+pub(crate) fn encoded(text: &str) -> String {
+    let Ok(mut page) = Url::parse("http://form.invalid/") else { return String::new() };
+    page.query_pairs_mut().append_key_only(text);
+    page.query().unwrap_or_default().to_owned()
 }
 
 /// What the other side said.

@@ -14,6 +14,7 @@
 pub mod captured;
 pub mod guard;
 pub mod http;
+pub mod in_process;
 pub mod memory;
 pub mod provider;
 mod room;
@@ -36,6 +37,7 @@ use punctual_model::Adapter;
 
 pub use captured::{Captured, CapturedChannel, Misbehaviour, Sent};
 pub use guard::{AllowList, Guard};
+pub use in_process::{Handler, InProcessAdapter};
 pub use memory::MemoryAdapter;
 pub use sendgrid::SendGridAdapter;
 pub use slack::SlackAdapter;
@@ -52,6 +54,7 @@ pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc
     let (guard, trust) = (|| guard.clone(), || trust.clone());
     vec![
         Arc::new(MemoryAdapter::new(Arc::clone(memory))),
+        Arc::new(InProcessAdapter::default()),
         Arc::new(SmtpAdapter::new(guard(), trust())),
         Arc::new(WebhookAdapter::new(guard(), trust())),
         Arc::new(SendGridAdapter::new(guard(), trust())),

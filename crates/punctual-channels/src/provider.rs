@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     guard::Guard,
-    http::{Answer, Call, Outlet},
+    http::{Answer, Call, Outlet, encoded},
     settings::{Reader, first},
     trust::Trust,
 };
@@ -86,16 +86,16 @@ impl<P: Provider> Adapter for ProviderAdapter<P> {
     }
 }
 
-/// What no answer may show: the secrets, and the part of a secret URL that makes it one.
+/// What no answer may show: the secrets, as they are and as a form or JSON has them, and the part of a secret URL that
+/// makes it one.
 fn hidden<P: Provider>(settings: &Value) -> Vec<String> {
     let mut hidden = Vec::new();
     for secret in P::SECRETS.iter().filter_map(|field| settings.get(field).and_then(Value::as_str)) {
-        hidden.push(secret.to_owned());
+        hidden.extend([secret.to_owned(), encoded(secret), Value::from(secret).to_string()]);
         if let Ok(url) = reqwest::Url::parse(secret) {
             hidden.push(url.path().to_owned());
-            hidden.extend(
-                url.query_pairs().map(|(_, value)| value.into_owned()).filter(|value| value.len() >= 16),
-            );
+            let parameters = url.query_pairs().map(|(_, value)| value.into_owned());
+            hidden.extend(parameters.filter(|value| value.len() >= 16));
         }
     }
     hidden

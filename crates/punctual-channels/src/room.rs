@@ -1,6 +1,8 @@
 //! Rooms where people read together: what Teams and Slack share. The URL of a room's webhook is the right to post
 //! there, so it is a secret of the channel, and what stands in a list is only a name for people.
 
+use punctual_model::Outgoing;
+
 use crate::{
     guard::{CheckedUrl, Guard},
     settings::{Reader, is_reference},
@@ -36,6 +38,13 @@ pub(crate) fn check_room(address: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The body, and that files were left behind where there were some: a webhook of a room takes none.
+pub(crate) fn body_of(message: &Outgoing) -> String {
+    let body = message.body.trim();
+    let names: Vec<&str> = message.attachments.iter().map(|file| file.file_name.as_str()).collect();
+    if names.is_empty() { body.to_owned() } else { format!("{body}\n(Not sent here: {})", names.join(", ")) }
+}
+
 /// At most so many characters: a message with its end cut off helps more than one that is refused.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     const END: &str = "\n… (shortened)";
@@ -51,6 +60,8 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::channel::Attachment;
+
     use super::*;
 
     #[test]
@@ -59,6 +70,15 @@ mod tests {
         let cut = shortened(&"ä".repeat(100), 50);
         assert_eq!(cut.chars().count(), 50);
         assert!(cut.ends_with("… (shortened)"));
+    }
+
+    #[test]
+    fn files_that_stay_behind_are_named() {
+        let mut message = crate::test_message();
+        assert_eq!(body_of(&message), "Body");
+        let (file_name, media_type) = ("kpis.xlsx".to_owned(), "text/csv".to_owned());
+        message.attachments.push(Attachment { file_name, media_type, content: Vec::new() });
+        assert_eq!(body_of(&message), "Body\n(Not sent here: kpis.xlsx)");
     }
 
     #[test]

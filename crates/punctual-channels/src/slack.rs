@@ -9,7 +9,7 @@ use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
     provider::{Provider, ProviderAdapter},
-    room::{check_room, room_url, shortened},
+    room::{body_of, check_room, room_url, shortened},
     settings::Reader,
 };
 
@@ -52,7 +52,7 @@ impl Provider for Slack {
 
 /// The subject in bold and the body, as they are: Slack's own marks in them are only text.
 fn text(message: &Outgoing) -> String {
-    let (subject, body) = (escaped(message.subject.trim()), escaped(message.body.trim()));
+    let (subject, body) = (escaped(message.subject.trim()), escaped(&body_of(message)));
     let whole = match (subject.is_empty(), body.is_empty()) {
         (true, _) => body,
         (false, true) => format!("*{subject}*"),

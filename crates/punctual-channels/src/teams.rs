@@ -10,7 +10,7 @@ use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed},
     provider::{Provider, ProviderAdapter},
-    room::{check_room, room_url, shortened},
+    room::{body_of, check_room, room_url, shortened},
     settings::Reader,
 };
 
@@ -56,10 +56,10 @@ impl Provider for Teams {
 
 /// The message as a card that fits: a body that is too long loses its end, and says so.
 fn body(message: &Outgoing) -> Vec<u8> {
-    let whole = message.body.trim();
+    let whole = body_of(message);
     let mut most = whole.chars().count();
     loop {
-        let body = card(message.subject.trim(), &shortened(whole, most)).to_string().into_bytes();
+        let body = card(message.subject.trim(), &shortened(&whole, most)).to_string().into_bytes();
         if body.len() <= MOST_BYTES || most == 0 {
             return body;
         }

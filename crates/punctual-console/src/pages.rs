@@ -13,6 +13,7 @@ mod sandbox;
 mod sites;
 mod sources;
 mod story;
+mod surveys;
 mod why;
 mod work;
 mod work_row;
@@ -34,6 +35,7 @@ pub fn routes() -> Router<Shared> {
         .merge(sources::routes())
         .merge(why::routes())
         .merge(operations::routes())
+        .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(sandbox::routes())

@@ -5,7 +5,7 @@ mod decide;
 mod settle;
 mod trace;
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ pub struct DueReport {
     pub notifications: usize,
     /// Claims that another worker had taken over in the meantime.
     pub lost: usize,
+    /// What decisions noted, by word.
+    pub noted: BTreeMap<&'static str, usize>,
 }
 
 impl DueReport {
@@ -42,6 +44,9 @@ impl DueReport {
         self.deferred += other.deferred;
         self.notifications += other.notifications;
         self.lost += other.lost;
+        for (word, count) in &other.noted {
+            *self.noted.entry(word).or_default() += count;
+        }
     }
 }
 

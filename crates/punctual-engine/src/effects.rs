@@ -35,6 +35,7 @@ pub async fn write(
             Effect::Put(row) => own.push(row),
             // Told already, before the transaction's end.
             Effect::Publish(_) => {}
+            Effect::Noted(_) => {}
         }
     }
     if !own.is_empty() {

@@ -131,4 +131,6 @@ pub enum Effect {
     /// Tell the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
     /// decision is not taken and the row goes back in line.
     Publish(Arrival),
+    /// Nothing is written: reports count it under this word, such as `expired`.
+    Noted(&'static str),
 }

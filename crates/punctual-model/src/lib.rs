@@ -21,6 +21,7 @@ pub mod registry;
 pub mod retry;
 pub mod secret;
 pub mod status;
+pub mod survey;
 
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 pub use clock::{Clock, ManualClock, Random};

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod due;
 pub mod evaluate;
 pub mod forecast;
+pub mod immediate;
 pub mod load;
 pub mod providers;
 pub mod recipients;
@@ -19,6 +20,7 @@ pub mod setting;
 pub mod sink;
 pub mod triggers;
 pub mod why;
+pub mod zones;
 
 pub use providers::Providers;
 pub use setting::Setting;

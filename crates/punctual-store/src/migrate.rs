@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     step!(2, "0002_console"),
     step!(3, "0003_sites"),
     step!(4, "0004_reminders"),
+    step!(5, "0005_surveys"),
     step!(6, "0006_operations"),
 ];
 

@@ -67,6 +67,10 @@ pub struct ReminderSettingRequest {
     #[schema(value_type = Object)]
     pub recipients: Value,
     pub delivery: Delivery,
+    /// Besides, one message at once for a source whose first state is told, if the setting is for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false, default = false)]
+    pub immediate: bool,
     /// How late it may still go out, such as `1d`; by default until its local day is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_lateness: Option<String>,
@@ -193,6 +197,7 @@ impl ReminderSettingRequest {
             filter: fields.object("filter", SETTINGS_MAX),
             recipients: recipients(&mut fields),
             delivery: fields.nested("delivery", Delivery::read).unwrap_or_default(),
+            immediate: fields.bool("immediate", false),
             max_lateness: fields.optional_text("maxLateness", 1..=32),
             active: fields.bool("active", true),
         };

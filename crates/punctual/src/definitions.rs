@@ -28,6 +28,11 @@ const KINDS: &[Kind] = &[
     Kind { folder: "templates", id: "name", answered: &["version", "updatedAt"] },
     Kind { folder: "channels", id: "key", answered: &["secretsSet", "version", "updatedAt"] },
     Kind { folder: "lists", id: "name", answered: &["updatedAt", "warnings"] },
+    Kind {
+        folder: "reminder-settings",
+        id: "id",
+        answered: &["version", "createdAt", "updatedAt", "warnings"],
+    },
 ];
 
 #[derive(Args)]

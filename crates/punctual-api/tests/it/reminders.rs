@@ -450,6 +450,7 @@ async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
         [("2026-06-13", "Europe/Berlin", 1), ("2026-06-13", "Pacific/Auckland", 2), ("2026-06-13", "UTC", 1)];
     assert_eq!(days, expected);
     assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
+    assert_eq!(ahead["days"][1]["recipients"], 2, "one address each");
     assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
     assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
     let germans =

@@ -228,3 +228,23 @@ async fn a_gateway_may_misbehave() {
     check_manners(&gateway_adapter(), &stand_in, &settings, &["canary-gateway"], "+49301234567", "uncertain")
         .await;
 }
+
+#[tokio::test]
+async fn a_secret_is_hidden_in_every_spelling() {
+    let stand_in = StandIn::start(gateway).await;
+    for format in ["form", "json"] {
+        let token = "odd+/=&\"\\secret";
+        let settings =
+            json!({"url": stand_in.url(), "format": format, "token": token, "tokenIn": "field:key"});
+        stand_in.next(Reply::Echo(400));
+        let outcome = send(&gateway_adapter(), &settings, "+49301234567").await;
+        assert!(error(&outcome).contains("***") && !error(&outcome).contains("secret"), "{outcome:?}");
+        let sent = &stand_in.requests()[0];
+        let sent = if format == "form" {
+            form(sent)["key"].clone()
+        } else {
+            json_of(sent)["key"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(sent, token, "and yet it arrived whole");
+    }
+}

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{chromium::Chromium, client::ADMIN};
+use crate::{chromium::Chromium, client::ADMIN, reminders::tell};
 
 /// A console on real time with a browser in front of it.
 pub struct Stage {
     pub bed: Bed,
-    address: String,
+    pub address: String,
     pub browser: Chromium,
     stop: CancellationToken,
 }
@@ -304,7 +304,7 @@ fn the_keyboard_is_enough() {
 }
 
 /// Contrast, names and labels, as far as a script can tell.
-const RULES: &str = include_str!("rules.js");
+pub const RULES: &str = include_str!("rules.js");
 
 #[test]
 fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
@@ -371,4 +371,39 @@ pub async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
     }
     stage.browser.size(1280, 860).await;
     stage.browser.prefer("light").await;
+}
+
+#[test]
+fn a_reminder_is_planned_saved_and_explained() {
+    on_sqlite(async |bed| {
+        bed.leaves_open("what is planned");
+        for id in ["1", "2", "3"] {
+            let state =
+                json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "email": "aroha@example.org" });
+            tell(&bed, "document", id, &state).await;
+        }
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        stage.open("/reminders").await;
+        stage.browser.follow("a[href='/reminders/new']").await;
+        stage.browser.follow("form.editor button").await;
+        assert_eq!(stage.texts("#plan dd").await, ["9", "0", "0", "0", "0"]);
+        stage.browser.picture("reminder-plan-1280-light").await;
+        stage.browser.follow("button[formaction='/reminders/save']").await;
+        assert!(stage.texts(".notice").await[0].starts_with("The setting is saved"));
+        stage.browser.follow("nav a[href='/calendar']").await;
+        assert_eq!(stage.texts("a.many").await, ["3", "3", "3"]);
+        stage.browser.follow("a.many").await;
+        assert_eq!(stage.texts(".items .item-title").await.len(), 3);
+        let pages = [
+            ("reminders", "/reminders"),
+            ("reminder", "/reminders/new"),
+            ("calendar", "/calendar?from=2026-05-18&day=2026-05-21"),
+            ("sources", "/sources"),
+            ("source", "/sources/document/1"),
+            ("why", "/why?type=document&id=1&date=2026-06-14"),
+        ];
+        walk(&mut stage, "reminders", &pages).await;
+        stage.finish();
+    });
 }

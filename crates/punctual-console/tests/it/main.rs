@@ -11,3 +11,5 @@ mod outbox;
 mod pages;
 mod reminders;
 mod sessions;
+mod survey_page;
+mod surveys;

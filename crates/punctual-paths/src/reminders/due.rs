@@ -18,7 +18,7 @@ use super::{
     KIND, Providers, Setting,
     delivery::{self, Occasion},
     evaluate::{self, Ground, input_hash, new_work},
-    load,
+    immediate, load,
     providers::{Parts, Source, Zone},
     recipients,
 };
@@ -172,8 +172,9 @@ impl Loaded {
         };
         let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
         let ready_at = Timestamp::from_microsecond(row.ready_at).unwrap_or(due_at);
+        let immediate = self.providers.is_immediate(&key);
         if !repeated {
-            if let Err(reason) = setting.rule.still_wants(&case, &key, due_at) {
+            if !immediate && let Err(reason) = setting.rule.still_wants(&case, &key, due_at) {
                 return Decision::Skip(reason).into();
             }
             if row.input_hash != input_hash(&key, source.row.business_unit.as_deref()).to_string() {
@@ -204,7 +205,11 @@ impl Loaded {
             Ok(audience) => audience,
             Err(reason) => return decided(Decision::Skip(reason), next),
         };
-        let message = policy.message(&case, &Occasion::of(&key, due_at), audience);
+        let mut message = policy.message(&case, &Occasion::of(&key, due_at), audience);
+        if immediate {
+            message.kind = immediate::NOTIFICATION_KIND.to_owned();
+            return Decision::Deliver(vec![message]).into();
+        }
         let mut effects = next;
         effects.extend(setting.rule.fired(&case).map(|state| {
             Effect::Put(

@@ -26,16 +26,14 @@ pub struct Ground {
     pub sums: HashMap<(String, String), i64>,
     /// By type and id of the source.
     pub existing: HashMap<(String, String), Vec<OfSource>>,
-    pub fallback: Option<Zone>,
+    /// The sources have just been told.
+    pub told: bool,
 }
 
 impl Ground {
     pub fn zone(&self, source: &Source) -> Zone {
         let unit = source.row.business_unit.as_deref();
-        unit.and_then(|unit| self.zones.get(unit))
-            .or(self.fallback.as_ref())
-            .cloned()
-            .unwrap_or_else(|| Zone::named(None))
+        unit.and_then(|unit| self.zones.get(unit)).cloned().unwrap_or_else(|| Zone::named(None))
     }
 
     pub fn case<'a>(&'a self, setting: &'a Setting, source: &'a Source, zone: &'a Zone) -> Case<'a> {
@@ -46,6 +44,7 @@ impl Ground {
             zone,
             states: self.states.get(&pair).map_or(&[], Vec::as_slice),
             children: self.sums.get(&pair).copied(),
+            told: self.told,
         }
     }
 }
@@ -109,14 +108,15 @@ pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<punctual_model:
     providers.invalidations.iter().find_map(|provider| provider.invalid(case))
 }
 
-/// What one case wants; nothing where it is not valid.
-pub fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
-    if let Some(reason) = invalid(providers, case) {
-        // What is remembered of a measure ends with it: a source that comes back starts anew.
-        let state = case.states.iter().find(|state| state.met);
-        let state = state.map(|state| StateRow { met: false, ..state.clone() });
-        return Wanted { reason: Some(reason), state, ..Wanted::default() };
-    }
+/// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts anew.
+fn not_valid(case: &Case<'_>, reason: punctual_model::ReasonCode) -> Wanted {
+    let state = case.states.iter().find(|state| state.met);
+    let state = state.map(|state| StateRow { met: false, ..state.clone() });
+    Wanted { reason: Some(reason), state, ..Wanted::default() }
+}
+
+/// What one case wants that is valid.
+fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
     let mut wanted = case.setting.rule.wanted(case, now);
     let immediate = providers.immediate.iter().filter_map(|provider| provider.immediate(case, now));
     wanted.candidates.extend(immediate);
@@ -146,10 +146,17 @@ fn evaluate_source(
     let zone = ground.zone(source);
     let mut keep: HashSet<String> = HashSet::new();
     let mut reasons: HashMap<&str, String> = HashMap::new();
+    let mut valid: HashSet<&str> = HashSet::new();
     let mut unchanged = 0;
     for setting in ground.settings.iter().filter(|setting| setting.source_type == place.0) {
         let case = ground.case(setting, source, &zone);
-        let wanted = wanted(providers, &case, now);
+        let wanted = match invalid(providers, &case) {
+            Some(reason) => not_valid(&case, reason),
+            None => {
+                valid.insert(&setting.id);
+                wanted(providers, &case, now)
+            }
+        };
         outcome.states.extend(wanted.state);
         if let Some(reason) = wanted.reason {
             reasons.insert(&setting.id, reason.as_str().to_owned());
@@ -197,6 +204,10 @@ fn evaluate_source(
         if let Scope::Setting(only) = scope
             && only != setting
         {
+            continue;
+        }
+        // A message at once waits for nothing but to be sent, as long as its source and setting are good.
+        if valid.contains(setting) && WorkKey::parse(&row.key).is_ok_and(|key| providers.is_immediate(&key)) {
             continue;
         }
         let reason = reasons.get(setting).cloned().unwrap_or_else(|| "ReminderSettingInactive".to_owned());
@@ -250,7 +261,7 @@ pub fn new_work(setting: &Setting, source: &Source, zone: &Zone, candidate: &Can
     let row = &source.row;
     NewWork {
         kind: KIND,
-        trigger: setting.trigger,
+        trigger: candidate.trigger.unwrap_or(setting.trigger),
         business_unit: row.business_unit.clone(),
         source: Some((row.source_type.clone(), row.source_id.clone())),
         setting_id: Some(setting.id.clone()),

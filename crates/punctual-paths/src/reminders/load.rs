@@ -58,7 +58,7 @@ pub async fn zones(
 
 impl Ground {
     /// Reads what the evaluation of these sources under these settings needs. `fresh` says that a source which is at its
-    /// first version has no rows yet, as in the transaction of its first event.
+    /// first version has no rows yet, as in the transaction of its first event; only then are messages made at once.
     pub async fn load(
         conn: &mut Conn<'_>,
         settings: Vec<Setting>,
@@ -71,7 +71,7 @@ impl Ground {
             .filter(|row| !(fresh && row.version == 1))
             .map(|row| (row.source_type.as_str(), row.source_id.as_str()))
             .collect();
-        let mut ground = Self { zones, ..Self::default() };
+        let mut ground = Self { zones, told: fresh, ..Self::default() };
         for row in work::of_sources(conn, KIND, &known).await? {
             let place = (row.source_type.clone(), row.source_id.clone());
             ground.existing.entry(place).or_default().push(row);

@@ -110,6 +110,8 @@ pub struct Case<'a> {
     pub states: &'a [StateRow],
     /// What its children come to, in millionths, where the setting counts some.
     pub children: Option<i64>,
+    /// Somebody has just told the source, as opposed to a look at what is there.
+    pub told: bool,
 }
 
 /// A row that a trigger wants.
@@ -121,6 +123,8 @@ pub struct Candidate {
     pub local_date: Date,
     /// Due as soon as it is found out: a row that is there already keeps its moment.
     pub at_once: bool,
+    /// Where it is not that of the setting.
+    pub trigger: Option<Trigger>,
     /// The local time was in a gap or an overlap.
     pub adjusted: Option<punctual_model::local_time::Adjustment>,
 }
@@ -246,7 +250,10 @@ pub trait InvalidationProvider: Send + Sync {
 
 /// Wants a message at once, beside what is planned.
 pub trait ImmediateProvider: Send + Sync {
+    /// Pure; asked with every event of a source that is valid for the setting.
     fn immediate(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate>;
+    /// Whether a row of this key is one of its own: nothing but validity is asked of it again.
+    fn is_own(&self, key: &WorkKey) -> bool;
 }
 
 /// What recipients are resolved from: sources that the case named beforehand.
@@ -299,7 +306,7 @@ impl Providers {
         let mut providers = Self {
             triggers: Registry::new("trigger providers"),
             invalidations: vec![Arc::new(BuiltInInvalidation)],
-            immediate: Vec::new(),
+            immediate: vec![Arc::new(super::immediate::FirstTold)],
             recipients: Registry::new("recipient providers"),
             policies: Registry::new("delivery policies"),
         };
@@ -316,6 +323,11 @@ impl Providers {
         }
         let _ = providers.policies.add(Standard.name(), Arc::new(Standard));
         providers
+    }
+
+    /// Whether a row is a message at once, and none that was planned.
+    pub fn is_immediate(&self, key: &WorkKey) -> bool {
+        self.immediate.iter().any(|provider| provider.is_own(key))
     }
 
     /// Refuses a trigger whose reconciliation would not be bounded.

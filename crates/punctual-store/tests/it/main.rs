@@ -11,6 +11,7 @@ mod plans;
 mod reminders;
 mod schema;
 mod site_buffer;
+mod surveys;
 mod transactions;
 mod work;
 

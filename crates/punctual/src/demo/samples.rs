@@ -37,12 +37,14 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
         return Ok(());
     }
     definitions(engine, now).await?;
+    super::channels::load(engine, now).await?;
     sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
     super::reminders::load(engine, providers).await?;
     super::operations::load(engine, now).await?;
+    super::surveys::load(engine).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)

@@ -91,6 +91,7 @@ impl Dates {
             due_at: resolved.at,
             local_date,
             at_once: false,
+            trigger: None,
             adjusted: resolved.adjusted,
         })
     }

@@ -153,6 +153,7 @@ impl Anniversary {
             due_at: resolved.at,
             local_date,
             at_once: false,
+            trigger: None,
             adjusted: resolved.adjusted,
         })
     }

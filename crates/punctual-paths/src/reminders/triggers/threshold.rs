@@ -222,7 +222,14 @@ impl Crossing {
             self.firing.as_str(),
             &scope_key,
         );
-        Some(Candidate { key: key.ok()?, due_at: at, local_date, at_once: true, adjusted: None })
+        Some(Candidate {
+            key: key.ok()?,
+            due_at: at,
+            local_date,
+            at_once: true,
+            trigger: None,
+            adjusted: None,
+        })
     }
 
     fn state(

@@ -1,0 +1,96 @@
+//! Reminders under concurrency: events, changed settings and workers at once, and in the end they agree.
+
+use punctual_testkit::{Bed, Seeded, on_both};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    reminders::{first_aid, setting, tell, unit},
+};
+
+on_both! {
+    r02_events_and_changed_settings_agree_in_the_end;
+    r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded;
+}
+
+fn document(days: u64) -> Value {
+    let day = jiff::civil::Date::constant(2026, 5, 10)
+        .checked_add(jiff::Span::new().days(days.cast_signed()))
+        .unwrap();
+    json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": day.to_string() } })
+}
+
+async fn r02_events_and_changed_settings_agree_in_the_end(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    for n in 0..20 {
+        tell(&client, &format!("document/{n}"), document(n)).await;
+    }
+    let mut tasks = Vec::new();
+    for writer in 0..4 {
+        let client = client.clone();
+        tasks.push(tokio::spawn(async move {
+            let chance = Seeded::new(writer);
+            for _ in 0..25 {
+                let place = format!("/api/v1/sources/document/{}", chance.below(20));
+                let body = document(chance.below(120));
+                // Two that wait for each other are told so by the database, and one comes back.
+                while client.put(&place, body.clone()).await.status != 200 {}
+            }
+        }));
+    }
+    let (author, path) = (client.clone(), format!("/api/v1/reminder-settings/{id}"));
+    tasks.push(tokio::spawn(async move {
+        for round in 0..12 {
+            let offsets = [json!([30, 7, 1]), json!([14, 2]), json!([5, 0, -3])][round % 3].clone();
+            let date = json!({ "field": "/expiresOn", "offsetsDays": offsets, "sendTime": format!("{:02}:00", 8 + round) });
+            while author.patch(&path, json!({ "date": date, "active": round % 4 != 2 })).await.status != 200 {}
+        }
+    }));
+    let worker = bed.clone();
+    tasks.push(tokio::spawn(async move {
+        for _ in 0..15 {
+            worker.tick().await;
+        }
+    }));
+    for task in tasks {
+        task.await.unwrap();
+    }
+    bed.tick().await;
+    let plan = client.post(&format!("/api/v1/reminder-settings/{id}/plan"), json!({})).await.expect(200);
+    let open = [&plan["create"], &plan["deactivate"], &plan["move"]];
+    assert_eq!(open, [&json!(0), &json!(0), &json!(0)], "nothing was missed: {plan}");
+    bed.leaves_open("what is planned");
+}
+
+async fn r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([0]))).await;
+    let (mut sent, mut taken_back) = (0, 0);
+    for n in 0..30 {
+        // Due at nine in Auckland, four hours ago and on the same day: ready as soon as it is planned.
+        let place = format!("document/{n}");
+        tell(&client, &place, document(4)).await;
+        let mut inactive = document(4);
+        inactive["active"] = json!(false);
+        let (teller, worker, to) = (client.clone(), bed.clone(), place.clone());
+        let told = tokio::spawn(async move { tell(&teller, &to, inactive).await });
+        let worked = tokio::spawn(async move { worker.tick().await });
+        told.await.unwrap();
+        worked.await.unwrap();
+        bed.tick().await;
+        let row = bed.work(&format!("reminder:{id}:document:{n}:first-aid-expiry:2026-05-14:0")).await;
+        match row.status.as_str() {
+            "completed" => sent += 1,
+            "deactivated" => {
+                assert_eq!(row.reason_code.as_deref(), Some("SourceNoLongerValid"));
+                taken_back += 1;
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(bed.sent().len(), sent, "what is taken back is never sent");
+    }
+    assert_eq!(sent + taken_back, 30);
+}
