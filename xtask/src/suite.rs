@@ -23,6 +23,10 @@ const TRIALS: &[Trial] = &[
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
     },
     Trial {
+        name: "operations",
+        about: "random edits of events and rules against a model; the messages sent are the model's",
+    },
+    Trial {
         name: "reminders",
         about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
     },

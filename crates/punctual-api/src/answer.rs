@@ -4,7 +4,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use punctual_engine::EngineError;
+use punctual_engine::{EngineError, SecretsError};
 use punctual_model::{
     NotificationStatus, WorkStatus,
     status::{NotificationEvent, WorkEvent},
@@ -116,6 +116,18 @@ impl From<StoreError> for Failure {
             }
             error if error.is_unavailable() => Self::unavailable(error),
             error => Self::internal(error),
+        }
+    }
+}
+
+impl From<SecretsError> for Failure {
+    fn from(error: SecretsError) -> Self {
+        match error {
+            SecretsError::Store(error) => error.into(),
+            // What people can mend: where the keys are, and who has which.
+            SecretsError::Vault(_) | SecretsError::OtherKey { .. } | SecretsError::SeveralNodes => {
+                Problem::new(Code::StateNotAllowed, format!("{}.", capitalised(&error.to_string()))).into()
+            }
         }
     }
 }

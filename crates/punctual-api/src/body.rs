@@ -10,7 +10,11 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use punctual_wire::{Problem, events, strict};
+use punctual_wire::{
+    Code, Problem, events,
+    limits::{RESPONSE_BODY_MAX, SURVEY_SCHEMA_MAX},
+    strict,
+};
 use serde_json::Value;
 
 use crate::{ApiOptions, Shared, answer::Failure};
@@ -45,6 +49,22 @@ impl Kind for Bulk {
     }
 }
 
+/// The JSON of a survey with its schema.
+pub struct SurveyBody;
+impl Kind for SurveyBody {
+    fn limit(_options: &ApiOptions) -> usize {
+        SURVEY_SCHEMA_MAX + (16 << 10)
+    }
+}
+
+/// The JSON of an answer, which anybody may send.
+pub struct ResponseBody;
+impl Kind for ResponseBody {
+    fn limit(_options: &ApiOptions) -> usize {
+        RESPONSE_BODY_MAX
+    }
+}
+
 /// JSON from a site agent, as large as a bulk import and compressed as a rule.
 pub struct HandOver;
 impl Kind for HandOver {
@@ -67,38 +87,72 @@ pub struct Json<K = Plain> {
     kind: PhantomData<K>,
 }
 
+/// A calendar file.
+pub struct Calendar;
+impl Kind for Calendar {
+    const TYPES: &'static [&'static str] = &["text/calendar"];
+}
+
+/// A body that has arrived and is no JSON.
+pub struct Text<K> {
+    bytes: Bytes,
+    kind: PhantomData<K>,
+}
+
+impl<K> Text<K> {
+    /// What it says, if it is UTF-8 without surprises.
+    pub fn text(&self) -> Result<String, Problem> {
+        let text = std::str::from_utf8(&self.bytes).ok().filter(|text| !text.contains('\0'));
+        let detail = "The body is not UTF-8, or has the character NUL.";
+        text.map(str::to_owned).ok_or_else(|| Problem::new(Code::TextInvalid, detail))
+    }
+}
+
+impl<K: Kind> FromRequest<Shared> for Text<K> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
+        Ok(Self { bytes: arrived::<K>(request, app).await?, kind: PhantomData })
+    }
+}
+
 impl<K: Kind> FromRequest<Shared> for Json<K> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, app: &Shared) -> Result<Self, Failure> {
-        let (parts, body) = request.into_parts();
-        let typed = check_type(&parts.headers, K::TYPES);
-        if !K::MAY_BE_EMPTY {
-            typed.clone()?;
-        }
-        let is_gzip = gzip::is_gzip(&parts.headers, K::MAY_BE_GZIP)?;
-        let limit = K::limit(&app.options);
-        let announced =
-            parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|length: usize| length > limit) {
-            return Err(Problem::body_too_large(limit).into());
-        }
-        let arriving = tokio::time::timeout(app.options.body_time, Limited::new(body, limit).collect());
-        let bytes = match arriving.await {
-            Ok(Ok(whole)) => whole.to_bytes(),
-            Ok(Err(error)) if is_too_long(error.as_ref()) => {
-                return Err(Problem::body_too_large(limit).into());
-            }
-            // Broken off, or too slow: whoever sent it is hardly there to read this.
-            Ok(Err(_)) | Err(_) => return Err(Problem::request_timeout().into()),
-        };
-        if !bytes.is_empty() {
-            typed?;
-        }
-        let bytes = if is_gzip { gzip::inflated(bytes, limit).await? } else { bytes };
+        let bytes = arrived::<K>(request, app).await?;
         let value = if K::MAY_BE_EMPTY { strict::read_or_empty(&bytes)? } else { strict::read(&bytes)? };
         Ok(Self { bytes, value, kind: PhantomData })
     }
+}
+
+/// The bytes of a body of the right type, not too long, in time.
+async fn arrived<K: Kind>(request: Request, app: &Shared) -> Result<Bytes, Failure> {
+    let (parts, body) = request.into_parts();
+    let typed = check_type(&parts.headers, K::TYPES);
+    if !K::MAY_BE_EMPTY {
+        typed.clone()?;
+    }
+    let is_gzip = gzip::is_gzip(&parts.headers, K::MAY_BE_GZIP)?;
+    let limit = K::limit(&app.options);
+    let announced =
+        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(Problem::body_too_large(limit).into());
+    }
+    let arriving = tokio::time::timeout(app.options.body_time, Limited::new(body, limit).collect());
+    let bytes = match arriving.await {
+        Ok(Ok(whole)) => whole.to_bytes(),
+        Ok(Err(error)) if is_too_long(error.as_ref()) => {
+            return Err(Problem::body_too_large(limit).into());
+        }
+        // Broken off, or too slow: whoever sent it is hardly there to read this.
+        Ok(Err(_)) | Err(_) => return Err(Problem::request_timeout().into()),
+    };
+    if !bytes.is_empty() {
+        typed?;
+    }
+    if is_gzip { Ok(gzip::inflated(bytes, limit).await?) } else { Ok(bytes) }
 }
 
 fn check_type(headers: &HeaderMap, accepted: &[&str]) -> Result<(), Problem> {

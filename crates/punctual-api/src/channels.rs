@@ -1,18 +1,23 @@
 //! `/api/v1/channels`: how messages leave. Secrets are written and never read.
 
+pub mod rotate;
+
 use axum::extract::State;
-use jiff::Timestamp;
-use punctual_model::{Adapter, ChannelKey, NotificationId, Outgoing, SendOutcome};
+use jiff::{SignedDuration, Timestamp};
+use punctual_engine::trial::{Trial, TrialMessage};
+use punctual_model::{Adapter, ChannelKey, SendOutcome};
 use punctual_store::{
     Lane, StoreError,
+    attempts::{self, HealthRow},
     channels::{self, ChannelRow},
     work::instant,
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
-    channels::{Channel, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings},
+    channels::{Channel, ChannelHealth, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings},
     names::channel_fault,
 };
+
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -47,15 +52,18 @@ pub async fn put(
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let before = channels::get(&mut tx.conn(), &key).await?;
-    let old =
-        before.filter(|before| before.adapter == request.adapter).map(|before| read_object(&before.settings));
+    let old = before
+        .filter(|before| before.adapter == request.adapter)
+        .map(|before| app.engine.channels.opened_settings(&before));
     let settings = with_old_secrets(request.settings, old.as_ref(), adapter.secret_fields());
     check_settings(adapter.as_ref(), &settings)?;
+    let settings = settings.as_object().cloned().unwrap_or_default();
+    let settings = app.engine.seal_settings(&mut tx.conn(), now, &key, adapter.as_ref(), settings).await?;
     let retry = request.retry.map_or(Ok("{}".to_owned()), |retry| serde_json::to_string(&retry));
     let row = ChannelRow {
         key,
         adapter: request.adapter,
-        settings: settings.to_string(),
+        settings: Value::Object(settings).to_string(),
         retry: retry.map_err(|error| Failure::internal(&error))?,
         at_most_once: request.at_most_once,
         version: 0,
@@ -69,7 +77,7 @@ pub async fn put(
     Shaped::ok(&shape(&app, stored)?)
 }
 
-fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
+pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
     app.engine.channels.adapter(name).ok_or_else(|| {
         let known = app.engine.channels.adapter_names().join("`, `");
         FieldError::new(
@@ -81,7 +89,11 @@ fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Ada
     })
 }
 
-fn with_old_secrets(mut settings: Value, old: Option<&Map<String, Value>>, secrets: &[&str]) -> Value {
+pub(crate) fn with_old_secrets(
+    mut settings: Value,
+    old: Option<&Map<String, Value>>,
+    secrets: &[&str],
+) -> Value {
     if let Some(fields) = settings.as_object_mut() {
         for secret in secrets {
             match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
@@ -94,7 +106,7 @@ fn with_old_secrets(mut settings: Value, old: Option<&Map<String, Value>>, secre
     settings
 }
 
-fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
+pub(crate) fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
     let faults: Vec<FieldError> = adapter
         .check(settings)
         .into_iter()
@@ -178,51 +190,55 @@ pub async fn test(
 }
 
 async fn try_out(app: &App, key: ChannelKey, request: ChannelTestRequest, id: uuid::Uuid) -> Answer {
-    let now = app.engine.clock.now();
-    let mut reader = app.engine.store.read().await?;
-    app.engine.channels.refresh(&mut reader.conn(), now).await?;
-    drop(reader);
-    let Some(opened) = app.engine.channels.get(key.as_str()) else {
-        let Some(broken) = app.engine.channels.broken(key.as_str()) else {
-            return Err(Problem::not_found("channel", key).into());
-        };
-        return Shaped::ok(&tried("permanent", None, Some(broken), 0));
+    let ChannelTestRequest { address, subject, body } = request;
+    let message = TrialMessage { id, address: address.clone(), subject, body };
+    let (outcome, took) = match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
+        Trial::NoChannel => return Err(Problem::not_found("channel", key).into()),
+        Trial::Address(why) => return Err(FieldError::address_invalid("/address", &address, why).into()),
+        Trial::Broken(why) => return Shaped::ok(&tried("permanent", None, Some(why), SignedDuration::ZERO)),
+        Trial::Sent { outcome, took } => (outcome, took),
     };
-    if let Some(Err(why)) = app.engine.channels.check_address(key.as_str(), &request.address) {
-        return Err(FieldError::address_invalid("/address", &request.address, why).into());
-    }
-    let message = Outgoing {
-        notification: NotificationId(id),
-        channel: key,
-        address: request.address,
-        attempt: 1,
-        message_id: id.to_string(),
-        kind: "test".to_owned(),
-        subject: request.subject.unwrap_or_else(|| "Punctual: this channel works".to_owned()),
-        body: request.body.unwrap_or_else(|| "This message was sent to try the channel out.".to_owned()),
-        html: None,
-        type_data: None,
-        attachments: Vec::new(),
-        at: now,
-    };
-    let started = app.wall.now();
-    let sent = tokio::time::timeout(opened.channel.timeout() * 2, opened.channel.send(message)).await;
-    let duration_ms = u64::try_from(app.wall.now().duration_since(started).as_millis()).unwrap_or(0);
-    Shaped::ok(&match sent {
-        Ok(SendOutcome::Delivered { provider_id }) => {
-            tried("delivered", Some(provider_id), None, duration_ms)
-        }
-        Ok(SendOutcome::Transient { error, .. }) => tried("transient", None, Some(error), duration_ms),
-        Ok(SendOutcome::Permanent { error, .. }) => tried("permanent", None, Some(error), duration_ms),
-        Ok(SendOutcome::Uncertain { error }) => tried("uncertain", None, Some(error), duration_ms),
-        Err(_) => {
-            tried("uncertain", None, Some("the channel did not answer in time".to_owned()), duration_ms)
-        }
+    Shaped::ok(&match outcome {
+        SendOutcome::Delivered { provider_id } => tried("delivered", Some(provider_id), None, took),
+        SendOutcome::Transient { error, .. } => tried("transient", None, Some(error), took),
+        SendOutcome::Permanent { error, .. } => tried("permanent", None, Some(error), took),
+        SendOutcome::Uncertain { error } => tried("uncertain", None, Some(error), took),
     })
 }
 
-fn tried(outcome: &str, message_id: Option<String>, detail: Option<String>, duration_ms: u64) -> ChannelTest {
+fn tried(
+    outcome: &str,
+    message_id: Option<String>,
+    detail: Option<String>,
+    took: SignedDuration,
+) -> ChannelTest {
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(0);
     ChannelTest { outcome: outcome.to_owned(), message_id, detail, duration_ms }
+}
+
+/// How channels did in the last hour
+///
+/// Counted over the newest 5,000 tries of the installation; a channel that none of them used is not listed.
+#[utoipa::path(get, path = "/api/v1/channels/health", tag = "Channels", security(("key" = ["read"])),
+    responses((status = 200, body = Page<ChannelHealth>)))]
+pub async fn health(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
+    caller.need_all_units()?;
+    let mut reader = app.engine.store.read().await?;
+    let rows = attempts::health(&mut reader.conn(), app.engine.clock.now()).await?;
+    let items: Vec<ChannelHealth> = rows.into_iter().map(healthy).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page::whole(items))
+}
+
+fn healthy(row: HealthRow) -> Result<ChannelHealth, StoreError> {
+    Ok(ChannelHealth {
+        channel: row.channel,
+        tries: row.tries,
+        delivered: row.delivered,
+        success_share: if row.tries > 0 { row.delivered as f64 / row.tries as f64 } else { 0.0 },
+        average_ms: row.took_us / row.tries.max(1) / 1_000,
+        last_error: row.last_error,
+        last_error_at: row.failed_at.map(instant).transpose()?,
+    })
 }
 
 /// A channel that exists without a definition.

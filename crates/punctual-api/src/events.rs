@@ -10,6 +10,7 @@ use punctual_wire::{
     limits::NAME_MAX,
     names::name_fault,
     sources::SourceRequest,
+    surveys::IngestItem,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +43,10 @@ pub async fn post(
         OneOrMany::Many(many) => (many, true),
     };
     once.run(app, caller, &body.bytes, |_| async move {
+        // Whether a survey listens to an event is decided by what is published now.
+        let mut reader = app.engine.store.read().await?;
+        app.surveys.current(&mut reader.conn()).await?;
+        drop(reader);
         let (mut told, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
         for (index, request) in requests.into_iter().enumerate() {
             let pointer = if is_batch { format!("/{index}") } else { String::new() };
@@ -107,6 +112,10 @@ fn tell(app: &App, caller: &Known, request: EventRequest, pointer: &str) -> Resu
     };
     let change = match event.kind.as_str() {
         SOURCE_CHANGED | SOURCE_DELETED => Some(change(caller, &mut event, pointer)?),
+        kind if app.surveys.last_seen().hears(kind) => {
+            IngestItem::read(&event.data, &format!("{pointer}/data"))?;
+            None
+        }
         _ => None,
     };
     Ok(Told { event, change })

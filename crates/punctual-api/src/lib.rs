@@ -22,16 +22,21 @@ mod messages;
 mod metrics;
 mod notifications;
 mod openapi;
+mod operations;
 mod parameters;
+mod public_limits;
 mod reconciliations;
 mod reminder_settings;
 mod retention;
 mod sandbox;
 mod scheduler;
 mod schedules;
+mod secrets;
 mod serve;
 mod sites;
 mod sources;
+mod subscribers;
+mod surveys;
 mod templates;
 mod trail;
 mod work;
@@ -42,13 +47,17 @@ use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::reminders::{Providers, ReminderSink};
+use punctual_paths::{
+    reminders::{Providers, ReminderSink},
+    surveys::{Catalogue, SurveySink},
+};
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use serve::{Peer, serve};
 
@@ -120,6 +129,9 @@ pub(crate) struct App {
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Sandbox>,
     pub sinks: EventSinks,
+    /// What is published, as this node has read it.
+    pub surveys: Arc<Catalogue>,
+    pub public: PublicLimits,
     pub reminders: Arc<Providers>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
@@ -137,7 +149,10 @@ pub(crate) type Shared = Arc<App>;
 pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let app = app(state, openapi::text(&document));
-    wrapped(routes.merge(docs::routes()).fallback(envelope::no_such_route), app)
+    wrapped(
+        routes.merge(docs::routes()).merge(operations::feeds::public()).fallback(envelope::no_such_route),
+        app,
+    )
 }
 
 /// Health, readiness and figures alone: what a node answers that only works.
@@ -151,6 +166,9 @@ pub fn probes(state: ApiState) -> axum::Router {
 }
 
 fn app(state: ApiState, document: String) -> Shared {
+    let surveys = Arc::new(Catalogue::default());
+    let mut sinks = state.sinks;
+    sinks.add(Arc::new(SurveySink::new(state.engine.clone(), surveys.clone())));
     Arc::new(App {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
@@ -160,7 +178,9 @@ fn app(state: ApiState, document: String) -> Shared {
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
-        sinks: state.sinks,
+        sinks,
+        surveys,
+        public: PublicLimits::default(),
         reminders: state.reminders,
         options: state.options,
     })

@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules, sites,
-    sources, templates, work,
+    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules,
+    secrets, sites, sources, subscribers, surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -35,11 +35,15 @@ use crate::{
         (name = "Attention", description = "What needs a person"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
+        (name = "Surveys", description = "Questions that events ask, and what became of each link"),
+        (name = "Survey links", description = "What anybody with a link may do, without a key"),
+        (name = "Subscribers", description = "Who hears of answers, and what became of telling them"),
         (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
+        (name = "Operations", description = "Events and tasks that announce their own start and end"),
         (name = "Sites", description = "Agents that hand over notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Scheduler", description = "One pass over all that is due"),
@@ -76,6 +80,24 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))
         .routes(routes!(sources::get, sources::put, sources::delete))
+        .routes(routes!(surveys::list, surveys::post))
+        .routes(routes!(surveys::get, surveys::put))
+        .routes(routes!(surveys::publish))
+        .routes(routes!(surveys::ingest::post))
+        .routes(routes!(surveys::ingest::post_as_known))
+        .routes(routes!(surveys::ingest::campaign))
+        .routes(routes!(surveys::instances::list))
+        .routes(routes!(surveys::instances::get, surveys::instances::delete))
+        .routes(routes!(surveys::results::get))
+        .routes(routes!(surveys::results::csv))
+        .routes(routes!(surveys::public::get))
+        .routes(routes!(surveys::public::opened))
+        .routes(routes!(surveys::public::respond))
+        .routes(routes!(surveys::public::respond_as_known))
+        .routes(routes!(subscribers::list))
+        .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
+        .routes(routes!(subscribers::events))
+        .routes(routes!(subscribers::retry))
         .routes(routes!(reminder_settings::list, reminder_settings::post))
         .routes(routes!(reminder_settings::plan_new))
         .routes(routes!(
@@ -92,13 +114,42 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))
+        .routes(routes!(channels::health))
         .routes(routes!(channels::get, channels::put, channels::delete))
         .routes(routes!(channels::test))
+        .routes(routes!(channels::rotate::rotate))
+        .routes(routes!(secrets::rekey))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))
         .routes(routes!(business_units::list))
         .routes(routes!(business_units::get, business_units::put, business_units::delete))
+        .routes(routes!(operations::subjects::list_events, operations::subjects::post_event))
+        .routes(routes!(
+            operations::subjects::get_event,
+            operations::subjects::patch_event,
+            operations::subjects::delete_event
+        ))
+        .routes(routes!(operations::subjects::list_tasks, operations::subjects::post_task))
+        .routes(routes!(
+            operations::subjects::get_task,
+            operations::subjects::patch_task,
+            operations::subjects::delete_task
+        ))
+        .routes(routes!(operations::people::list))
+        .routes(routes!(operations::people::get, operations::people::put, operations::people::delete))
+        .routes(routes!(operations::organisations::list))
+        .routes(routes!(
+            operations::organisations::get,
+            operations::organisations::put,
+            operations::organisations::delete
+        ))
+        .routes(routes!(operations::rules::list, operations::rules::post))
+        .routes(routes!(operations::rules::get, operations::rules::patch, operations::rules::delete))
+        .routes(routes!(operations::rules::repair))
+        .routes(routes!(operations::feeds::post))
+        .routes(routes!(operations::feeds::delete))
+        .routes(routes!(operations::feeds::import))
         .routes(routes!(sites::list, sites::post))
         .routes(routes!(sites::get))
         .routes(routes!(sites::rotate))

@@ -54,7 +54,7 @@ impl Parameters {
         self.read(NamePageQuery::read)
     }
 
-    fn read<T>(self, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Failure> {
+    pub fn read<T>(self, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Failure> {
         let object = query_object(self.0);
         let mut fields = Fields::query(&object);
         let query = read(&mut fields);

@@ -33,9 +33,9 @@ pub async fn tick(
         Shaped::ok(&Tick {
             now,
             processed: count(due.claimed),
-            expired: count(sweep.work + sweep.notifications),
-            dispatched: 0,
-            failed: count(due.failed),
+            expired: count(due.noted.get("expired").copied().unwrap_or(0)),
+            dispatched: count(deliveries.events.difference(&deliveries.failed_events).count()),
+            failed: count(due.failed + deliveries.failed_events.len()),
             work: TickWork {
                 completed: count(due.completed),
                 deactivated: count(due.deactivated),

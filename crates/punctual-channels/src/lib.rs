@@ -4,20 +4,32 @@
 //! own connections, knows no database and no clock (the time of an attempt comes in with the message), and answers
 //! with a [`SendOutcome`] that says whether to try again. Retries, leases and limits are the engine's.
 //!
-//! Where to look: `smtp` for mail, `webhook` for HTTP, `captured` for what stays in memory (the memory channel and
-//! the sandbox), `guard` for the addresses that must not be reached, `trust` for certificates.
+//! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
+//! for what they share, `http` for the one way out over HTTP, `captured` for what stays in memory (the memory channel
+//! and the sandbox), `guard` for the addresses that must not be reached, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
 
 pub mod captured;
 pub mod guard;
+pub mod http;
+pub mod in_process;
 pub mod memory;
-mod settings;
+pub mod provider;
+mod room;
+pub mod sendgrid;
+pub mod settings;
+mod short_text;
+pub mod slack;
+pub mod sms_gateway;
 pub mod smtp;
+pub mod teams;
 mod text;
 pub mod trust;
+pub mod twilio;
 pub mod webhook;
+pub mod whatsapp;
 
 use std::sync::Arc;
 
@@ -25,16 +37,52 @@ use punctual_model::Adapter;
 
 pub use captured::{Captured, CapturedChannel, Misbehaviour, Sent};
 pub use guard::{AllowList, Guard};
+pub use in_process::{Handler, InProcessAdapter};
 pub use memory::MemoryAdapter;
+pub use sendgrid::SendGridAdapter;
+pub use slack::SlackAdapter;
+pub use sms_gateway::SmsGatewayAdapter;
 pub use smtp::SmtpAdapter;
+pub use teams::TeamsAdapter;
 pub use trust::Trust;
+pub use twilio::TwilioAdapter;
 pub use webhook::WebhookAdapter;
+pub use whatsapp::{Dialog360Adapter, InfobipAdapter, WhatsAppCloudAdapter};
 
 /// Every adapter there is. `memory` keeps what the memory channels are given.
 pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc<dyn Adapter>> {
+    let (guard, trust) = (|| guard.clone(), || trust.clone());
     vec![
         Arc::new(MemoryAdapter::new(Arc::clone(memory))),
-        Arc::new(SmtpAdapter::new(guard.clone(), trust.clone())),
-        Arc::new(WebhookAdapter::new(guard.clone(), trust.clone())),
+        Arc::new(InProcessAdapter::default()),
+        Arc::new(SmtpAdapter::new(guard(), trust())),
+        Arc::new(WebhookAdapter::new(guard(), trust())),
+        Arc::new(SendGridAdapter::new(guard(), trust())),
+        Arc::new(SlackAdapter::new(guard(), trust())),
+        Arc::new(SmsGatewayAdapter::new(guard(), trust())),
+        Arc::new(TeamsAdapter::new(guard(), trust())),
+        Arc::new(TwilioAdapter::new(guard(), trust())),
+        Arc::new(Dialog360Adapter::new(guard(), trust())),
+        Arc::new(InfobipAdapter::new(guard(), trust())),
+        Arc::new(WhatsAppCloudAdapter::new(guard(), trust())),
     ]
+}
+
+/// A message for tests of what is made from one.
+#[cfg(test)]
+fn test_message() -> punctual_model::Outgoing {
+    punctual_model::Outgoing {
+        notification: "00000000-0000-0000-0000-000000000007".parse().unwrap(),
+        channel: punctual_model::ChannelKey::memory(),
+        address: "ops".to_owned(),
+        attempt: 1,
+        message_id: "msg-7".to_owned(),
+        kind: "message".to_owned(),
+        subject: "Subject".to_owned(),
+        body: "Body".to_owned(),
+        html: None,
+        type_data: None,
+        attachments: Vec::new(),
+        at: "2026-11-03T08:30:00Z".parse().unwrap(),
+    }
 }

@@ -2,11 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use punctual_model::{SettingsFault, nearest::suggestion};
+use punctual_model::{Secret, SettingsFault, nearest::suggestion};
 use serde_json::{Map, Value};
 
+use crate::guard::{CheckedUrl, Guard};
+
 /// Collects values and faults of one settings object.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     fields: Option<&'a Map<String, Value>>,
     faults: Vec<SettingsFault>,
 }
@@ -59,6 +61,82 @@ impl<'a> Reader<'a> {
             return None;
         }
         self.text(name)
+    }
+
+    /// One of some words; the first is the default.
+    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Option<T> {
+        let Some(text) = self.text(name) else { return choices.first().map(|(_, choice)| *choice) };
+        let found = choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
+        if found.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            self.fault(name, "out_of_range", format!("`{name}` must be `{}`", words.join("` or `")));
+        }
+        found
+    }
+
+    /// A secret that goes into a header: visible ASCII in one piece. One that only names its place is checked when
+    /// it has been looked up.
+    pub fn secret(&mut self, name: &str) -> Option<Secret> {
+        let text = self.text(name)?;
+        if !is_reference(text) && (text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic())) {
+            self.fault(name, "secret_invalid", format!("`{name}` is one word without blanks"));
+            return None;
+        }
+        Some(Secret::new(text))
+    }
+
+    pub fn required_secret(&mut self, name: &str, such_as: &str) -> Option<Secret> {
+        self.required_text(name, such_as)?;
+        self.secret(name)
+    }
+
+    /// A URL that must be one of the provider's; `None` also where it only names its place and cannot be checked yet.
+    pub fn provider_url(
+        &mut self,
+        name: &str,
+        text: &str,
+        guard: &Guard,
+        hosts: &[&str],
+    ) -> Option<CheckedUrl> {
+        match guard.check_provider_url(text, hosts) {
+            Ok(url) => Some(url),
+            Err(fault) => {
+                self.fault(name, fault.code, fault.detail);
+                None
+            }
+        }
+    }
+
+    /// Texts under names of the user's own choice.
+    pub fn texts(&mut self, name: &str) -> Vec<(&'a str, &'a str)> {
+        let Some(value) = self.value(name) else { return Vec::new() };
+        let Some(fields) = value.as_object() else {
+            self.fault(name, "wrong_type", format!("`{name}` must be an object"));
+            return Vec::new();
+        };
+        let texts = fields.iter().filter_map(|(field, value)| Some((field.as_str(), value.as_str()?)));
+        let texts: Vec<_> = texts.collect();
+        if texts.len() < fields.len() {
+            self.fault(name, "wrong_type", format!("`{name}` must have texts alone"));
+        }
+        texts
+    }
+
+    /// A list of texts.
+    pub fn items(&mut self, name: &str) -> Vec<&'a str> {
+        let Some(value) = self.value(name) else { return Vec::new() };
+        let items = value.as_array().map(|items| (items.len(), items.iter().filter_map(Value::as_str)));
+        match items.map(|(count, texts)| (count, texts.collect::<Vec<_>>())) {
+            Some((count, texts)) if texts.len() == count => texts,
+            _ => {
+                self.fault(name, "wrong_type", format!("`{name}` must be an array of texts"));
+                Vec::new()
+            }
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
     }
 
     pub fn integer(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {

@@ -35,6 +35,7 @@ use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome
 use serde_json::Value;
 
 pub use classify::classify;
+pub(crate) use compose::{check_attachment, message_id};
 
 use crate::{
     guard::Guard,
@@ -200,7 +201,7 @@ impl Adapter for SmtpAdapter {
 }
 
 /// An address as the envelope needs it; nothing is ever pasted into a header unparsed.
-fn parse_address(address: &str) -> Result<Address, String> {
+pub(crate) fn parse_address(address: &str) -> Result<Address, String> {
     let wrong = || "this is no mail address; write a@b.example".to_owned();
     // 254 bytes is what a path of SMTP can carry.
     if address.len() > 254 || address.contains(|c: char| c.is_control() || c.is_whitespace()) {

@@ -187,3 +187,17 @@
   document.addEventListener("visibilitychange", () => { if (!document.hidden) update(); });
   addEventListener("pagehide", () => events.close());
 })();
+
+// The editor of a survey: the page beside it follows what is written.
+(() => {
+  const schema = document.querySelector("[data-preview]");
+  const button = document.querySelector("[data-preview-button]");
+  if (!schema || !button) return;
+  let waiting;
+  const follow = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => button.form.requestSubmit(button), 600);
+  };
+  schema.addEventListener("input", follow);
+  follow();
+})();

@@ -11,18 +11,24 @@ use crate::Shared;
 
 const CSS: &str = include_str!("../assets/console.css");
 const JS: &str = include_str!("../assets/console.js");
+const SURVEY_CSS: &str = include_str!("../assets/survey.css");
+const SURVEY_JS: &str = include_str!("../assets/survey.js");
 const ICON: &str = include_str!("../assets/icon.svg");
 
-/// What pages put behind `?v=`: a short digest of both files.
+/// What pages put behind `?v=`: a short digest of all of them.
 pub fn version() -> &'static str {
     static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    VERSION.get_or_init(|| punctual_api::secret_hash(&[CSS, JS].concat())[..12].to_owned())
+    VERSION.get_or_init(|| {
+        punctual_api::secret_hash(&[CSS, JS, SURVEY_CSS, SURVEY_JS].concat())[..12].to_owned()
+    })
 }
 
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/assets/console.css", get(async || asset("text/css; charset=utf-8", CSS)))
         .route("/assets/console.js", get(async || asset("text/javascript; charset=utf-8", JS)))
+        .route("/assets/survey.css", get(async || asset("text/css; charset=utf-8", SURVEY_CSS)))
+        .route("/assets/survey.js", get(async || asset("text/javascript; charset=utf-8", SURVEY_JS)))
         .route("/assets/icon.svg", get(async || asset("image/svg+xml", ICON)))
 }
 

@@ -19,15 +19,17 @@ mod pages;
 mod session;
 mod sign_in;
 mod slow_down;
+mod survey_page;
 mod times;
 mod words;
 
 use std::sync::Arc;
 
 use axum::Router;
+use punctual_api::PublicLimits;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::reminders::Providers;
+use punctual_paths::{reminders::Providers, surveys::Catalogue};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +48,8 @@ pub struct ConsoleState {
 
 /// Requests for pages under way at once; the API has a budget of its own, so that neither starves the other.
 const IN_FLIGHT: usize = 64;
+/// The same for the public pages of surveys.
+const PUBLIC_IN_FLIGHT: usize = 64;
 
 pub(crate) struct App {
     pub engine: Engine,
@@ -54,6 +58,10 @@ pub(crate) struct App {
     pub reminders: Arc<Providers>,
     pub stop: CancellationToken,
     pub in_flight: Semaphore,
+    pub public_in_flight: Semaphore,
+    pub public: PublicLimits,
+    /// What is published, as this node has read it.
+    pub surveys: Catalogue,
     pub slow_down: slow_down::SlowDown,
     pub figures: figures::Kept,
     pub live: live::Watch,
@@ -77,6 +85,9 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         sandbox: state.sandbox,
         stop: state.stop,
         in_flight: Semaphore::new(IN_FLIGHT),
+        public_in_flight: Semaphore::new(PUBLIC_IN_FLIGHT),
+        public: PublicLimits::default(),
+        surveys: Catalogue::default(),
         slow_down: slow_down::SlowDown::default(),
         figures: figures::Kept::default(),
         live: live::Watch::default(),
@@ -87,6 +98,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
     pages
+        .merge(survey_page::routes(app.clone()).layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)))
         .merge(live::routes())
         .merge(assets::routes())
         .layer(axum::middleware::from_fn(guard::harden))

@@ -5,6 +5,7 @@ mod calendar;
 mod channels;
 mod confirm;
 mod notification;
+mod operations;
 mod outbox;
 mod overview;
 mod reminders;
@@ -12,6 +13,7 @@ mod sandbox;
 mod sites;
 mod sources;
 mod story;
+mod surveys;
 mod why;
 mod work;
 mod work_row;
@@ -32,6 +34,8 @@ pub fn routes() -> Router<Shared> {
         .merge(reminders::routes())
         .merge(sources::routes())
         .merge(why::routes())
+        .merge(operations::routes())
+        .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(sandbox::routes())

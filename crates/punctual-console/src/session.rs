@@ -37,12 +37,17 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    fn has(&self, scope: Scope) -> bool {
+    pub fn has(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
 
     pub fn may_act(&self) -> bool {
         self.has(Scope::Operate)
+    }
+
+    /// Whether they may change channels, and so try one out.
+    pub fn may_define(&self) -> bool {
+        self.has(Scope::Admin) && self.sees_all()
     }
 
     /// Whether they may change definitions.

@@ -93,6 +93,21 @@ impl Zone {
         at.to_zoned(self.zone.clone()).strftime("%a %-d %b %Y, %H:%M:%S").to_string()
     }
 
+    /// The local day of an instant.
+    pub fn day(&self, at: Timestamp) -> civil::Date {
+        at.to_zoned(self.zone.clone()).date()
+    }
+
+    /// When a local day begins.
+    pub fn begins(&self, day: civil::Date) -> Timestamp {
+        day.to_zoned(self.zone.clone()).map(|zoned| zoned.timestamp()).unwrap_or_default()
+    }
+
+    /// An instant as a field for a local date and time wants it.
+    pub fn field(&self, at: Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M").to_string()
+    }
+
     /// What a field for a local date and time holds. A time in a gap or an overlap is taken as calendars do.
     pub fn read(&self, text: &str) -> Option<Timestamp> {
         let local: civil::DateTime = text.parse().ok()?;

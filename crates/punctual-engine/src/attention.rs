@@ -83,6 +83,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let held = attention::held(&mut reader.conn(), units, limit).await?;
         let parked = attention::parked(&mut reader.conn(), units, limit).await?;
+        let out_of_step = attention::out_of_step(&mut reader.conn(), units, limit).await?;
         // Sites belong to no business unit: who sees only some does not look after them.
         let silent = match units {
             Some(_) => Vec::new(),
@@ -95,7 +96,9 @@ impl Engine {
             waiting(kind, format!("/notifications/{}", row.id), row)
         });
         let silent = silent.into_iter().map(|row| waiting(Kind::Site, format!("/sites/{}", row.id), row));
-        let mut items: Vec<Waiting> = holds.chain(parked).chain(silent).collect();
+        let out_of_step =
+            out_of_step.into_iter().map(|row| waiting(Kind::Sync, format!("/operations/{}", row.kind), row));
+        let mut items: Vec<Waiting> = holds.chain(parked).chain(out_of_step).chain(silent).collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(units).await? })
     }
@@ -109,6 +112,7 @@ impl Engine {
     pub async fn attention_counts(&self, units: Option<&[String]>) -> Result<Vec<(Kind, i64)>, EngineError> {
         let mut reader = self.store.read().await?;
         let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
+        let out_of_step = attention::count_out_of_step(&mut reader.conn(), units, COUNTED).await?;
         let silent = match units {
             Some(_) => 0,
             None => attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
@@ -117,6 +121,7 @@ impl Engine {
             (Kind::Hold, found.held),
             (Kind::Parked, found.parked),
             (Kind::Subscriber, found.events),
+            (Kind::Sync, out_of_step),
             (Kind::Site, silent),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())

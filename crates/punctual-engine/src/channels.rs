@@ -11,10 +11,14 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_model::{Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy};
-use punctual_store::{Conn, StoreError, channels};
+use punctual_store::{Conn, StoreError, channels, subscribers};
 use tokio::sync::Semaphore;
 
-use crate::config::later;
+use crate::{
+    config::later,
+    secrets::open_settings,
+    vault::{Vault, is_reference},
+};
 
 /// How long a definition may be used without looking at the table again.
 const FRESH_FOR: Duration = Duration::from_secs(1);
@@ -32,11 +36,52 @@ pub struct Opened {
     written: (i64, i64),
 }
 
+/// What the channels of subscribers begin with; no other channel does.
+const SUBSCRIBERS: &str = "event.";
+
+/// The channel over which a subscriber is told: its key under a name that no other channel has.
+pub fn subscriber_channel(key: &str) -> String {
+    format!("{SUBSCRIBERS}{key}")
+}
+
+/// A subscriber as the channel over which it is told.
+pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
+    channels::ChannelRow {
+        key: subscriber_channel(&row.key),
+        adapter: row.adapter,
+        settings: row.settings,
+        retry: row.retry,
+        at_most_once: false,
+        version: row.version,
+        updated_at: row.updated_at,
+    }
+}
+
+/// Every definition there is: channels, and subscribers as the channels over which they are told.
+pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
+    let mut rows = channels::all(conn).await?;
+    rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
+    Ok(rows)
+}
+
+/// Writes the same settings sealed anew, to where they came from.
+pub(crate) async fn reseal(
+    conn: &mut Conn<'_>,
+    row: &channels::ChannelRow,
+    settings: &str,
+) -> Result<bool, StoreError> {
+    match row.key.strip_prefix(SUBSCRIBERS) {
+        Some(key) => subscribers::reseal(conn, key, row.version, settings).await,
+        None => channels::reseal(conn, row, settings).await,
+    }
+}
+
 pub struct Channels {
     adapters: Registry<Arc<dyn Adapter>>,
     /// In the sandbox every channel is opened by this one instead of its own.
     capture: Option<Arc<dyn Adapter>>,
     secrets: OnceLock<Secrets>,
+    vault: Arc<Vault>,
     state: Mutex<State>,
 }
 
@@ -55,12 +100,13 @@ impl Channels {
     pub fn new(
         adapters: Vec<Arc<dyn Adapter>>,
         capture: Option<Arc<dyn Adapter>>,
+        vault: Arc<Vault>,
     ) -> Result<Self, DuplicateKey> {
         let mut registry = Registry::new("adapters");
         for adapter in adapters {
             registry.add(adapter.name(), adapter)?;
         }
-        Ok(Self { adapters: registry, capture, secrets: OnceLock::new(), state: Mutex::default() })
+        Ok(Self { adapters: registry, capture, secrets: OnceLock::new(), vault, state: Mutex::default() })
     }
 
     /// Gives the function that looks up secrets which settings only refer to; the first one stays.
@@ -111,7 +157,7 @@ impl Channels {
 
     /// Reads the definitions and opens what is new or changed.
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let mut rows = channels::all(conn).await?;
+        let mut rows = defined(conn).await?;
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -155,7 +201,7 @@ impl Channels {
         if self.capture.is_some() {
             settings = serde_json::json!({});
         } else {
-            self.fill_in(adapter.secret_fields(), &mut settings)?;
+            self.fill_in(&row.key, adapter.secret_fields(), &mut settings)?;
         }
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
         let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|e| e.to_string())?;
@@ -172,21 +218,38 @@ impl Channels {
         })
     }
 
-    /// Puts the secrets in place of what refers to them.
-    fn fill_in(&self, fields: &[&str], settings: &mut serde_json::Value) -> Result<(), String> {
+    /// The stored settings with their secrets opened, as far as they can be: what cannot is left out.
+    pub fn opened_settings(&self, row: &channels::ChannelRow) -> serde_json::Map<String, serde_json::Value> {
+        let mut settings: serde_json::Value = serde_json::from_str(&row.settings).unwrap_or_default();
+        let fields = self.adapter(&row.adapter).map_or(&[][..], |adapter| adapter.secret_fields());
+        for field in fields {
+            if open_settings(&self.vault, &row.key, std::slice::from_ref(field), &mut settings).is_err()
+                && let Some(settings) = settings.as_object_mut()
+            {
+                settings.remove(*field);
+            }
+        }
+        settings.as_object().cloned().unwrap_or_default()
+    }
+
+    /// Puts the secrets in place of what is sealed or refers to them.
+    fn fill_in(
+        &self,
+        channel: &str,
+        fields: &[&str],
+        settings: &mut serde_json::Value,
+    ) -> Result<(), String> {
+        // What refers to a secret is looked for first: a secret may itself begin like a reference.
         for field in fields {
             let Some(value) = settings.get_mut(*field) else { continue };
-            let Some(reference) =
-                value.as_str().filter(|text| text.starts_with("env:") || text.starts_with("file:"))
-            else {
-                continue;
-            };
+            let Some(reference) = value.as_str().filter(|text| is_reference(text)) else { continue };
             let found = self.secrets.get().and_then(|secrets| secrets(reference));
             *value = found
                 .ok_or_else(|| format!("the secret `{field}` is not set: nothing at `{reference}`"))?
                 .into();
         }
-        Ok(())
+        open_settings(&self.vault, channel, fields, settings)
+            .map_err(|(field, error)| format!("the secret `{field}` cannot be opened: {error}"))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

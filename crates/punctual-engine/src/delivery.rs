@@ -10,7 +10,7 @@ mod render;
 mod send;
 mod settle;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -34,6 +34,9 @@ pub struct DeliveryReport {
     pub rerouted: usize,
     /// Claims that another node had taken over in the meantime.
     pub lost: usize,
+    /// The events that were handed to a subscriber, and those that a subscriber did not take, by what they are about.
+    pub events: BTreeSet<String>,
+    pub failed_events: BTreeSet<String>,
 }
 
 impl DeliveryReport {
@@ -44,6 +47,8 @@ impl DeliveryReport {
         self.parked += other.parked;
         self.rerouted += other.rerouted;
         self.lost += other.lost;
+        self.events.extend(other.events.iter().cloned());
+        self.failed_events.extend(other.failed_events.iter().cloned());
     }
 }
 
@@ -61,6 +66,20 @@ pub(crate) struct ToSend {
     pub(crate) targets: Vec<String>,
     /// Set where a target of this notification has failed for good before.
     pub(crate) failed_before: Option<String>,
+}
+
+/// The kind of a notification that tells a subscriber of an event.
+pub const EVENT: &str = "event";
+
+/// The id under which a receiver of an event drops repeats: what the event is about, whoever it goes to.
+pub(crate) fn event_id(row: &ClaimedNotification) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct About {
+        #[serde(rename = "messageId")]
+        message_id: String,
+    }
+    let context = row.context.as_deref().filter(|_| row.kind == EVENT)?;
+    serde_json::from_str::<About>(context).ok().map(|about| about.message_id)
 }
 
 impl Engine {

@@ -5,11 +5,11 @@ mod decide;
 mod settle;
 mod trace;
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, ReasonCode};
+use punctual_model::{Arrival, Decided, Decision, Effect, ReasonCode};
 use punctual_store::{Lane, StoreError, Tx, work};
 
 use crate::{Claimed, Engine, EngineError, Path, config::later, delivery::HandOver};
@@ -29,6 +29,8 @@ pub struct DueReport {
     pub notifications: usize,
     /// Claims that another worker had taken over in the meantime.
     pub lost: usize,
+    /// What decisions noted, by word.
+    pub noted: BTreeMap<&'static str, usize>,
 }
 
 impl DueReport {
@@ -42,6 +44,9 @@ impl DueReport {
         self.deferred += other.deferred;
         self.notifications += other.notifications;
         self.lost += other.lost;
+        for (word, count) in &other.noted {
+            *self.noted.entry(word).or_default() += count;
+        }
     }
 }
 
@@ -312,19 +317,32 @@ impl Engine {
     /// Tells the listeners of arrivals before the rows are completed: at least once, never silently lost.
     fn publish(&self, mut decided: Vec<Decided>) -> Vec<Decided> {
         for one in &mut decided {
-            let Decision::Publish(arrival) = &one.decision else { continue };
-            let listeners = AssertUnwindSafe(&self.listeners);
-            let told = std::panic::catch_unwind(|| listeners.tell(arrival));
-            match told {
-                Ok(Ok(())) => {}
-                Ok(Err(fault)) => {
-                    tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");
-                    one.decision = Decision::Retry(ReasonCode::new("listener-failed"));
-                }
-                Err(_) => one.decision = Decision::Hold(ReasonCode::new("panic")),
+            let decision = match &one.decision {
+                Decision::Publish(arrival) => Some(arrival),
+                _ => None,
+            };
+            let beside = one.effects.iter().filter_map(|effect| match effect {
+                Effect::Publish(arrival) => Some(arrival),
+                _ => None,
+            });
+            if let Some(instead) = decision.into_iter().chain(beside).find_map(|arrival| self.tell(arrival)) {
+                *one = instead.into();
             }
         }
         decided
+    }
+
+    /// Tells whoever listens; answers what is decided instead where they did not take it.
+    fn tell(&self, arrival: &Arrival) -> Option<Decision> {
+        let listeners = AssertUnwindSafe(&self.listeners);
+        match std::panic::catch_unwind(|| listeners.tell(arrival)) {
+            Ok(Ok(())) => None,
+            Ok(Err(fault)) => {
+                tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");
+                Some(Decision::Retry(ReasonCode::new("listener-failed")))
+            }
+            Err(_) => Some(Decision::Hold(ReasonCode::new("panic"))),
+        }
     }
 
     fn record_lateness(&self, batch: &Batch, now: Timestamp) {

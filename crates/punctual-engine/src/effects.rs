@@ -33,6 +33,9 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
+            // Told already, before the transaction's end.
+            Effect::Publish(_) => {}
+            Effect::Noted(_) => {}
         }
     }
     if !own.is_empty() {

@@ -148,6 +148,21 @@ impl Engine {
     }
 }
 
+/// Queues notifications in a transaction that the caller commits; an id that is already there stays as it is.
+pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>) -> Result<(), StoreError> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    let channels =
+        route(tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+    let queued: Vec<Queued> =
+        items.into_iter().zip(channels).map(|(item, channel)| queue(item, channel, now)).collect();
+    let mut unique = first_of_each(&queued);
+    unique.sort_unstable_by_key(|item| item.new.id);
+    insert_in(tx, now, &queued, &unique).await?;
+    Ok(())
+}
+
 /// The row that a notification becomes, to leave over this channel.
 pub(crate) fn queue(mut new: NewNotification, channel: String, now: Timestamp) -> Queued {
     let digest = new.content_digest().to_string();

@@ -21,9 +21,12 @@ pub mod path;
 mod purge;
 mod run;
 mod sandbox;
+pub mod secrets;
 pub mod sites;
 mod sweep;
 pub mod timeline;
+pub mod trial;
+pub mod vault;
 
 use std::sync::Arc;
 
@@ -32,19 +35,21 @@ use punctual_store::{Store, blobs::Blobs};
 
 pub use channels::{Channels, Opened};
 pub use config::EngineConfig;
-pub use delivery::DeliveryReport;
+pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, ensure_in};
 pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks};
-pub use intake::Accepted;
+pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
 pub use path::{Claimed, Decide, Path, Settled, SettledWork};
 pub use purge::PurgeReport;
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
+pub use secrets::SecretsError;
 pub use sweep::SweepReport;
+pub use vault::Vault;
 
 /// The pipeline with all it needs. Cheap to clone.
 #[derive(Clone)]
@@ -60,6 +65,7 @@ pub struct Parts {
     pub paths: Registry<Arc<dyn Path>>,
     pub listeners: Listeners,
     pub channels: Channels,
+    pub vault: Arc<Vault>,
     pub metrics: Metrics,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
@@ -79,6 +85,8 @@ pub struct Setup {
     /// Opens every channel instead of its own adapter: the sandbox.
     pub capture: Option<Arc<dyn Adapter>>,
     pub listeners: Listeners,
+    /// Opens and seals the secrets of channels.
+    pub vault: Arc<Vault>,
 }
 
 impl Engine {
@@ -88,7 +96,7 @@ impl Engine {
         for path in setup.paths {
             paths.add(path.kind(), path)?;
         }
-        let channels = Channels::new(setup.adapters, setup.capture)?;
+        let channels = Channels::new(setup.adapters, setup.capture, setup.vault.clone())?;
         let intake = intake::Queue::new(if setup.store.is_single_process() { 1 } else { 2 });
         Ok(Self(Arc::new(Parts {
             store: setup.store,
@@ -99,6 +107,7 @@ impl Engine {
             paths,
             listeners: setup.listeners,
             channels,
+            vault: setup.vault,
             metrics: Metrics::new(),
             intake,
             held: Arc::default(),

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use punctual_model::{Decided, Effect, ReasonCode, RetryPolicy};
 use punctual_store::{Conn, StoreError};
 
+use crate::{Engine, EngineError};
+
 pub use punctual_store::work::Claimed;
 
 /// What becomes due, for one kind of work.
@@ -57,6 +59,16 @@ pub trait Path: Send + Sync {
     /// Whether `settled` wants to be told when all notifications of a row have settled.
     fn follows_deliveries(&self) -> bool {
         false
+    }
+
+    /// Repairs what a crash or a failed write has left behind: one bounded pass, with every sweep, on every node. Answers
+    /// how much it has repaired; a pass that repairs nothing has nothing left that it can.
+    fn reconcile<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        _now: Timestamp,
+    ) -> BoxFuture<'a, Result<usize, EngineError>> {
+        Box::pin(async { Ok(0) })
     }
 
     /// Reads what `settled` needs for these rows, in the transaction of the last settle.

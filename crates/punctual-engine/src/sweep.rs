@@ -10,7 +10,7 @@ use punctual_store::{
     work::{self, Settlement},
 };
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, due::chain};
 
 /// Rows one pass takes of each table.
 const SWEPT_AT_ONCE: i64 = 500;
@@ -23,6 +23,8 @@ pub struct SweepReport {
     pub notifications: usize,
     pub uncertain: usize,
     pub parked: usize,
+    /// What paths have repaired.
+    pub repaired: usize,
 }
 
 impl Engine {
@@ -31,6 +33,15 @@ impl Engine {
         let mut report = SweepReport::default();
         self.sweep_work(now, &mut report).await?;
         self.sweep_notifications(now, &mut report).await?;
+        for (kind, path) in self.paths.iter() {
+            match path.reconcile(self, now).await {
+                Ok(repaired) => report.repaired += repaired,
+                // What a path could not repair must not keep the claims of others from being swept.
+                Err(error) => {
+                    tracing::warn!(work.kind = kind, error = %chain(&error), "a path could not be reconciled")
+                }
+            }
+        }
         Ok(report)
     }
 

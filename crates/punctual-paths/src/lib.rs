@@ -3,25 +3,32 @@
 
 pub mod due_window;
 pub mod messages;
+pub mod operations;
 pub mod reminders;
 pub mod schedules;
+pub mod surveys;
 
 use std::sync::Arc;
 
 use punctual_engine::Path;
 
-/// Every path that ships.
+/// Every path that ships, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    all_with(Arc::new(reminders::Providers::built_in()))
+    all_with(Arc::new(reminders::Providers::built_in()), surveys::SurveyLink::default())
 }
 
-/// Every path that ships, with reminders by these providers.
-pub fn all_with(providers: Arc<reminders::Providers>) -> Vec<Arc<dyn Path>> {
+/// Every path that ships, with reminders by these providers and links to surveys that lead there.
+pub fn all_with(
+    providers: Arc<reminders::Providers>,
+    survey_link: surveys::SurveyLink,
+) -> Vec<Arc<dyn Path>> {
     vec![
         Arc::new(schedules::Schedules),
         Arc::new(messages::Messages),
+        Arc::new(operations::Operations),
         Arc::new(reminders::due::Reminders::new(providers.clone())),
         Arc::new(reminders::changes::Changes::new(providers.clone())),
         Arc::new(reminders::reconcile::Reconcile::new(providers)),
+        Arc::new(surveys::Surveys::new(survey_link)),
     ]
 }

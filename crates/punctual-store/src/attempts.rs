@@ -1,8 +1,12 @@
 //! Attempts: ledger and log. One row per target and try; the intent before the send, the result after it.
 
+mod health;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
+
+pub use health::{HEALTH_TRIES, HEALTH_WINDOW, HealthRow, health};
 
 use crate::db::{Conn, Result, Sql, args};
 

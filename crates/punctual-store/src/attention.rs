@@ -74,6 +74,64 @@ pub async fn silent_sites(conn: &mut Conn<'_>, since: Timestamp, limit: i64) -> 
     conn.fetch_all(&SILENT, args![since, limit]).await
 }
 
+macro_rules! out_of_step {
+    ($hint:literal, $units:literal) => {
+        concat!(
+            "FROM operations_rules AS r ",
+            $hint,
+            " LEFT JOIN operations_subjects AS s ON s.id = r.subject_id
+     WHERE r.sync_status = 'failed'
+         AND (NOT $1 OR r.business_unit IS NULL OR r.business_unit IN (",
+            $units,
+            "))"
+        )
+    };
+}
+macro_rules! list_out_of_step {
+    ($hint:literal, $units:literal) => {
+        concat!(
+            "SELECT r.id, r.subject_type || 's/' || r.subject_id AS kind, COALESCE(s.title, r.id) AS title,
+             'sync-failed' AS reason, r.sync_error AS answer, r.updated_at AS since ",
+            out_of_step!($hint, $units),
+            " ORDER BY r.id DESC LIMIT $2"
+        )
+    };
+}
+macro_rules! count_out_of_step {
+    ($hint:literal, $units:literal) => {
+        concat!(
+            "SELECT COUNT(*) AS count FROM (SELECT 1 AS one ",
+            out_of_step!($hint, $units),
+            " LIMIT $2) AS o"
+        )
+    };
+}
+const OUT_OF_STEP: Sql = Sql::each(
+    "operations_rules.waiting",
+    list_out_of_step!("INDEXED BY operations_rules_failed", "SELECT value FROM json_each($3)"),
+    list_out_of_step!("", "SELECT UNNEST($3::text[])"),
+);
+const COUNT_OUT_OF_STEP: Sql = Sql::each(
+    "operations_rules.count_waiting",
+    count_out_of_step!("INDEXED BY operations_rules_failed", "SELECT value FROM json_each($3)"),
+    count_out_of_step!("", "SELECT UNNEST($3::text[])"),
+);
+
+/// Rules that could not be scheduled, newest first; the kind of a row is where its event or task is found.
+pub async fn out_of_step(
+    conn: &mut Conn<'_>,
+    units: Option<&[String]>,
+    limit: i64,
+) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&OUT_OF_STEP, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+}
+
+pub async fn count_out_of_step(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
+    let args = args![units.is_some(), bound, units.unwrap_or_default().to_vec()];
+    let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args).await?;
+    Ok(row.count)
+}
+
 #[derive(FromRow, Deserialize)]
 struct Count {
     count: i64,

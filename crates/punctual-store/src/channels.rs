@@ -10,7 +10,7 @@ use crate::db::{Conn, Result, Sql, args};
 pub struct ChannelRow {
     pub key: String,
     pub adapter: String,
-    /// A JSON object; secrets are in it and never leave through the API.
+    /// A JSON object; secrets are in it, sealed, and never leave through the API.
     pub settings: String,
     /// The retry policy as JSON.
     pub retry: String,
@@ -49,6 +49,14 @@ const ALL: Sql = Sql::same(
 /// Every channel; there are few.
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ChannelRow>> {
     conn.fetch_all(&ALL, args![]).await
+}
+
+const RESEAL: Sql =
+    Sql::same("channels.reseal", "UPDATE channels SET settings = $3 WHERE key = $1 AND version = $2");
+
+/// Writes the same settings sealed anew. It is no new version: what is open stays open.
+pub async fn reseal(conn: &mut Conn<'_>, channel: &ChannelRow, settings: &str) -> Result<bool> {
+    Ok(conn.execute(&RESEAL, args![&channel.key, channel.version, settings]).await? > 0)
 }
 
 const DELETE: Sql = Sql::same("channels.delete", "DELETE FROM channels WHERE key = $1");

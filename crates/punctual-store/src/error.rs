@@ -116,6 +116,17 @@ impl StoreError {
         }
     }
 
+    /// Whether two transactions stood in each other's way and this one gave way: the same again at once may work.
+    pub fn is_collision(&self) -> bool {
+        match self {
+            Self::Statement(_, DriverError::Postgres(sqlx::Error::Database(refusal)))
+            | Self::Commit(DriverError::Postgres(sqlx::Error::Database(refusal))) => {
+                refusal.code().is_some_and(|code| matches!(&*code, "40P01" | "40001"))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the database or the disk is at fault and not the request: worth another try a little later.
     pub fn is_unavailable(&self) -> bool {
         match self {

@@ -28,3 +28,21 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -
     conn.execute(&PUT, args![now, name, value]).await?;
     Ok(())
 }
+
+const KEEP: Sql = Sql::same(
+    "facts.keep",
+    "INSERT INTO facts (name, value, updated_at) VALUES ($2, $3, $1) ON CONFLICT (name) DO NOTHING",
+);
+
+/// The same where the fact is not known yet: of two that come at once, one stays.
+pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -> Result<()> {
+    conn.execute(&KEEP, args![now, name, value]).await?;
+    Ok(())
+}
+
+const FORGET: Sql = Sql::same("facts.forget", "DELETE FROM facts WHERE name = $1");
+
+pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
+    conn.execute(&FORGET, args![name]).await?;
+    Ok(())
+}

@@ -33,6 +33,8 @@ const STEPS: &[Step] = &[
     step!(2, "0002_console"),
     step!(3, "0003_sites"),
     step!(4, "0004_reminders"),
+    step!(5, "0005_surveys"),
+    step!(6, "0006_operations"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -12,7 +12,10 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_channels::{Captured, Sent};
-use punctual_engine::{AdvanceReport, Engine, PassReport, Setup};
+use punctual_engine::{
+    AdvanceReport, Engine, PassReport, Setup, Vault,
+    vault::{FixedKeys, MasterKey},
+};
 use punctual_model::{Clock, ManualClock};
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
@@ -228,7 +231,13 @@ async fn open_store(recipe: &Recipe, place: &Place) -> (Store, Faults) {
 fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> Engine {
     let mut config = recipe.config.clone();
     config.node = node.to_owned();
+    // Of its own chance, so that a test's other numbers stay what they were.
+    let key = |number: &u64| MasterKey::new(&Seeded::new(*number));
+    let keys = FixedKeys { keys: recipe.master_keys.iter().map(key).collect(), place: "the test" };
+    let vault = Vault::open(Arc::new(keys), Arc::new(Seeded::new(recipe.seed)))
+        .unwrap_or_else(|error| panic!("no vault: {error}"));
     let setup = Setup {
+        vault: Arc::new(vault),
         store: store.clone(),
         blobs: Blobs::in_memory(),
         clock: recipe.told_by.clone().unwrap_or_else(|| recipe.clock.clone()),

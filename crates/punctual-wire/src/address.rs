@@ -1,7 +1,10 @@
 //! Addresses of recipients, as far as their form can be judged without asking anyone.
 //!
-//! Every address is free of control characters, because some channel puts it into a header. Mail addresses are
-//! checked further; what a provider makes of an address is for the channel to find out.
+//! Every address is free of control characters, because some channel puts it into a header. Mail addresses and phone
+//! numbers are checked further, and a room (Teams, Slack) is a name and never a URL, because that URL is a secret of
+//! the channel. What a provider makes of an address is for the channel to find out.
+
+use punctual_model::Phone;
 
 use crate::{
     limits::{ADDRESS_MAX, MAIL_ADDRESS_MAX},
@@ -10,8 +13,42 @@ use crate::{
 
 /// The fault of one address for a channel or list of type `kind`, if it has one.
 pub fn fault(kind: Option<&str>, address: &str, pointer: impl FnOnce() -> String) -> Option<FieldError> {
-    let why = reason(address).or_else(|| if kind == Some("email") { mail_reason(address) } else { None })?;
+    if let Some(why) = reason(address) {
+        return Some(FieldError::address_invalid(pointer(), address, why));
+    }
+    let why = match kind {
+        Some("email") => mail_reason(address)?,
+        Some("sms" | "whatsapp") => {
+            return Phone::parse(address)
+                .err()
+                .map(|_| FieldError::phone_invalid(pointer(), address, "none"));
+        }
+        Some("teams" | "slack") => room_reason(address)?,
+        _ => return None,
+    };
     Some(FieldError::address_invalid(pointer(), address, why))
+}
+
+/// An address as it is kept: of two spellings of one number only one gets the message.
+pub fn normal(kind: Option<&str>, address: &str) -> String {
+    match kind {
+        Some("sms" | "whatsapp") => {
+            Phone::parse(address).map_or_else(|_| address.to_owned(), |phone| phone.as_str().to_owned())
+        }
+        _ => address.to_owned(),
+    }
+}
+
+fn room_reason(address: &str) -> Option<&'static str> {
+    if address.contains("://") {
+        Some(
+            "the URL belongs into the channel's settings, where it is kept secret; a target is a name such as `ops`",
+        )
+    } else if address.len() > 200 {
+        Some("a name has at most 200 bytes")
+    } else {
+        None
+    }
 }
 
 fn reason(address: &str) -> Option<&'static str> {
@@ -115,8 +152,29 @@ mod tests {
     }
 
     #[test]
+    fn a_phone_number_has_its_country_and_is_kept_in_one_spelling() {
+        for kind in ["sms", "whatsapp"] {
+            check(kind, "+49 30 1234567", None);
+            check(kind, "030 1234567", Some("write it as `+49301234567`"));
+            check(kind, "ops", Some("no valid phone number"));
+            let fault = fault(Some(kind), "12", || "/targets/0".into()).unwrap();
+            assert_eq!((fault.code.as_str(), fault.pointer.as_str()), ("phone_invalid", "/targets/0"));
+            assert_eq!(normal(Some(kind), "+49 (30) 123-4567"), "+49301234567");
+        }
+        assert_eq!(normal(Some("memory"), "+49 30"), "+49 30");
+    }
+
+    #[test]
+    fn a_room_is_a_name_and_no_url() {
+        for kind in ["teams", "slack"] {
+            check(kind, "Ops #1", None);
+            check(kind, "https://hooks.slack.com/services/T/B/x", Some("kept secret"));
+            check(kind, &"x".repeat(201), Some("200"));
+        }
+    }
+
+    #[test]
     fn other_addresses_need_only_be_printable() {
-        check("sms", "+49 30 1234567", None);
         check("webhook", "https://example.org/a?b=c", None);
         check("sms", " ", Some("empty"));
         check("sms", "1\r\n2", Some("line break"));

@@ -173,6 +173,33 @@ pub struct ChannelTest {
     pub duration_ms: u64,
 }
 
+/// A webhook's new signing secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RotatedSecret {
+    /// Shown once; a repetition of the request does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    pub channel: Channel,
+}
+
+/// How a channel did in the last hour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelHealth {
+    #[schema(example = "email:default")]
+    pub channel: String,
+    /// Tries that have ended.
+    pub tries: i64,
+    pub delivered: i64,
+    /// Between 0 and 1.
+    pub success_share: f64,
+    /// How long a try took.
+    pub average_ms: i64,
+    /// What the last try that failed was told.
+    pub last_error: Option<String>,
+    pub last_error_at: Option<Timestamp>,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

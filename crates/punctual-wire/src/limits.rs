@@ -48,6 +48,15 @@ pub const SOURCES_BATCH_MAX: usize = 10_000;
 /// Items that a site hands over in one request.
 pub const SITE_BATCH_MAX: usize = 10_000;
 
+/// Events that make instances of surveys, in one request.
+pub const INGEST_BATCH_MAX: usize = 10_000;
+
+/// The schema of one survey: two hundred questions in several languages.
+pub const SURVEY_SCHEMA_MAX: usize = 512 * 1024;
+
+/// The body of an answer to a survey, which anybody may send.
+pub const RESPONSE_BODY_MAX: usize = 64 * 1024;
+
 /// The id of a site stands in paths, file names and log lines.
 pub const SITE_ID_MAX: usize = 64;
 

@@ -78,7 +78,7 @@ mod tests {
     fn a_list_is_read_and_written_alike() {
         for body in [
             json!({"type": "email", "targets": ["a@example.org", "b@example.org"], "channel": "email:bulk"}),
-            json!({"type": "sms", "targets": []}),
+            json!({"type": "sms", "targets": ["+49301234567"]}),
         ] {
             assert_eq!(serde_json::to_value(ListRequest::read(&body, "").unwrap()).unwrap(), body);
         }
@@ -99,7 +99,12 @@ mod tests {
             json!({"type": "email", "targets": ["a@b.example", "b"]}),
             &[("/targets/1", "address_invalid")],
         );
-        check(json!({"type": "sms", "targets": vec!["1"; 10_001]}), &[("/targets", "out_of_range")]);
-        check(json!({"type": "sms", "targets": ["1"], "target": []}), &[("/target", "unknown_field")]);
+        check(json!({"type": "sms", "targets": ["+4930123456", "1"]}), &[("/targets/1", "phone_invalid")]);
+        check(
+            json!({"type": "slack", "targets": ["https://x.example/"]}),
+            &[("/targets/0", "address_invalid")],
+        );
+        check(json!({"type": "memory", "targets": vec!["1"; 10_001]}), &[("/targets", "out_of_range")]);
+        check(json!({"type": "memory", "targets": ["1"], "target": []}), &[("/target", "unknown_field")]);
     }
 }

@@ -31,10 +31,11 @@ pub struct Tick {
     pub now: Timestamp,
     /// Work rows that were claimed and settled.
     pub processed: u64,
-    /// Leases that had run out.
+    /// Surveys whose time was over.
     pub expired: u64,
-    /// Outbox events that were handed to their subscribers.
+    /// Outbox events that every subscriber of this pass took.
     pub dispatched: u64,
+    /// Work that failed, and outbox events that a subscriber did not take.
     pub failed: u64,
     pub work: TickWork,
     pub deliveries: TickDeliveries,

@@ -10,6 +10,7 @@ mod ingest;
 mod punctuality;
 mod reminders;
 mod site;
+mod surveys;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -56,6 +57,8 @@ enum What {
     Reminders,
     /// Notifications forwarded by one site agent and stored by central, durable at both ends.
     Site,
+    /// Events posted 1,000 a request with 50 surveys published, then the same again.
+    Surveys,
 }
 
 /// What one measurement found: a line of the harness.
@@ -80,6 +83,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Reminders => reminders::measure(&bench, jobs(100_000)).await?,
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
+        What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
     };
     let ratio = match measured.as_slice() {
         [alone, with] if with.test == "backlog" => {
@@ -158,6 +162,7 @@ impl Bench {
             adapters: vec![Arc::new(MemoryAdapter::new(memory))],
             capture: None,
             listeners,
+            vault: Arc::new(crate::master_key::for_this_run()?),
         })?;
         Ok(Rig { engine, url, database, file })
     }

@@ -31,6 +31,13 @@ pub struct ServeArgs {
     /// A key for everything, at least 16 visible characters; one is made at the first start if none is given.
     #[arg(long, env = "PUNCTUAL_ADMIN_KEY", value_name = "KEY", hide_env_values = true)]
     pub admin_key: Option<String>,
+    /// A file with the master key that secrets are sealed with, one key a line, the newest first; `master.key` in the
+    /// data folder by default, made at the first start.
+    #[arg(long, env = "PUNCTUAL_MASTER_KEY_FILE", value_name = "FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The master key itself, for where a file is no help; several separated by commas, the newest first.
+    #[arg(long, env = "PUNCTUAL_MASTER_KEY", value_name = "KEY", hide = true, hide_env_values = true)]
+    pub master_key: Option<String>,
     /// Write the address that is listened on to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
@@ -58,6 +65,9 @@ pub struct ServeArgs {
     /// After how long a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
+    /// Where links to surveys lead, such as `https://ask.example.org/s/{publicId}`; this server by default.
+    #[arg(long, env = "PUNCTUAL_SURVEY_URL", value_name = "URL")]
+    pub survey_url: Option<String>,
     /// Run although the database may lose acknowledged rows at a power cut.
     #[arg(long, env = "PUNCTUAL_ACCEPT_WEAK_DURABILITY")]
     pub accept_weak_durability: bool,
@@ -98,6 +108,7 @@ struct File {
     database_url: Option<String>,
     sandbox: Option<bool>,
     admin_key: Option<String>,
+    master_key_file: Option<PathBuf>,
     role: Option<Role>,
     outgoing_allow: Option<String>,
     node: Option<String>,
@@ -105,6 +116,7 @@ struct File {
     sweep_every: Option<String>,
     keep_for: Option<String>,
     stuck_after: Option<String>,
+    survey_url: Option<String>,
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
 }
@@ -115,6 +127,7 @@ const KNOWN_KEYS: &[&str] = &[
     "database_url",
     "sandbox",
     "admin_key",
+    "master_key_file",
     "role",
     "outgoing_allow",
     "node",
@@ -122,6 +135,7 @@ const KNOWN_KEYS: &[&str] = &[
     "sweep_every",
     "keep_for",
     "stuck_after",
+    "survey_url",
     "accept_weak_durability",
     "log_format",
 ];
@@ -134,6 +148,8 @@ pub struct Config {
     pub database_url: Secret,
     pub sandbox: bool,
     pub admin_key: Option<Secret>,
+    pub master_key_file: Option<PathBuf>,
+    pub master_key: Option<Secret>,
     pub address_file: Option<PathBuf>,
     pub role: Role,
     pub outgoing_allow: AllowList,
@@ -142,6 +158,7 @@ pub struct Config {
     pub sweep_every: Duration,
     pub keep_for: Duration,
     pub stuck_after: Duration,
+    pub survey_url: Option<String>,
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
     pub crash_at: Option<punctual_store::CrashPoint>,
@@ -166,6 +183,8 @@ impl Config {
             database_url: Secret::new(database_url),
             sandbox: args.sandbox || file.sandbox.unwrap_or(false),
             admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
+            master_key_file: args.master_key_file.or(file.master_key_file),
+            master_key: args.master_key.filter(|key| !key.is_empty()).map(Secret::new),
             address_file: args.address_file,
             role: args.role.or(file.role).unwrap_or_default(),
             outgoing_allow: allow.parse().context("outgoing_allow")?,
@@ -174,6 +193,7 @@ impl Config {
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
+            survey_url: args.survey_url.or(file.survey_url),
             accept_weak_durability: args.accept_weak_durability
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
@@ -185,7 +205,29 @@ impl Config {
             durations::format(config.lease),
             durations::format(config.sweep_every)
         );
+        ensure!(
+            config.master_key.is_none() || config.master_key_file.is_none(),
+            "give either PUNCTUAL_MASTER_KEY or master_key_file, not both"
+        );
+        if let Some(url) = &config.survey_url {
+            let leads =
+                (url.starts_with("https://") || url.starts_with("http://")) && url.contains("{publicId}");
+            ensure!(leads, "survey_url ({url}) must be an address with {{publicId}} in it");
+        }
         Ok(config)
+    }
+
+    /// Where links to surveys lead, on a server that listens there.
+    pub fn survey_link(&self, address: SocketAddr) -> String {
+        self.survey_url.clone().unwrap_or_else(|| {
+            // Nobody can open the address that means "all of them".
+            let address = if address.ip().is_unspecified() {
+                SocketAddr::from(([127, 0, 0, 1], address.port()))
+            } else {
+                address
+            };
+            format!("http://{address}/s/{{publicId}}")
+        })
     }
 
     /// A third of the lease, as the rule for renewals says; never so rare that a long call outlives its lease.
@@ -270,6 +312,7 @@ mod tests {
         assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
         assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
+        assert!(fault("survey_url = \"https://ask.example.org/s/\"").contains("with {publicId} in it"));
     }
 
     #[test]

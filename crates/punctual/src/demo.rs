@@ -1,7 +1,10 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
+mod channels;
+mod operations;
 mod reminders;
 mod samples;
+mod surveys;
 
 use anyhow::Result;
 use punctual_console::sign_in_link;
@@ -26,6 +29,7 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     samples::load(&node.engine, &node.reminders).await?;
     let listener = listen(&config).await?;
     let address = format!("http://{}", listener.local_addr()?);
+    node.survey_link.set(config.survey_link(listener.local_addr()?));
     node.let_time_flow();
     let running = node.start_working().await?;
     let kept = std::fs::read_to_string(config.data_dir.join("admin.key")).unwrap_or_default();

@@ -6,6 +6,7 @@ mod config;
 mod definitions;
 mod demo;
 mod keys;
+mod master_key;
 mod migrate;
 mod node;
 mod notify;
@@ -13,9 +14,11 @@ mod output;
 mod random;
 mod reconcile;
 mod remote;
+mod secrets;
 mod serve;
 mod site;
 mod sources;
+mod surveys;
 mod tick;
 
 use std::process::ExitCode;
@@ -46,12 +49,16 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Make, list and revoke API keys, directly in the database.
     Key(keys::KeyArgs),
+    /// Look after the master key that secrets in the database are sealed with.
+    Secrets(secrets::SecretsArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
     /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
     Export(definitions::ExportArgs),
     /// Bring a running server's definitions to what files say; `--plan` only shows what would change.
     Import(definitions::ImportArgs),
+    /// Hand events from a file to a running server, for the surveys that ask about them.
+    Surveys(surveys::SurveysArgs),
     /// Bring sources from a file into a running server.
     Sources(sources::SourcesArgs),
     /// Look, on a running server, for reminders that a missed event left wrong, and put them right.
@@ -78,9 +85,11 @@ fn main() -> ExitCode {
             Command::Status(args) => notify::status(args).await,
             Command::Migrate(args) => migrate::run(args).await.map(succeeded),
             Command::Key(args) => keys::run(args).await.map(succeeded),
+            Command::Secrets(args) => secrets::run(args).await.map(succeeded),
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
+            Command::Surveys(args) => surveys::run(args).await,
             Command::Sources(args) => sources::run(args).await.map(succeeded),
             Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),
             Command::Bench(args) => bench::run(args).await.map(succeeded),

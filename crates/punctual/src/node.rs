@@ -9,7 +9,10 @@ use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
-use punctual_paths::reminders::{Providers, reconcile, zones};
+use punctual_paths::{
+    reminders::{Providers, reconcile, zones},
+    surveys::SurveyLink,
+};
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -17,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::SystemClock,
     config::{Config, Role},
+    master_key,
     random::SystemRandom,
 };
 
@@ -25,6 +29,8 @@ pub struct Node {
     pub reminders: Arc<Providers>,
     pub wall: Arc<SystemClock>,
     pub sandbox: Option<(Arc<ManualClock>, Arc<Captured>)>,
+    /// Where links to surveys lead, once that is known.
+    pub survey_link: SurveyLink,
 }
 
 /// How the engine's time runs.
@@ -49,6 +55,7 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
         let store = Store::open(options, wall.now()).await?;
+        let vault = Arc::new(master_key::open(config, &store).await?);
         let blobs = Blobs::folder(&config.data_dir.join("blobs"))?;
         let captured = Captured::new();
         let guard = Guard::new(config.outgoing_allow.clone());
@@ -62,6 +69,7 @@ impl Node {
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
         let reminders = Arc::new(Providers::built_in());
         reminders.check_bounds()?;
+        let survey_link = SurveyLink::default();
         let engine = Engine::new(Setup {
             store,
             blobs,
@@ -77,13 +85,19 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            paths: punctual_paths::all_with(reminders.clone()),
+            paths: punctual_paths::all_with(reminders.clone(), survey_link.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),
+            vault,
         })?;
         engine.channels.resolve_secrets_with(Arc::new(secret));
-        Ok(Self { engine, reminders, wall, sandbox: manual.map(|clock| (clock, captured)) })
+        let sealed = engine.adopt_master_key(engine.clock.now()).await?;
+        if sealed.channels > 0 {
+            tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
+        }
+        let sandbox = manual.map(|clock| (clock, captured));
+        Ok(Self { engine, reminders, wall, sandbox, survey_link })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.

@@ -24,6 +24,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let key = admin_key(&node, &config, "live").await?;
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
+    node.survey_link.set(config.survey_link(address));
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };

@@ -96,7 +96,7 @@ async fn notifications_are_found_by_what_they_are(bed: Bed) {
         "source": { "site": "plant-7", "script": "watch.sh" } });
     client.post("/api/v1/notifications", to_list).await.expect(201);
     client.advance("1h").await;
-    let lost = json!({ "targets": ["a"], "channel": "sms:none", "subject": "Lost", "body": "B" });
+    let lost = json!({ "targets": ["a"], "channel": "pager:none", "subject": "Lost", "body": "B" });
     client.post("/api/v1/notifications", lost).await.expect(201);
     client.advance("20m").await;
     let late = json!({ "targets": ["a"], "channel": "memory:default", "subject": "Waiting", "body": "B" });

@@ -16,7 +16,7 @@ on_both! {
 const EVERYTHING: [&str; 5] = ["operate", "author", "ingest", "read", "admin"];
 
 fn message(unit: Value) -> Value {
-    json!({ "targets": ["x"], "channel": "sms:none", "subject": "S", "body": "B", "businessUnit": unit })
+    json!({ "targets": ["x"], "channel": "pager:none", "subject": "S", "body": "B", "businessUnit": unit })
 }
 
 async fn what_belongs_to_others_is_not_there(bed: Bed) {
@@ -31,7 +31,7 @@ async fn what_belongs_to_others_is_not_there(bed: Bed) {
     let later = json!({ "id": "m", "sendAt": "2026-05-14T06:00:00Z", "targets": ["x"], "subject": "S", "body": "B",
         "channel": "memory:default" });
     ours.post("/api/v1/messages", later).await.expect(201);
-    ours.put("/api/v1/lists/ops", json!({ "type": "sms", "targets": [] })).await.expect(200);
+    ours.put("/api/v1/lists/ops", json!({ "type": "pager", "targets": [] })).await.expect(200);
     ours.put("/api/v1/sources/document/1", json!({})).await.expect(200);
     ours.put("/api/v1/business-units/nz", json!({ "name": "NZ", "timeZone": "Pacific/Auckland" }))
         .await
@@ -108,9 +108,9 @@ async fn nothing_of_others_can_be_taken_over(bed: Bed) {
         .refused(404, "not_found");
     let row = client.get(&format!("/api/v1/work/{}", first["id"])).await.expect(200);
     assert_eq!((&row["dueAt"], &row["onHold"]), (&json!("2026-05-14T06:00:00Z"), &json!(false)));
-    ours.put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["1"] })).await.expect(200);
+    ours.put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["1"] })).await.expect(200);
     theirs
-        .put("/api/v1/lists/ops", json!({ "type": "sms", "targets": ["2"] }))
+        .put("/api/v1/lists/ops", json!({ "type": "pager", "targets": ["2"] }))
         .await
         .refused(404, "not_found");
     ours.put("/api/v1/sources/document/1", json!({ "state": { "n": 1 } })).await.expect(200);

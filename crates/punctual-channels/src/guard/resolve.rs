@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{AllowList, CheckedUrl, Refused, UrlFault, check_ip, check_url};
+use super::{AllowList, CheckedUrl, Refused, UrlFault, check_ip, check_provider_url, check_url};
 
 /// Where addresses of names come from.
 pub trait Lookup: Send + Sync {
@@ -54,6 +54,11 @@ impl Guard {
 
     pub fn check_url(&self, text: &str) -> Result<CheckedUrl, UrlFault> {
         check_url(text, &self.allow)
+    }
+
+    /// The same for a URL of a provider, whose hosts are known.
+    pub fn check_provider_url(&self, text: &str, hosts: &[&str]) -> Result<CheckedUrl, UrlFault> {
+        check_provider_url(text, hosts, &self.allow)
     }
 
     /// The addresses of a host that may be connected to; never empty.

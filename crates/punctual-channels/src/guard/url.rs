@@ -15,7 +15,7 @@ const LONGEST: usize = 2_048;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct UrlFault {
-    /// `url_invalid`, `url_scheme`, `url_userinfo`, `url_port` or `url_forbidden`.
+    /// `url_invalid`, `url_scheme`, `url_userinfo`, `url_port`, `url_forbidden` or `url_host`.
     pub code: &'static str,
     pub detail: String,
 }
@@ -41,6 +41,42 @@ pub struct CheckedUrl {
     pub port: u16,
     /// Plain HTTP or an unusual port: every address of the name must be in the allow-list.
     pub listed_only: bool,
+}
+
+impl CheckedUrl {
+    /// The URL with more segments at the end of its path, each of them encoded.
+    #[must_use]
+    pub fn at(&self, segments: &[&str]) -> Self {
+        let mut longer = self.clone();
+        // Only URLs without a host have no path, and those were refused.
+        if let Ok(mut path) = longer.url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        longer
+    }
+}
+
+/// Checks a URL that must be one of a provider's: its host is one of `hosts` or lies below one. A stand-in for the
+/// provider may have any name, if an admin has listed its network: then only listed addresses are connected to.
+pub fn check_provider_url(text: &str, hosts: &[&str], allow: &AllowList) -> Result<CheckedUrl, UrlFault> {
+    let mut checked = check_url(text, allow)?;
+    let name = checked.host.trim_end_matches('.').to_ascii_lowercase();
+    let is_theirs = hosts
+        .iter()
+        .any(|host| name.strip_suffix(host).is_some_and(|before| before.is_empty() || before.ends_with('.')));
+    if is_theirs {
+        return Ok(checked);
+    }
+    let is_listed = match checked.host.parse::<IpAddr>() {
+        Ok(ip) => allow.allows(ip, checked.port),
+        Err(_) => !allow.is_empty(),
+    };
+    if !is_listed {
+        let detail = format!("this is no URL of the provider: its host ends in {}", hosts.join(" or "));
+        return Err(UrlFault::new("url_host", &detail));
+    }
+    checked.listed_only = true;
+    Ok(checked)
 }
 
 /// Checks what can be seen in the text: scheme, user info, port, and an address in place of a name.

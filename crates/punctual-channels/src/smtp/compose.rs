@@ -71,23 +71,29 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
     composed.map_err(|_| ComposeFault { reason: "address_invalid", detail: "the mail has no valid envelope" })
 }
 
-fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
-    let fault = |detail| ComposeFault { reason: "attachment_invalid", detail };
+/// Why a file is not sent by mail, if it is not.
+pub(crate) fn check_attachment(file: &Attachment) -> Result<(), &'static str> {
     let name = &file.file_name;
     if name.is_empty() || name.len() > 200 || name.contains(|c: char| c.is_control() || "/\\".contains(c)) {
-        return Err(fault("a file name is one line of at most 200 bytes without slashes"));
+        return Err("a file name is one line of at most 200 bytes without slashes");
     }
     let essence = file.media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !essence.starts_with("image/") && !MEDIA_TYPES.contains(&essence.as_str()) {
-        return Err(fault("this media type is not sent by mail"));
+        return Err("this media type is not sent by mail");
     }
+    Ok(())
+}
+
+fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
+    let fault = |detail| ComposeFault { reason: "attachment_invalid", detail };
+    check_attachment(&file).map_err(fault)?;
     let media_type =
         ContentType::parse(&file.media_type).map_err(|_| fault("the media type cannot be read"))?;
     Ok(Part::new(file.file_name).body(file.content, media_type))
 }
 
 /// The Message-ID, the same in every attempt. A text that cannot stand in one is hashed.
-fn message_id(id: &str) -> String {
+pub(crate) fn message_id(id: &str) -> String {
     let word = |text: &str| {
         !text.is_empty()
             && text.len() <= 200

@@ -1,14 +1,21 @@
 //! The adapters against real peers: an SMTP server in Python, HTTP servers on loopback, the guard against its table.
 
 mod captured;
+mod classify;
 mod guard;
 mod guard_table;
+mod mail_api;
+mod provider_settings;
 mod python;
 mod receiver;
+mod rooms;
 mod signatures;
+mod sms;
 mod smtp;
 mod smtp_peer;
+mod stand_in;
 mod webhook;
+mod whatsapp;
 
 use jiff::Timestamp;
 use punctual_channels::{AllowList, Guard, Trust};

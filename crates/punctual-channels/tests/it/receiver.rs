@@ -13,6 +13,7 @@ use tokio::{
 /// One request as it came in.
 #[derive(Clone, Debug)]
 pub struct Request {
+    pub method: String,
     pub path: String,
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
@@ -109,7 +110,8 @@ where
     Ok(())
 }
 
-async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<Option<Request>> {
+/// The next request of a connection; none where it ends.
+pub async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<Option<Request>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -120,7 +122,8 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<Option<Re
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let mut lines = head.lines();
-    let path = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+    let mut first = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+    let (method, path) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
     let headers: HashMap<String, String> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -128,5 +131,5 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<Option<Re
     let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
-    Ok(Some(Request { path, headers, body }))
+    Ok(Some(Request { method, path, headers, body }))
 }

@@ -2,10 +2,14 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::prelude::*;
-use punctual_channels::webhook::signature::{SigningKey, sign, verify};
+use punctual_channels::{
+    WebhookAdapter,
+    webhook::signature::{SigningKey, sign, verify},
+};
+use punctual_model::{Adapter, Outgoing, SendOutcome};
 use serde_json::json;
 
-use crate::python;
+use crate::{python, receiver::Receiver};
 
 fn key(byte: u8, length: usize) -> (String, SigningKey) {
     let secret = format!("whsec_{}", STANDARD.encode(vec![byte; length]));
@@ -51,6 +55,53 @@ for case in json.load(sys.stdin):
 print('done')
 ";
     assert_eq!(python::run(script, &json!(cases).to_string()).trim(), "done");
+}
+
+/// The script asks the reference library about each case: whether the secret accepts the message.
+const JUDGE: &str = "
+import json, sys
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+for case in json.load(sys.stdin):
+    try:
+        Webhook(case['secret']).verify(case['body'], case['headers'])
+        good = True
+    except WebhookVerificationError:
+        good = False
+    assert good == case['good'], case
+print('done')
+";
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the reference library compares with the real clock")]
+async fn t06_during_a_rotation_the_reference_library_accepts_either_secret() {
+    let receiver = Receiver::start().await;
+    let [old, new, other] = [1, 2, 3].map(|byte| key(byte, 32).0);
+    let adapter = WebhookAdapter::new(crate::open_guard(), crate::test_trust());
+    let mut cases = Vec::new();
+    // Before, during and after: who still has the old secret is served until it is taken away.
+    for (settings, accepted) in [
+        (json!({"secret": old}), vec![&old]),
+        (json!({"secret": new, "previousSecret": old}), vec![&new, &old]),
+        (json!({"secret": new}), vec![&new]),
+    ] {
+        let mut settings = settings;
+        settings["url"] = receiver.url("/ok").into();
+        let message = Outgoing { at: jiff::Timestamp::now(), ..crate::outgoing("webhook:a", "ops") };
+        let outcome = adapter.open(&settings).unwrap().send(message).await;
+        assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}");
+        let request = receiver.requests().pop().unwrap();
+        let headers: serde_json::Map<_, _> = request
+            .headers
+            .iter()
+            .filter(|(name, _)| name.starts_with("webhook-"))
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect();
+        for secret in [&old, &new, &other] {
+            let body = String::from_utf8(request.body.clone()).unwrap();
+            cases.push(json!({"secret": secret, "body": body, "headers": headers, "good": accepted.contains(&secret)}));
+        }
+    }
+    assert_eq!(python::run(JUDGE, &json!(cases).to_string()).trim(), "done");
 }
 
 #[test]

@@ -96,7 +96,11 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             Some("/outbox?status=parked"),
         ),
         Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be tried again.", None),
-        Kind::Sync => ("Out of step", "Rules whose schedule could not be brought up to date.", None),
+        Kind::Sync => (
+            "Out of step",
+            "Rules whose schedule could not be brought up to date. They are tried again by themselves; a repair does it at once.",
+            Some("/operations?view=list"),
+        ),
         Kind::Site => (
             "Silent sites",
             "Their agents do not call. What scripts hand in there waits at the site until they do.",

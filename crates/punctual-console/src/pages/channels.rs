@@ -1,19 +1,32 @@
-//! The channels as they are: what they are made of, and whether they can send. Settings are changed through the API.
+//! The channels as they are: what they are made of, whether they can send, how they did in the last hour, and a message
+//! to try one out. Settings are changed through the API.
 
 use askama::Template;
-use axum::{Router, extract::State, routing::get};
-use punctual_store::channels;
+use axum::{
+    Router,
+    extract::State,
+    routing::{get, post},
+};
+use jiff::Timestamp;
+use punctual_engine::trial::{Trial, TrialMessage};
+use punctual_model::{ChannelKey, SendOutcome};
+use punctual_store::{
+    attempts::{self, HealthRow},
+    channels,
+};
+use punctual_wire::{Problem, address, keys::Scope};
 
 use crate::{
-    Shared,
-    answer::{Page, page},
+    App, Shared,
+    answer::{Page, Refusal, page},
+    form::Signed,
     frame::{Frame, Visit},
     times::When,
-    words,
+    words::{self, Pill},
 };
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/channels", get(show))
+    Router::new().route("/channels", get(show)).route("/channels/test", post(try_out))
 }
 
 #[derive(Template)]
@@ -22,6 +35,11 @@ struct ChannelsPage {
     frame: Frame,
     sentence: String,
     rows: Vec<Row>,
+    may_try: bool,
+    tried: Option<Tried>,
+    /// What the form has: what was entered stays.
+    chosen: String,
+    entered: String,
 }
 
 struct Row {
@@ -32,13 +50,37 @@ struct Row {
     /// Why it cannot send.
     fault: Option<String>,
     at_most_once: bool,
+    health: Option<Health>,
     changed: Option<When>,
 }
 
+/// How a channel did in the last hour.
+struct Health {
+    pill: Pill,
+    share: String,
+    took: String,
+    last_error: Option<(String, When)>,
+}
+
+/// The message that was just sent, and what came of it; or what was wrong with the form.
+struct Tried {
+    channel: String,
+    address: String,
+    pill: Pill,
+    text: String,
+}
+
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
-    let now = Visit::now(&app);
+    shown(&app, &visit, None).await
+}
+
+async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
+    let now = Visit::now(app);
     let mut reader = app.engine.store.read().await?;
     let defined = channels::all(&mut reader.conn()).await?;
+    // Figures over all business units are for those who see all of them.
+    let health =
+        if visit.viewer.sees_all() { attempts::health(&mut reader.conn(), now).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
     drop(reader);
     let state = |key: &str| match app.engine.channels.broken(key) {
@@ -46,35 +88,31 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
         None => ("muted", "not opened", None),
     };
+    let row = |key: &str, adapter: &str, at_most_once: bool, changed: Option<Timestamp>| {
+        let (pill, word, fault) = state(key);
+        let health = health.iter().find(|health| health.channel == key).map(|row| healthy(row, visit, now));
+        let changed = changed.map(|at| visit.zone.when(at, now));
+        Row {
+            key: key.to_owned(),
+            adapter: adapter.to_owned(),
+            pill,
+            word,
+            fault,
+            at_most_once,
+            health,
+            changed,
+        }
+    };
     let mut rows: Vec<Row> = defined
         .iter()
         .map(|channel| {
-            let (pill, word, fault) = state(&channel.key);
-            let changed = jiff::Timestamp::from_microsecond(channel.updated_at).ok();
-            Row {
-                key: channel.key.clone(),
-                adapter: channel.adapter.clone(),
-                pill,
-                word,
-                fault,
-                at_most_once: channel.at_most_once,
-                changed: changed.map(|at| visit.zone.when(at, now)),
-            }
+            let changed = Timestamp::from_microsecond(channel.updated_at).ok();
+            row(&channel.key, &channel.adapter, channel.at_most_once, changed)
         })
         .collect();
     for key in app.engine.channels.built_in() {
         if defined.iter().all(|channel| channel.key != *key) {
-            let (pill, word, fault) = state(key);
-            let adapter = "built in".to_owned();
-            rows.push(Row {
-                key: (*key).to_owned(),
-                adapter,
-                pill,
-                word,
-                fault,
-                at_most_once: false,
-                changed: None,
-            });
+            rows.push(row(key, "built in", false, None));
         }
     }
     let broken = rows.iter().filter(|row| row.fault.is_some()).count();
@@ -83,5 +121,82 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         0 => format!("{count}, all of them ready."),
         n => format!("{count}, {n} of them cannot send."),
     };
-    page(&ChannelsPage { frame: visit.frame(&app, "Channels", "/channels").await?, sentence, rows })
+    let frame = visit.frame(app, "Channels", "/channels").await?;
+    let (chosen, entered) =
+        tried.as_ref().map(|tried| (tried.channel.clone(), tried.address.clone())).unwrap_or_default();
+    let may_try = visit.viewer.may_define();
+    page(&ChannelsPage { frame, sentence, rows, may_try, tried, chosen, entered })
+}
+
+fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
+    let tries = row.tries.max(1);
+    let percent = row.delivered * 100 / tries;
+    let pill = match percent {
+        95.. => Pill { word: "well", class: "good" },
+        50..95 => Pill { word: "troubled", class: "warn" },
+        _ => Pill { word: "failing", class: "bad" },
+    };
+    let failed_at = row.failed_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let error = row.last_error.clone().unwrap_or_else(|| "no answer".to_owned());
+    Health {
+        pill,
+        share: format!("{percent} % of {}", words::counted(row.tries, "try", "tries")),
+        took: in_words(row.took_us / tries),
+        last_error: failed_at.map(|at| (error, visit.zone.when(at, now))),
+    }
+}
+
+/// A duration of a call, given in microseconds.
+fn in_words(us: i64) -> String {
+    match us {
+        ..1_000 => "under 1 ms".to_owned(),
+        1_000..1_000_000 => format!("{} ms", us / 1_000),
+        _ => format!("{}.{} s", us / 1_000_000, us / 100_000 % 10),
+    }
+}
+
+/// Sends one message over a channel, as `POST /api/v1/channels/{key}/test` does.
+async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    if !visit.viewer.may_define() {
+        return Err(Refusal::from(Problem::scope_missing(Scope::Admin.as_str())));
+    }
+    let (channel, to) = (fields.text("channel").to_owned(), fields.text("address").to_owned());
+    let tried =
+        |pill: Pill, text: String| Tried { channel: channel.clone(), address: to.clone(), pill, text };
+    let refused = Pill { word: "not sent", class: "bad" };
+    let kind = channel.split(':').next().unwrap_or_default();
+    let result = match (channel.parse::<ChannelKey>(), address::fault(Some(kind), &to, String::new)) {
+        (Err(_), _) => tried(refused, "There is no such channel.".to_owned()),
+        (Ok(_), Some(fault)) => tried(refused, fault.detail),
+        (Ok(key), None) => {
+            let id = app.engine.random.uuid();
+            let to = address::normal(Some(kind), &to);
+            let message = TrialMessage { id, address: to, subject: None, body: None };
+            match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
+                Trial::NoChannel => tried(refused, "There is no such channel.".to_owned()),
+                Trial::Address(why) => tried(refused, format!("The channel takes no such address: {why}.")),
+                Trial::Broken(why) => tried(refused, format!("The channel cannot be opened: {why}.")),
+                Trial::Sent { outcome, took } => {
+                    let took = in_words(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
+                    let (word, text) = match outcome {
+                        SendOutcome::Delivered { provider_id } => {
+                            ("delivered", format!("Accepted in {took} as {provider_id}."))
+                        }
+                        SendOutcome::Transient { error, .. } => {
+                            ("transient", format!("It may work later ({took}): {error}"))
+                        }
+                        SendOutcome::Permanent { error, .. } => {
+                            ("permanent", format!("Refused ({took}): {error}"))
+                        }
+                        SendOutcome::Uncertain { error } => {
+                            ("uncertain", format!("Nobody knows whether it arrived ({took}): {error}"))
+                        }
+                    };
+                    tried(words::outcome(Some(word)), text)
+                }
+            }
+        }
+    };
+    shown(&app, &visit, Some(result)).await
 }

@@ -12,6 +12,41 @@ on_both! {
     held_work_is_released;
     planned_work_is_cancelled_and_brought_back;
     the_sandbox_s_clock_moves_and_what_is_due_runs;
+    a_test_message_leaves_at_once_and_only_for_those_who_may;
+}
+
+async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let fields = [("channel", "email:default"), ("address", "you@example.org")];
+    let page = client.act("/channels/test", &fields).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(
+        page.text.contains("accepted</span> Test message over") && page.text.contains("as mem-1."),
+        "{}",
+        page.text
+    );
+    assert_eq!(bed.sent_to(), ["you@example.org"]);
+    for (channel, address, told) in [
+        ("email:default", "you", "no `@`"),
+        ("email:none", "you@example.org", "There is no such channel."),
+        ("nonsense", "you@example.org", "There is no such channel."),
+        ("sms:x", "030", "no valid phone number"),
+    ] {
+        let page = client.act("/channels/test", &[("channel", channel), ("address", address)]).await;
+        assert!(
+            page.text.contains("not sent</span>") && page.text.contains(told),
+            "{channel}: {}",
+            page.text
+        );
+        assert!(page.text.contains(&format!("value=\"{address}\"")), "what was entered stays");
+    }
+    let page = client.act("/channels/test", &[("channel", "<b>"), ("address", "\"><script>")]).await;
+    assert!(!page.text.contains("<script>alert") && !page.text.contains("\"><script>"), "{}", page.text);
+    client.post("/channels/test", &fields).await.refused(403, "csrf");
+    let operator = client.with_key(&[Scope::Read, Scope::Operate], None).await;
+    assert!(!operator.page("/channels").await.contains("Send a test message"));
+    operator.act("/channels/test", &fields).await.refused(403, "scope_missing");
+    assert_eq!(bed.sent_to().len(), 1);
 }
 
 async fn parked(bed: &Bed, count: usize) -> Vec<String> {

@@ -15,15 +15,15 @@ use tokio_util::sync::CancellationToken;
 use crate::{chromium::Chromium, client::ADMIN, reminders::tell};
 
 /// A console on real time with a browser in front of it.
-struct Stage {
-    bed: Bed,
-    address: String,
-    browser: Chromium,
+pub struct Stage {
+    pub bed: Bed,
+    pub address: String,
+    pub browser: Chromium,
     stop: CancellationToken,
 }
 
 impl Stage {
-    async fn on(bed: &Bed) -> Self {
+    pub async fn on(bed: &Bed) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
@@ -43,12 +43,12 @@ impl Stage {
         Self { bed: bed.clone(), address, browser, stop }
     }
 
-    async fn open(&mut self, path: &str) {
+    pub async fn open(&mut self, path: &str) {
         let address = format!("{}{path}", self.address);
         self.browser.go(&address).await;
     }
 
-    async fn sign_in(&mut self) {
+    pub async fn sign_in(&mut self) {
         self.open("/sign-in").await;
         self.browser.until("document.activeElement.id === 'key'").await;
         self.browser.write(ADMIN).await;
@@ -56,7 +56,7 @@ impl Stage {
         self.browser.until("document.querySelector('h1').textContent === 'Overview'").await;
     }
 
-    async fn texts(&mut self, selector: &str) -> Vec<String> {
+    pub async fn texts(&mut self, selector: &str) -> Vec<String> {
         let found = self
             .browser
             .eval(&format!("[...document.querySelectorAll({selector:?})].map(e => e.textContent.trim())"))
@@ -65,7 +65,7 @@ impl Stage {
     }
 
     /// The end: nothing complained, nothing was asked of another host.
-    fn finish(self) {
+    pub fn finish(self) {
         let complaints = self.browser.complaints(&self.address);
         assert!(complaints.is_empty(), "{complaints:#?}");
         self.stop.cancel();
@@ -157,7 +157,7 @@ async fn busy(bed: Bed) -> Bed {
     bed
 }
 
-fn on_sqlite<F: Future<Output = ()>>(body: impl FnOnce(Bed) -> F) {
+pub fn on_sqlite<F: Future<Output = ()>>(body: impl FnOnce(Bed) -> F) {
     run(BedBuilder::new(Database::Sqlite), body);
 }
 
@@ -304,7 +304,7 @@ fn the_keyboard_is_enough() {
 }
 
 /// Contrast, names and labels, as far as a script can tell.
-const RULES: &str = include_str!("rules.js");
+pub const RULES: &str = include_str!("rules.js");
 
 #[test]
 fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
@@ -344,7 +344,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
     });
 }
 
-async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
+pub async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
     for (width, height) in [(1280, 860), (390, 844)] {
         stage.browser.size(width, height).await;
         for scheme in ["light", "dark"] {

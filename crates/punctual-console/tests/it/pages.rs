@@ -10,6 +10,7 @@ on_both! {
     a_story_tells_every_try_with_its_answer;
     times_are_in_the_viewer_s_zone;
     a_channel_that_cannot_send_says_why;
+    a_channel_s_last_hour_is_shown;
     sites_show_who_is_heard_from_and_what_waits_there;
     a_database_that_is_away_is_told_and_comes_back;
 }
@@ -90,6 +91,16 @@ async fn a_channel_that_cannot_send_says_why(bed: Bed) {
         page.contains("3 channels, 1 of them cannot send.") && page.contains("no adapter `carrier-pigeon`"),
         "{page}"
     );
+}
+
+async fn a_channel_s_last_hour_is_shown(bed: Bed) {
+    bed.captured.misbehave("email:default".parse().unwrap(), "permanent".parse().unwrap(), 1, "550 <no>");
+    bed.accept_one(bed.message_over("email:default", &["a@example.org", "b@example.org"])).await;
+    bed.tick().await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/channels").await;
+    assert!(page.contains("troubled</span> 50 % of 2 tries, under 1 ms each"), "{page}");
+    assert!(page.contains("last error <time") && page.contains("550 &#60;no&#62;"), "{page}");
 }
 
 async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {

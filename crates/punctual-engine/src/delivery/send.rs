@@ -14,7 +14,7 @@ use punctual_store::{
     notifications::{self, ClaimedNotification, Delivery},
 };
 
-use super::{DeliveryReport, Sending, ToSend, conclude::conclude, parked};
+use super::{DeliveryReport, Sending, ToSend, conclude::conclude, event_id, parked};
 use crate::{Engine, EngineError, Opened, config::later, due::chain};
 
 /// Settled together at most: about 5 ms of SQLite's writer.
@@ -221,8 +221,8 @@ fn outgoing(
         channel: channel.key.clone(),
         address: target.to_owned(),
         attempt: row.tries,
-        // From the notification and the target alone: the same in every attempt.
-        message_id: derive_uuid(&["target", &row.id, target]).to_string(),
+        // From the notification and the target alone: the same in every attempt. An event brings its own.
+        message_id: event_id(row).unwrap_or_else(|| derive_uuid(&["target", &row.id, target]).to_string()),
         kind: row.kind.clone(),
         subject: text.subject.clone(),
         body: text.body.clone(),

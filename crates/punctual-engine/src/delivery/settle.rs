@@ -12,7 +12,7 @@ use punctual_store::{
     work,
 };
 
-use super::DeliveryReport;
+use super::{DeliveryReport, event_id};
 use crate::{Engine, SettledWork, effects};
 
 impl Engine {
@@ -55,6 +55,10 @@ impl Engine {
                 continue;
             }
             report.count(delivery);
+            if let Some(event) = event_id(row) {
+                let reached = delivery.status == "delivered";
+                if reached { &mut report.events } else { &mut report.failed_events }.insert(event);
+            }
             if let Some(at) = delivery.retry_at {
                 tx.raise(Stage::Delivery, at);
             }

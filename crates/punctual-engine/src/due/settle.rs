@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, NewNotification, NextTry, NotificationId, WorkStatus};
+use punctual_model::{Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkStatus};
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
     notifications::{self, Queued},
@@ -22,7 +22,7 @@ use crate::{
 struct Outcome {
     settlement: Settlement,
     notifications: Vec<NewNotification>,
-    effects: Vec<punctual_model::Effect>,
+    effects: Vec<Effect>,
     audited: Option<&'static str>,
     trace: Option<Trace>,
 }
@@ -88,6 +88,11 @@ impl Engine {
             }
             report.count(&settlement);
             entries.extend(outcome.audited.map(|action| audit_entry(action, &settlement)));
+            for effect in &outcome.effects {
+                if let Effect::Noted(word) = effect {
+                    *report.noted.entry(word).or_default() += 1;
+                }
+            }
             effects.extend(outcome.effects);
             traces.extend(outcome.trace);
             if let Some(at) = settlement.retry_at {

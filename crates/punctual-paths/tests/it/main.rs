@@ -2,3 +2,4 @@
 //! listeners of the engine.
 
 mod messages;
+mod operations;

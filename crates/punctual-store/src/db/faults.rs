@@ -57,6 +57,9 @@ struct Failure {
     /// Whether the statement runs before it reports failure ("execute and then report failure").
     executes: bool,
     times: u64,
+    /// Fails only every so many runs.
+    every: u64,
+    runs: u64,
 }
 
 impl Faults {
@@ -68,8 +71,20 @@ impl Faults {
     /// The next `times` runs of this statement fail; with `executes`, after they have run.
     pub fn fail(&self, name: &str, executes: bool, times: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failures.push(Failure { name: name.to_owned(), executes, times });
+        failures.push(Failure { name: name.to_owned(), executes, times, every: 1, runs: 0 });
         self.armed.store(true, Ordering::Release);
+    }
+
+    /// From now on every so many runs of this statement fail, the first of them at once.
+    pub fn fail_every(&self, name: &str, executes: bool, every: u64) {
+        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failures.push(Failure { name: name.to_owned(), executes, times: u64::MAX, every, runs: 0 });
+        self.armed.store(true, Ordering::Release);
+    }
+
+    /// Nothing fails any more.
+    pub fn heal(&self) {
+        self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
     }
 
     /// From now on the plan of this statement is kept whenever it runs: for tests of the hot ones.
@@ -120,8 +135,11 @@ impl Faults {
             let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let hit = failures.iter_mut().find(|f| f.name == name && f.executes != before && f.times > 0);
             if let Some(failure) = hit {
-                failure.times -= 1;
-                return Err(StoreError::Injected(name));
+                failure.runs += 1;
+                if (failure.runs - 1).is_multiple_of(failure.every) {
+                    failure.times -= 1;
+                    return Err(StoreError::Injected(name));
+                }
             }
         }
         Ok(())

@@ -157,6 +157,15 @@ impl Store {
         }
     }
 
+    /// Whether SQLite puts zeros where something was deleted or replaced, so that the file does not keep it. PostgreSQL
+    /// has nothing like it.
+    pub async fn overwrite_deleted(&self, on: bool) -> Result<()> {
+        match &self.0.backend {
+            Backend::Sqlite(sqlite) => sqlite.overwrite_deleted(on).await,
+            Backend::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Closes every connection; what is committed stays.
     pub async fn close(&self) {
         match &self.0.backend {

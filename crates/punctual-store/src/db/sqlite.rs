@@ -119,6 +119,19 @@ impl Sqlite {
         self.fold("PRAGMA wal_checkpoint(TRUNCATE)", Some(permit)).await.map(drop)
     }
 
+    /// Whether the writer puts zeros where something was deleted or replaced; it costs, and is seldom needed.
+    pub(super) async fn overwrite_deleted(&self, on: bool) -> Result<()> {
+        let permit = self.gate.enter(Lane::Intake).await;
+        let job = move |session: &mut Session| {
+            let text = if on { "PRAGMA secure_delete = ON" } else { "PRAGMA secure_delete = OFF" };
+            let done = session.bare().query_one(text, [], |_| Ok(()));
+            drop(permit);
+            done
+        };
+        let done = self.writer.run(job).await.map_err(StoreError::connection)?;
+        done.map_err(StoreError::connection)
+    }
+
     /// Answers how many pages the log holds.
     async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
         let reading = self.read().await?;

@@ -8,10 +8,51 @@ on_both! {
     an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth;
     the_same_try_is_not_written_twice;
     uncertain_tries_are_counted_on_the_notification;
+    the_last_hour_of_each_channel_is_counted;
 }
 
 fn intent(seq: i64, target: &str, n: i64) -> Intent {
     Intent { seq, target: target.into(), n, channel: "memory:default".into() }
+}
+
+async fn the_last_hour_of_each_channel_is_counted(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let over = |seq, channel: &str| Intent { channel: channel.into(), ..intent(seq, "a", 1) };
+    let old = [over(1, "memory:old"), over(2, "memory:a")];
+    attempts::intend(&mut tx.conn(), bed.after(-3601), "node", &old).await.unwrap();
+    let new = [
+        over(3, "memory:a"),
+        over(4, "memory:a"),
+        over(5, "memory:a"),
+        over(6, "memory:b"),
+        over(7, "memory:open"),
+    ];
+    attempts::intend(&mut tx.conn(), bed.now(), "node", &new).await.unwrap();
+    let ended = |seq, after, outcome: &'static str, answer: Option<&str>| AttemptResult {
+        finished_at: bed.after(after),
+        answer: answer.map(str::to_owned),
+        ..result(&bed, seq, "a", 1, outcome)
+    };
+    let results = [
+        ended(1, 1, "permanent", Some("long ago")),
+        ended(2, 1, "permanent", Some("long ago")),
+        ended(3, 1, "delivered", None),
+        ended(4, 3, "transient", Some("451 later")),
+        ended(5, 2, "permanent", Some("550 no")),
+        ended(6, 1, "uncertain", None),
+    ];
+    attempts::record(&mut tx.conn(), &results).await.unwrap();
+    let found = attempts::health(&mut tx.conn(), bed.now()).await.unwrap();
+    let row =
+        |channel: &str, tries, delivered, took: i64, failed: i64, error: Option<&str>| attempts::HealthRow {
+            channel: channel.into(),
+            tries,
+            delivered,
+            took_us: took * 1_000_000,
+            failed_at: Some(bed.after(failed).as_microsecond()),
+            last_error: error.map(str::to_owned),
+        };
+    assert_eq!(found, [row("memory:a", 3, 1, 6, 3, Some("451 later")), row("memory:b", 1, 0, 1, 1, None)]);
 }
 
 fn result(bed: &Bed, seq: i64, target: &str, n: i64, outcome: &'static str) -> AttemptResult {

@@ -69,6 +69,16 @@ async fn channels_are_put_with_a_rising_version(bed: Bed) {
     assert!(channels::delete(&mut tx.conn(), "sms:x").await.unwrap());
     assert!(!channels::delete(&mut tx.conn(), "sms:x").await.unwrap());
     assert_eq!(channels::get(&mut tx.conn(), "sms:x").await.unwrap(), None);
+    let row = channels::get(&mut tx.conn(), "email:default").await.unwrap().unwrap();
+    assert!(channels::reseal(&mut tx.conn(), &row, r#"{"a":1}"#).await.unwrap());
+    let resealed = ChannelRow { settings: r#"{"a":1}"#.into(), ..row.clone() };
+    assert_eq!(
+        channels::get(&mut tx.conn(), "email:default").await.unwrap(),
+        Some(resealed),
+        "no new version"
+    );
+    let stale = ChannelRow { version: row.version + 1, ..row };
+    assert!(!channels::reseal(&mut tx.conn(), &stale, "{}").await.unwrap());
 }
 
 async fn templates_are_put_with_a_rising_version(bed: Bed) {
@@ -219,4 +229,9 @@ async fn facts_are_put_and_read(bed: Bed) {
     facts::put(&mut tx.conn(), bed.now(), "x", "1").await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), "x", "2").await.unwrap();
     assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap().as_deref(), Some("2"));
+    facts::keep(&mut tx.conn(), bed.now(), "kept", "first").await.unwrap();
+    facts::keep(&mut tx.conn(), bed.now(), "kept", "second").await.unwrap();
+    assert_eq!(facts::get(&mut tx.conn(), "kept").await.unwrap().as_deref(), Some("first"));
+    facts::forget(&mut tx.conn(), "kept").await.unwrap();
+    assert_eq!(facts::get(&mut tx.conn(), "kept").await.unwrap(), None);
 }

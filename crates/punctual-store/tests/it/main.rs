@@ -5,11 +5,13 @@ mod browse;
 mod definitions;
 mod notifications;
 mod open;
+mod operations;
 mod people;
 mod plans;
 mod reminders;
 mod schema;
 mod site_buffer;
+mod surveys;
 mod transactions;
 mod work;
 

@@ -40,8 +40,17 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 8] =
-    ["on_hold", "cancelled_by_person", "reports_back", "at_most_once", "active", "deleted", "met", "fired"];
+const BOOLEANS: [&str; 9] = [
+    "on_hold",
+    "cancelled_by_person",
+    "reports_back",
+    "at_most_once",
+    "active",
+    "deleted",
+    "met",
+    "fired",
+    "is_all_day",
+];
 
 fn of_sqlite(bed: &Bed) -> Schema {
     let conn = sqlite_file(bed);

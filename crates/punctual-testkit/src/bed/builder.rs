@@ -13,6 +13,8 @@ use crate::WallClock;
 pub struct Recipe {
     pub(super) database: Database,
     pub(super) seed: u64,
+    /// Beds with the same numbers have the same master keys; the first is the one to seal with.
+    pub(super) master_keys: Vec<u64>,
     pub(super) connections: u32,
     pub(super) without_skip_locked: bool,
     pub(super) tells_others: bool,
@@ -49,6 +51,7 @@ impl BedBuilder {
         Self(Recipe {
             database,
             seed: 1,
+            master_keys: vec![1],
             connections: 8,
             without_skip_locked: false,
             tells_others: false,
@@ -82,6 +85,12 @@ impl BedBuilder {
 
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.seed = seed;
+        self
+    }
+
+    /// Other master keys than the usual one: those of a node that was given a new one, or not the right one.
+    pub fn master_keys(mut self, numbers: &[u64]) -> Self {
+        self.0.master_keys = numbers.to_vec();
         self
     }
 

@@ -136,7 +136,8 @@ impl<'v> Fields<'v> {
     /// An address for a channel or list of type `kind`.
     pub fn required_address(&mut self, name: &'static str, kind: Option<&str>) -> String {
         self.require(name, || "an address".into());
-        self.checked(name, |text, pointer| address::fault(kind, text, pointer)).unwrap_or_default()
+        let found = self.checked(name, |text, pointer| address::fault(kind, text, pointer));
+        found.map(|text| address::normal(kind, &text)).unwrap_or_default()
     }
 
     /// An array of addresses for a channel or list of type `kind`.
@@ -148,7 +149,7 @@ impl<'v> Fields<'v> {
     ) -> Option<Vec<String>> {
         self.text_items(name, count, |text, pointer| match address::fault(kind, text, pointer) {
             Some(fault) => Err(fault),
-            None => Ok(text.to_owned()),
+            None => Ok(address::normal(kind, text)),
         })
     }
 

@@ -121,6 +121,8 @@ codes! {
     UrlUserinfo = "url_userinfo", 422, "The URL has user information";
     /// The URL leads to an address that is refused; which one is not said.
     UrlForbidden = "url_forbidden", 422, "The URL is not allowed";
+    /// The URL's host is none of the provider's.
+    UrlHost = "url_host", 422, "The URL is not one of the provider's";
     /// No key, a wrong key or an expired key; which of them is not said.
     AuthFailed = "auth_failed", 401, "Authentication failed";
     /// The key lacks a scope that the route needs.

@@ -1,4 +1,5 @@
-//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, and reminders.
+//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, reminders, and a
+//! choir with a month of events.
 
 use std::sync::Arc;
 
@@ -36,11 +37,14 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
         return Ok(());
     }
     definitions(engine, now).await?;
+    super::channels::load(engine, now).await?;
     sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
     schedules(engine, now).await?;
     super::reminders::load(engine, providers).await?;
+    super::operations::load(engine, now).await?;
+    super::surveys::load(engine).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)

@@ -72,9 +72,39 @@ impl Place {
         self.try_start(more).expect("the server ended before it listened")
     }
 
+    /// Starts a server that logs everything it can to a file.
+    pub fn start_with_log(&self, more: &[&str], log: &Path) -> Server {
+        let mut command = self.command(more);
+        command.env("PUNCTUAL_LOG", "trace").stderr(std::fs::File::create(log).unwrap());
+        Self::listening(command).expect("the server ended before it listened")
+    }
+
+    /// What a server that must not start says.
+    pub fn refusal(&self, more: &[&str]) -> String {
+        let log = self.folder().join("refusal.log");
+        let mut command = self.command(more);
+        command.stderr(std::fs::File::create(&log).unwrap());
+        assert!(Self::listening(command).is_none(), "it started");
+        std::fs::read_to_string(log).unwrap()
+    }
+
+    /// The database of this place, for those who look into it while no server has it.
+    pub fn database_url(&self) -> String {
+        match &self.database {
+            Database::Sqlite => format!("sqlite:{}", self.folder().join("punctual.sqlite").display()),
+            Database::Postgres(database) => database.url().to_owned(),
+        }
+    }
+
     /// Starts a server; `None` if it ended before it listened, as one with an early crash point does.
     pub fn try_start(&self, more: &[&str]) -> Option<Server> {
-        let mut child = self.command(more).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut command = self.command(more);
+        command.stderr(Stdio::inherit());
+        Self::listening(command)
+    }
+
+    fn listening(mut command: Command) -> Option<Server> {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next();
         // Read on, so that the process never stops at a full pipe.

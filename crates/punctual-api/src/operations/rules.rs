@@ -1,0 +1,227 @@
+//! `/api/v1/operations/rules`: when somebody is told about an event or task.
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_model::local_time;
+use punctual_paths::operations::{
+    Anchor, RuleSpec,
+    commands::{self, Changed, RULES_MAX, RuleRefused},
+    rule::parse_offset,
+    spec_of, texts,
+};
+use punctual_store::{
+    StoreError,
+    operations::rules::{self, RuleRow},
+    work::instant,
+};
+use punctual_wire::{
+    Code, FieldError, Page, Problem,
+    operations::rules::{Rule, RuleChange, RuleQuery, RuleRequest, RuleShape},
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Operate, Read},
+    body::Json,
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+};
+
+/// Add a rule to an event or task
+///
+/// At its start or end there is at most one each (`at_subject_date`); others are extra.
+#[utoipa::path(post, path = "/api/v1/operations/rules", tag = "Operations", security(("key" = ["author"])),
+    request_body(content = RuleRequest, example = json!({"subjectType": "event", "subjectId": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "rule": {"type": "relative", "anchor": "start", "offset": "-24h"}, "channels": ["email"]})),
+    responses((status = 201, body = Rule)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = RuleRequest::read(&body.value, "")?;
+    let rule = spec(&request.rule, "/rule")?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        let id = ids.at(0).to_string();
+        let subject = &request.subject_id;
+        let may = |row: &punctual_store::operations::subjects::SubjectRow| {
+            row.subject_type == request.subject_type && caller.may_touch(row.business_unit.as_deref())
+        };
+        let done =
+            commands::add_rule(&app.engine, subject, id, &rule, &request.channels, &caller.actor(), may)
+                .await?;
+        let row = changed(done, &request.subject_type, subject)?;
+        Shaped::created(&shape(row, app.engine.clock.now())?)
+    })
+    .await
+}
+
+/// List rules
+#[utoipa::path(get, path = "/api/v1/operations/rules", tag = "Operations", security(("key" = ["read"])),
+    params(RuleQuery), responses((status = 200, body = Page<Rule>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.read(RuleQuery::read)?;
+    let mut reader = app.engine.store.read().await?;
+    let page = match query.subject_id {
+        Some(subject) => Page::whole(rules::of_subjects(&mut reader.conn(), vec![subject]).await?),
+        None => {
+            let after = query.cursor.unwrap_or_default();
+            let rows = rules::page(&mut reader.conn(), &after, i64::from(query.limit) + 1).await?;
+            Page::cut_by_name(rows, query.limit, |row| &row.id)
+        }
+    };
+    let now = app.engine.clock.now();
+    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let items: Vec<Rule> = seen.map(|row| shape(row, now)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at a rule; a deleted one stays readable
+#[utoipa::path(get, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Rule)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
+    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
+    Shaped::ok(&shape(row, app.engine.clock.now())?)
+}
+
+/// Change, pause or resume a rule
+#[utoipa::path(patch, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body = RuleChange, responses((status = 200, body = Rule)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let request = RuleChange::read(&body.value, "")?;
+    let rule = request.rule.as_ref().map(|rule| spec(rule, "/rule")).transpose()?;
+    let change = commands::RuleChange { rule, channels: request.channels, active: request.active };
+    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
+    let done = commands::change_rule(&app.engine, &id, change, &caller.actor(), may).await?;
+    Shaped::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
+}
+
+/// Delete a rule
+#[utoipa::path(delete, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
+    if !commands::delete_rule(&app.engine, &id, &caller.actor(), may).await? {
+        return Err(Problem::not_found("rule", id).into());
+    }
+    Shaped::no_content()
+}
+
+/// Schedule a rule again that is out of step
+#[utoipa::path(post, path = "/api/v1/operations/rules/{id}/repair", tag = "Operations", security(("key" = ["operate"])),
+    params(("id" = String, Path)), responses((status = 200, body = Rule)))]
+pub async fn repair(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
+    let row = commands::repair_rule(&app.engine, &id, may).await?;
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
+    Shaped::ok(&shape(row, app.engine.clock.now())?)
+}
+
+fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<RuleRow, Failure> {
+    match done {
+        Changed::Done(row) => Ok(row),
+        Changed::NotFound => Err(Problem::not_found(what, id).into()),
+        Changed::Refused(refused) => Err(match refused {
+            RuleRefused::NoDate => {
+                let detail = "It has no such date to go by; give it one first.";
+                FieldError::new("/rule/anchor", Code::OutOfRange, detail).into()
+            }
+            RuleRefused::AlreadyThere(other) => {
+                let detail = format!("There is a rule at this date already, `{other}`; at most one a date.");
+                Problem::new(Code::StateNotAllowed, detail)
+                    .with_field("/rule", Code::StateNotAllowed, "At most one rule stands at each date.")
+                    .into()
+            }
+            RuleRefused::TooMany => {
+                let detail = format!("It has {RULES_MAX} rules already, which is the most it may have.");
+                Problem::new(Code::StateNotAllowed, detail).into()
+            }
+        }),
+    }
+}
+
+/// The rule that a request means; what its texts mean is checked here.
+pub fn spec(shape: &RuleShape, pointer: &str) -> Result<RuleSpec, FieldError> {
+    let anchor = if shape.anchor == "end" { Anchor::End } else { Anchor::Start };
+    Ok(match shape.kind.as_str() {
+        "relative" => {
+            let offset = shape.offset.clone().unwrap_or_default();
+            if parse_offset(&offset).is_none() {
+                let detail = format!(
+                    "`{offset}` is no offset; write a sign and a duration, such as `-24h` or `+15m`."
+                );
+                return Err(FieldError::new(format!("{pointer}/offset"), Code::DurationInvalid, detail));
+            }
+            RuleSpec::Relative { anchor, offset }
+        }
+        "on_day" => {
+            let at = shape.at.clone().unwrap_or_default();
+            local_time::parse_time(&at).map_err(|error| {
+                FieldError::new(format!("{pointer}/at"), Code::DateInvalid, error.to_string())
+            })?;
+            RuleSpec::OnDay {
+                anchor,
+                at,
+                time_zone: shape.time_zone.clone(),
+                day_offset: shape.day_offset.unwrap_or_default(),
+            }
+        }
+        _ => RuleSpec::AtSubjectDate { anchor },
+    })
+}
+
+/// A rule as clients see it.
+pub fn rule_shape(spec: &RuleSpec) -> RuleShape {
+    let mut shape = RuleShape {
+        kind: spec.type_name().to_owned(),
+        anchor: spec.anchor().as_str().to_owned(),
+        offset: None,
+        at: None,
+        time_zone: None,
+        day_offset: None,
+    };
+    match spec {
+        RuleSpec::AtSubjectDate { .. } => {}
+        RuleSpec::Relative { offset, .. } => shape.offset = Some(offset.clone()),
+        RuleSpec::OnDay { at, time_zone, day_offset, .. } => {
+            shape.at = Some(at.clone());
+            shape.time_zone = time_zone.clone();
+            shape.day_offset = Some(*day_offset).filter(|days| *days != 0);
+        }
+    }
+    shape
+}
+
+pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
+    let spec = spec_of(&row).ok_or(StoreError::Stored("operations_rules.rule"))?;
+    let at = |micros: Option<i64>| micros.map(instant).transpose();
+    let next = at(row.run_at)?.filter(|at| *at > now && row.active && row.deleted_at.is_none());
+    Ok(Rule {
+        rule: rule_shape(&spec),
+        channels: texts(&row.channels),
+        deleted_at: at(row.deleted_at)?,
+        last_sent_at: at(row.last_sent_at)?,
+        next_run_at: next.filter(|_| row.sync_status == "synced"),
+        id: row.id,
+        subject_type: row.subject_type,
+        subject_id: row.subject_id,
+        kind: row.kind,
+        schedule_id: row.schedule_id,
+        sync_status: row.sync_status,
+        sync_error: row.sync_error,
+        active: row.active,
+    })
+}

@@ -1,0 +1,365 @@
+//! `/api/v1/operations/events` and `/tasks`. Both go through the same functions, each with its own vocabulary.
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_paths::{
+    due_window,
+    operations::{
+        SubjectType,
+        commands::{self, Changed, NewSubject},
+        texts,
+    },
+};
+use punctual_store::{
+    operations::{
+        rules,
+        subjects::{self, SubjectRow},
+    },
+    work::instant,
+};
+use punctual_wire::{
+    FieldError, Page, Problem,
+    operations::{
+        rules::Rule,
+        subjects::{
+            EVENT, Event, EventChange, NewEvent, NewTask, SubjectChange, SubjectQuery, SubjectRequest, TASK,
+            Task, TaskChange, Vocabulary, check_order, settle,
+        },
+    },
+};
+
+use super::rules::shape as shape_rule;
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::Json,
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+};
+
+/// Create an event
+///
+/// Its people are told when it starts and when it ends, or as its organisation has it. Scheduling that fails does not fail
+/// the event: its rules say so in `syncStatus` and are tried again.
+#[utoipa::path(post, path = "/api/v1/operations/events", tag = "Operations", security(("key" = ["author"])),
+    request_body(content = NewEvent, example = json!({"title": "Stand-up", "startDate": "2030-05-14T07:00:00Z", "endDate": "2030-05-14T07:15:00Z", "creator": "ann", "participants": ["ben"]})),
+    responses((status = 201, body = Event)))]
+pub async fn post_event(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    post(&app, &caller, &once, body, SubjectType::Event).await
+}
+
+/// Create a task
+#[utoipa::path(post, path = "/api/v1/operations/tasks", tag = "Operations", security(("key" = ["author"])),
+    request_body(content = NewTask, example = json!({"title": "Inventory", "startedAt": "2030-05-14T07:00:00Z", "finishedAt": null, "creator": "ann", "relatedUsers": ["ben"]})),
+    responses((status = 201, body = Task)))]
+pub async fn post_task(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    post(&app, &caller, &once, body, SubjectType::Task).await
+}
+
+/// List events, in the order they were made, or those of a stretch of time by their end
+#[utoipa::path(get, path = "/api/v1/operations/events", tag = "Operations", security(("key" = ["read"])),
+    params(SubjectQuery), responses((status = 200, body = Page<Event>)))]
+pub async fn list_events(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    list(&app, &caller, parameters, SubjectType::Event).await
+}
+
+/// List tasks, in the order they were made, or those of a stretch of time by their end
+#[utoipa::path(get, path = "/api/v1/operations/tasks", tag = "Operations", security(("key" = ["read"])),
+    params(SubjectQuery), responses((status = 200, body = Page<Task>)))]
+pub async fn list_tasks(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    list(&app, &caller, parameters, SubjectType::Task).await
+}
+
+/// Look at an event
+#[utoipa::path(get, path = "/api/v1/operations/events/{id}", tag = "Operations", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Event)))]
+pub async fn get_event(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    get(&app, &caller, &id, SubjectType::Event).await
+}
+
+/// Look at a task
+#[utoipa::path(get, path = "/api/v1/operations/tasks/{id}", tag = "Operations", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = Task)))]
+pub async fn get_task(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    get(&app, &caller, &id, SubjectType::Task).await
+}
+
+/// Change an event; a changed date moves its messages
+#[utoipa::path(patch, path = "/api/v1/operations/events/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body = EventChange, responses((status = 200, body = Event)))]
+pub async fn patch_event(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    patch(&app, &caller, &id, body, SubjectType::Event).await
+}
+
+/// Change a task; a changed date moves its messages
+#[utoipa::path(patch, path = "/api/v1/operations/tasks/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), request_body = TaskChange, responses((status = 200, body = Task)))]
+pub async fn patch_task(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    patch(&app, &caller, &id, body, SubjectType::Task).await
+}
+
+/// Delete an event; what was scheduled for it stops
+#[utoipa::path(delete, path = "/api/v1/operations/events/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete_event(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    delete(&app, &caller, &id, SubjectType::Event).await
+}
+
+/// Delete a task; what was scheduled for it stops
+#[utoipa::path(delete, path = "/api/v1/operations/tasks/{id}", tag = "Operations", security(("key" = ["author"])),
+    params(("id" = String, Path)), responses((status = 204)))]
+pub async fn delete_task(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+) -> Answer {
+    delete(&app, &caller, &id, SubjectType::Task).await
+}
+
+fn vocabulary(subject_type: SubjectType) -> Vocabulary {
+    match subject_type {
+        SubjectType::Event => EVENT,
+        SubjectType::Task => TASK,
+    }
+}
+
+async fn post(app: &App, caller: &Known, once: &Once, body: Json, subject_type: SubjectType) -> Answer {
+    let words = vocabulary(subject_type);
+    let request = SubjectRequest::read(&body.value, "", words)?;
+    let start_at = settle(request.start, request.is_all_day, words.start)?;
+    let end_at = settle(request.end, request.is_all_day, words.end)?;
+    check_order(start_at, end_at, words)?;
+    check_window(app, start_at, words.start)?;
+    check_window(app, end_at, words.end)?;
+    let business_unit = caller.unit_for(request.business_unit, "")?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        let new = NewSubject {
+            id: ids.at(0).to_string(),
+            subject_type,
+            title: request.title,
+            start_at,
+            end_at,
+            is_all_day: request.is_all_day,
+            creator: request.creator,
+            people: request.people,
+            organisation: request.organisation,
+            time_zone: request.time_zone,
+            business_unit,
+            ical_uid: None,
+        };
+        commands::create(&app.engine, std::slice::from_ref(&new), &caller.actor()).await?;
+        let row = found(app, &new.id, subject_type, |_| true).await?;
+        let made = answer(app, row, subject_type).await?;
+        Shaped::created(&made)
+    })
+    .await
+}
+
+/// Nobody plans further ahead than the pipeline does; what has passed may well be written down.
+fn check_window(app: &App, at: Option<Timestamp>, name: &str) -> Result<(), FieldError> {
+    let latest = app.engine.clock.now().checked_add(due_window::FURTHEST).unwrap_or(Timestamp::MAX);
+    match at {
+        Some(at) if at > latest => Err(FieldError::due_out_of_range(format!("/{name}"), latest)),
+        _ => Ok(()),
+    }
+}
+
+async fn list(app: &App, caller: &Known, parameters: Parameters, subject_type: SubjectType) -> Answer {
+    let query = parameters.read(SubjectQuery::read)?;
+    let mut reader = app.engine.store.read().await?;
+    let page = match query.from.zip(query.to) {
+        Some((from, to)) => {
+            let rows = subjects::between(&mut reader.conn(), from, to, None, i64::from(query.limit)).await?;
+            Page::whole(rows.into_iter().filter(|row| row.subject_type == subject_type.as_str()).collect())
+        }
+        None => {
+            let after = query.cursor.unwrap_or_default();
+            let limit = i64::from(query.limit) + 1;
+            let rows = subjects::page(&mut reader.conn(), subject_type.as_str(), &after, limit).await?;
+            Page::cut_by_name(rows, query.limit, |row: &SubjectRow| &row.id)
+        }
+    };
+    let seen: Vec<SubjectRow> =
+        page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+    let mut own =
+        rules::of_subjects(&mut reader.conn(), seen.iter().map(|row| row.id.clone()).collect()).await?;
+    drop(reader);
+    let now = app.engine.clock.now();
+    let mut items = Vec::with_capacity(seen.len());
+    for row in seen {
+        let (of_row, rest) = own.into_iter().partition(|rule| rule.subject_id == row.id);
+        own = rest;
+        items.push(shape(row, of_row, subject_type, now)?);
+    }
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+async fn get(app: &App, caller: &Known, id: &str, subject_type: SubjectType) -> Answer {
+    let row = found(app, id, subject_type, |unit| caller.may_see(unit)).await?;
+    Shaped::ok(&answer(app, row, subject_type).await?)
+}
+
+async fn patch(app: &App, caller: &Known, id: &str, body: Json, subject_type: SubjectType) -> Answer {
+    let words = vocabulary(subject_type);
+    let change = SubjectChange::read(&body.value, "", words)?;
+    let unknown = || Failure::from(Problem::not_found(subject_type.as_str(), id));
+    let actor = caller.actor();
+    let changed = commands::update(&app.engine, id, &actor, |before| {
+        if before.subject_type != subject_type.as_str() || !caller.may_touch(before.business_unit.as_deref())
+        {
+            return Err(unknown());
+        }
+        let after = merged(before, change, words)?;
+        check_window(app, at(after.start_at), words.start)?;
+        check_window(app, at(after.end_at), words.end)?;
+        Ok(after)
+    });
+    match changed.await? {
+        Changed::Done(row) => {
+            let row = found(app, &row.id, subject_type, |_| true).await?;
+            Shaped::ok(&answer(app, row, subject_type).await?)
+        }
+        Changed::Refused(failure) => Err(failure),
+        Changed::NotFound => Err(unknown()),
+    }
+}
+
+fn at(micros: Option<i64>) -> Option<Timestamp> {
+    micros.and_then(|micros| Timestamp::from_microsecond(micros).ok())
+}
+
+/// The present state with what is to be different about it.
+fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Result<SubjectRow, FieldError> {
+    let mut after = before.clone();
+    after.is_all_day = change.is_all_day.unwrap_or(before.is_all_day);
+    let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
+    if let Some(start) = change.start {
+        after.start_at = micros(settle(start, after.is_all_day, words.start)?);
+    }
+    if let Some(end) = change.end {
+        after.end_at = micros(settle(end, after.is_all_day, words.end)?);
+    }
+    check_order(at(after.start_at), at(after.end_at), words)?;
+    if let Some(title) = change.title {
+        after.title = title;
+    }
+    if let Some(creator) = change.creator {
+        after.creator = creator;
+    }
+    if let Some(people) = change.people {
+        after.people = serde_json::Value::from(people).to_string();
+    }
+    if let Some(organisation) = change.organisation {
+        after.organisation = organisation;
+    }
+    if let Some(time_zone) = change.time_zone {
+        after.time_zone = time_zone;
+    }
+    Ok(after)
+}
+
+async fn delete(app: &App, caller: &Known, id: &str, subject_type: SubjectType) -> Answer {
+    let may = |row: &SubjectRow| {
+        row.subject_type == subject_type.as_str() && caller.may_touch(row.business_unit.as_deref())
+    };
+    if !commands::delete(&app.engine, id, &caller.actor(), may).await? {
+        return Err(Problem::not_found(subject_type.as_str(), id).into());
+    }
+    Shaped::no_content()
+}
+
+async fn found(
+    app: &App,
+    id: &str,
+    subject_type: SubjectType,
+    allows: impl Fn(Option<&str>) -> bool,
+) -> Result<SubjectRow, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    row.filter(|row| row.subject_type == subject_type.as_str() && allows(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found(subject_type.as_str(), id).into())
+}
+
+/// The whole answer about one, with its rules.
+async fn answer(app: &App, row: SubjectRow, subject_type: SubjectType) -> Result<Subject, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let own = rules::of_subjects(&mut reader.conn(), vec![row.id.clone()]).await?;
+    drop(reader);
+    shape(row, own, subject_type, app.engine.clock.now())
+}
+
+/// Either, as its own shape.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+pub enum Subject {
+    Event(Event),
+    Task(Task),
+}
+
+fn shape(
+    row: SubjectRow,
+    own: Vec<rules::RuleRow>,
+    subject_type: SubjectType,
+    now: Timestamp,
+) -> Result<Subject, Failure> {
+    let rules: Vec<Rule> = own.into_iter().map(|rule| shape_rule(rule, now)).collect::<Result<_, _>>()?;
+    let (created_at, updated_at) = (instant(row.created_at)?, instant(row.updated_at)?);
+    let (start, end) = (row.start_at.map(instant).transpose()?, row.end_at.map(instant).transpose()?);
+    let people = texts(&row.people);
+    Ok(match subject_type {
+        SubjectType::Event => Subject::Event(Event {
+            id: row.id,
+            title: row.title,
+            start_date: start,
+            end_date: end,
+            is_all_day: row.is_all_day,
+            creator: row.creator,
+            participants: people,
+            organisation: row.organisation,
+            time_zone: row.time_zone,
+            business_unit: row.business_unit,
+            rules,
+            version: row.version,
+            created_at,
+            updated_at,
+        }),
+        SubjectType::Task => Subject::Task(Task {
+            id: row.id,
+            title: row.title,
+            started_at: start,
+            finished_at: end,
+            creator: row.creator,
+            related_users: people,
+            organisation: row.organisation,
+            time_zone: row.time_zone,
+            business_unit: row.business_unit,
+            rules,
+            version: row.version,
+            created_at,
+            updated_at,
+        }),
+    })
+}

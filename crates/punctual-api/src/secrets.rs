@@ -1,0 +1,41 @@
+//! `/api/v1/secrets`: the master key that secrets are sealed with. No secret is ever in an answer.
+
+use axum::extract::State;
+use punctual_store::Lane;
+use punctual_wire::secrets::{Rekey, RekeyRequest};
+
+use crate::{
+    Shared,
+    answer::{Answer, Shaped},
+    auth::{Admin, Caller},
+    body::{Json, Optional},
+    idempotency::Once,
+    trail::audited,
+};
+
+/// Seal every secret anew
+///
+/// With the first of the master keys this node has; its key file is read again before. `newKey` makes one first, where
+/// the key is kept in a file and no other node can use the database. The old key stays, for backups that need it.
+#[utoipa::path(post, path = "/api/v1/secrets/rekey", tag = "Channels", security(("key" = ["admin"])),
+    request_body(content = Option<RekeyRequest>, example = json!({"newKey": true})),
+    responses((status = 200, body = Rekey)))]
+pub async fn rekey(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: Once,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (app, caller) = (&*app, &*caller);
+    let request = RekeyRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let now = app.engine.clock.now();
+        let done = app.engine.rekey(now, request.new_key).await?;
+        let mut tx = app.engine.store.begin(Lane::Intake).await?;
+        audited(&mut tx, now, caller, "rekey", "master-key", &done.key_id).await?;
+        tx.commit().await?;
+        Shaped::ok(&Rekey { key_id: done.key_id, resealed: done.channels as u64 })
+    })
+    .await
+}

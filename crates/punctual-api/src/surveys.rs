@@ -1,0 +1,173 @@
+//! `/api/v1/surveys`: what authors write, and publishing it.
+
+pub mod ingest;
+pub mod instances;
+pub mod public;
+pub mod results;
+
+use axum::extract::State;
+use punctual_model::{Fault, survey::Warning};
+use punctual_paths::surveys::author::{self, Publishing};
+use punctual_store::{
+    StoreError,
+    surveys::{self, SurveyDraft, SurveyRow},
+    work::instant,
+};
+use punctual_wire::{
+    Code, FieldError, Page, PageQuery, Problem,
+    surveys::{Survey, SurveyPublished, SurveyRequest, SurveyWarning},
+};
+use serde_json::Value;
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::{Json, SurveyBody},
+    idempotency::Once,
+    parameters::{Parameters, Segments, row_id},
+};
+
+/// Write a survey
+///
+/// The schema is kept as it is; it is checked when it is published.
+#[utoipa::path(post, path = "/api/v1/surveys", tag = "Surveys", security(("key" = ["author"])),
+    request_body(content = SurveyRequest, example = json!({"name": "CSI-GR", "schema": {"title": {"en": "How was your visit?"},
+        "questions": [{"id": "rate", "type": "nps", "text": {"en": "How likely are you to recommend us?"}, "required": true}], "triggers": []}})),
+    responses((status = 201, body = Survey)))]
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: Once,
+    body: Json<SurveyBody>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = SurveyRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let draft = draft(caller, request)?;
+        let row = author::create(&app.engine, &draft, &caller.actor()).await?;
+        Shaped::created(&shape(row)?)
+    })
+    .await
+}
+
+/// Change a survey
+///
+/// What is published stays as it is until it is published again.
+#[utoipa::path(put, path = "/api/v1/surveys/{id}", tag = "Surveys", security(("key" = ["author"])),
+    params(("id" = i64, Path)), request_body = SurveyRequest, responses((status = 200, body = Survey)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json<SurveyBody>,
+) -> Answer {
+    let request = SurveyRequest::read(&body.value, "")?;
+    let before = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let draft = draft(&caller, request)?;
+    let row = author::change(&app.engine, before.id, &draft, &caller.actor()).await?;
+    Shaped::ok(&shape(row)?)
+}
+
+fn draft(caller: &Known, request: SurveyRequest) -> Result<SurveyDraft, Failure> {
+    Ok(SurveyDraft {
+        name: request.name,
+        integration_id: request.integration_id,
+        business_unit: caller.unit_for(request.business_unit, "")?,
+        draft: request.schema.to_string(),
+    })
+}
+
+/// Look at a survey
+#[utoipa::path(get, path = "/api/v1/surveys/{id}", tag = "Surveys", security(("key" = ["read"])),
+    params(("id" = i64, Path)), responses((status = 200, body = Survey)))]
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    Shaped::ok(&shape(row)?)
+}
+
+/// List surveys, newest first
+#[utoipa::path(get, path = "/api/v1/surveys", tag = "Surveys", security(("key" = ["read"])),
+    params(PageQuery), responses((status = 200, body = Page<Survey>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.page()?;
+    let mut reader = app.engine.store.read().await?;
+    let limit = i64::from(page.limit) + 1;
+    let rows = surveys::page(&mut reader.conn(), page.cursor, caller.units.as_deref(), limit).await?;
+    let page = Page::cut(rows, page.limit, |row| row.id);
+    let items: Vec<Survey> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Publish a survey
+///
+/// The schema is checked whole and pinned under the next number. From then on events make instances of it, on every node.
+/// What is probably a mistake comes back as a warning.
+#[utoipa::path(post, path = "/api/v1/surveys/{id}/publish", tag = "Surveys", security(("key" = ["author"])),
+    params(("id" = i64, Path)), responses((status = 200, body = SurveyPublished)))]
+pub async fn publish(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: Once,
+    Segments(id): Segments<String>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let row = found(app, &id, |unit| caller.may_touch(unit)).await?;
+    once.run(app, caller, b"", |_| async move {
+        match author::publish(&app.engine, row.id, &caller.actor()).await? {
+            Publishing::Refused(faults) => Err(Problem::of_fields(fields(faults, "/schema")).into()),
+            Publishing::Published { version, warnings } => {
+                let warnings = warnings.into_iter().map(warning).collect();
+                Shaped::ok(&SurveyPublished { version, warnings })
+            }
+        }
+    })
+    .await
+}
+
+fn warning(warning: Warning) -> SurveyWarning {
+    SurveyWarning {
+        pointer: format!("/schema{}", warning.pointer),
+        code: warning.code.to_owned(),
+        detail: warning.detail,
+    }
+}
+
+/// Faults of a part of the document, as the API tells them.
+pub(crate) fn fields(faults: Vec<Fault>, within: &str) -> Vec<FieldError> {
+    faults
+        .into_iter()
+        .map(|fault| {
+            let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+            FieldError::new(fault.pointer, code, fault.detail).within(within)
+        })
+        .collect()
+}
+
+/// The survey, if the caller may have it.
+pub(crate) async fn found(
+    app: &App,
+    id: &str,
+    allows: impl Fn(Option<&str>) -> bool,
+) -> Result<SurveyRow, Failure> {
+    let number = row_id(id, "survey")?;
+    let mut reader = app.engine.store.read().await?;
+    let row = surveys::get(&mut reader.conn(), number).await?;
+    row.filter(|row| allows(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("survey", id).into())
+}
+
+fn shape(row: SurveyRow) -> Result<Survey, StoreError> {
+    let schema: Value = serde_json::from_str(&row.draft).map_err(|_| StoreError::Stored("surveys.draft"))?;
+    Ok(Survey {
+        id: row.id,
+        name: row.name,
+        integration_id: row.integration_id,
+        business_unit: row.business_unit,
+        published_version_number: row.published_version,
+        schema,
+        version: row.version,
+        created_at: instant(row.created_at)?,
+        updated_at: instant(row.updated_at)?,
+    })
+}

@@ -1,0 +1,129 @@
+//! Events that make instances: from upstream systems, and from an operator's campaign.
+
+use axum::extract::State;
+use punctual_paths::surveys::ingest::{self as path, Asked, Item, Outcome};
+use punctual_wire::{
+    Problem, batch,
+    surveys::{CampaignRequest, IngestItem, IngestRequest, Ingested, IngestedInstance, IngestedItem},
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Ingest, Known, Operate},
+    body::{Bulk, Json},
+    idempotency::Once,
+    parameters::Segments,
+    surveys::found,
+};
+
+/// Tell events that surveys may ask about, at most 10,000
+///
+/// Each event makes one instance of every trigger that takes it; one that was told before answers with its first instance.
+#[utoipa::path(post, path = "/api/v1/surveys/triggers/ingest", tag = "Surveys", security(("key" = ["ingest"])),
+    request_body(content = IngestRequest, example = json!({"eventKind": "service-visit-closed", "items": [{"payload": {"wip": "40956", "dealerId": "1", "jobType": "GR"},
+        "recipient": {"address": "+964 770 000 0001", "locale": "ar", "customerRef": "cust-123"}}]})),
+    responses((status = 200, body = Ingested)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json<Bulk>) -> Answer {
+    ingest(&app, &caller, &once, body).await
+}
+
+/// The same, at the address that other systems know
+#[utoipa::path(post, path = "/api/Surveys/Triggers/ingest", tag = "Surveys", security(("key" = ["ingest"])),
+    request_body = IngestRequest, responses((status = 200, body = Ingested)))]
+pub async fn post_as_known(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    once: Once,
+    body: Json<Bulk>,
+) -> Answer {
+    ingest(&app, &caller, &once, body).await
+}
+
+async fn ingest(app: &App, caller: &Known, once: &Once, body: Json<Bulk>) -> Answer {
+    let (kind, items) = IngestRequest::read(&body.value)?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        Shaped::ok(&take(app, caller, &Asked::Kind(&kind), items).await?)
+    })
+    .await
+}
+
+/// Send a survey by hand, to at most 10,000 people
+///
+/// The trigger's filter, recipe, schedule and channel count as for events.
+#[utoipa::path(post, path = "/api/v1/surveys/{id}/campaigns", tag = "Surveys", security(("key" = ["operate"])),
+    params(("id" = i64, Path)), request_body = CampaignRequest, responses((status = 200, body = Ingested)))]
+pub async fn campaign(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Bulk>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let survey = found(app, &id, |unit| caller.may_touch(unit)).await?;
+    let (trigger_id, items) = CampaignRequest::read(&body.value)?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };
+        Shaped::ok(&take(app, caller, &asked, items).await?)
+    })
+    .await
+}
+
+/// Takes those that could be read; an answer for each, in their order.
+async fn take(
+    app: &App,
+    caller: &Known,
+    asked: &Asked<'_>,
+    items: Vec<batch::Item<IngestItem>>,
+) -> Result<Ingested, Failure> {
+    let mut faults = Vec::new();
+    let mut good: Vec<Item> = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        match item {
+            Ok(item) => good.push(Item {
+                payload: item.payload,
+                address: item.recipient.address,
+                locale: item.recipient.locale,
+                customer_ref: item.recipient.customer_ref,
+                occurred_at: item.occurred_at,
+            }),
+            Err(found) => faults.push((index, Problem::from(found))),
+        }
+    }
+    let outcomes = path::ingest(&app.engine, &app.surveys, asked, caller.units.as_deref(), &good).await?;
+    let mut answer = Ingested { failed: faults.len() as u64, ..Ingested::default() };
+    answer.items = outcomes.into_iter().map(|outcome| shape(outcome, &mut answer)).collect();
+    for (index, problem) in faults {
+        let failed = IngestedItem {
+            outcome: "Failed".into(),
+            instances: Vec::new(),
+            why: None,
+            error: Some(Box::new(problem)),
+        };
+        answer.items.insert(index, failed);
+    }
+    Ok(answer)
+}
+
+fn shape(outcome: Outcome, counts: &mut Ingested) -> IngestedItem {
+    match outcome {
+        Outcome::NoMatch(why) => {
+            counts.unmatched += 1;
+            let why = Some(why.as_str().to_owned());
+            IngestedItem { outcome: "NoMatch".into(), instances: Vec::new(), why, error: None }
+        }
+        Outcome::Matched(made) => {
+            let created = made.iter().filter(|made| made.created).count();
+            counts.created += created as u64;
+            counts.skipped += (made.len() - created) as u64;
+            let outcome = if created > 0 { "Created" } else { "Skipped" };
+            let instances = made.into_iter().map(|made| IngestedInstance {
+                survey_id: made.survey_id,
+                trigger_id: made.trigger_id,
+                public_id: made.public_id,
+            });
+            IngestedItem { outcome: outcome.into(), instances: instances.collect(), why: None, error: None }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Fan-out: every subscriber is told once, alone and again on its own, and the state of an event follows from them.
+
+use punctual_channels::Misbehaviour;
+use punctual_engine::channels::as_channel;
+use punctual_store::subscribers;
+use punctual_testkit::{Bed, on_both};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    surveys::{csi_gr, instance, published, visit},
+};
+
+on_both! {
+    every_subscriber_gets_the_whole_story;
+    r17_a_retry_reaches_only_the_one_that_failed;
+    a_survey_routes_by_its_answers;
+    a_subscriber_has_a_filter_and_a_switch_of_its_own;
+    a_subscriber_is_defined_looked_at_and_removed;
+    a_subscribers_secret_is_stored_sealed_and_kept;
+    deliveries_to_subscribers_are_no_part_of_the_outbox_figures;
+}
+
+async fn subscribe(client: &Client, key: &str, more: Value) {
+    let mut body = json!({ "adapter": "memory", "events": ["response-completed"], "retry": { "max": 1, "intervalSeconds": 60 } });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    client.put(&format!("/api/v1/subscribers/{key}"), body).await.expect(200);
+}
+
+async fn answered(client: &Client, wip: &str, answers: Value) -> String {
+    let id = instance(client, visit(wip)).await;
+    let nobody = Client { key: None, ..client.clone() };
+    let body = json!({ "answers": answers, "agentId": "agent-7" });
+    nobody.post(&format!("/api/v1/public/surveys/{id}/responses"), body).await.expect(200);
+    id
+}
+
+async fn tick(client: &Client) -> (i64, i64) {
+    let did = client.post("/api/v1/scheduler/tick", json!({})).await.expect(200);
+    (did["dispatched"].as_i64().unwrap(), did["failed"].as_i64().unwrap())
+}
+
+/// The state of the newest event, and of each delivery: subscriber, status, attempts.
+async fn newest(client: &Client) -> (Value, Vec<(String, String, i64)>) {
+    let event = client.get("/api/v1/outbox-events?limit=1").await.expect(200)["items"][0].clone();
+    let deliveries = event["deliveries"].as_array().unwrap().iter();
+    let deliveries = deliveries.map(|one| {
+        let text = |name: &str| one[name].as_str().unwrap().to_owned();
+        (text("subscriber"), text("status"), one["attempts"].as_i64().unwrap())
+    });
+    let deliveries = deliveries.collect();
+    (event, deliveries)
+}
+
+async fn every_subscriber_gets_the_whole_story(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let survey = published(&client, csi_gr()).await;
+    subscribe(&client, "memory:bi", json!({})).await;
+    subscribe(&client, "memory:csi-tickets", json!({})).await;
+    let id = answered(&client, "40956", json!({ "rate": 7, "has-a-complaint": "No" })).await;
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!(event["status"], "pending");
+    assert_eq!(deliveries.len(), 2);
+    assert_eq!(tick(&client).await, (1, 0));
+    let payload = json!({
+        "eventType": "response-completed", "surveyId": survey, "surveyVersion": 1, "surveyIntegrationId": "csi-gr",
+        "instancePublicId": id, "triggerId": "csi-gr-trigger", "customerRef": "cust-123",
+        "recipientAddress": "+964 770 000 0001", "recipientLocale": "ar", "completedAt": "2026-05-14T05:00:00Z",
+        "agentId": "agent-7", "answers": { "rate": 7, "has-a-complaint": "No" }
+    });
+    let sent = bed.sent();
+    assert_eq!(sent.len(), 2, "the message itself was stopped by the answer");
+    for (sent, channel) in sent.iter().zip(["event.memory:bi", "event.memory:csi-tickets"]) {
+        assert_eq!((sent.channel.as_str(), sent.message_id.as_str()), (channel, id.as_str()));
+        let told = sent.type_data.clone().unwrap();
+        for (name, value) in payload.as_object().unwrap() {
+            assert_eq!(&told[name], value, "{name}");
+        }
+        let candidate: Value = serde_json::from_str(told["candidateMetadataJson"].as_str().unwrap()).unwrap();
+        assert_eq!(candidate, visit("40956")["payload"]);
+    }
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!((&event["status"], &event["instancePublicId"]), (&json!("dispatched"), &json!(id)));
+    assert!(deliveries.iter().all(|(_, status, attempts)| status == "delivered" && *attempts == 1));
+    assert_eq!(tick(&client).await, (0, 0));
+}
+
+async fn r17_a_retry_reaches_only_the_one_that_failed(bed: Bed) {
+    let client = Client::new(&bed).await;
+    published(&client, csi_gr()).await;
+    subscribe(&client, "memory:bi", json!({})).await;
+    subscribe(&client, "memory:csi-tickets", json!({})).await;
+    bed.captured.misbehave("event.memory:bi".parse().unwrap(), Misbehaviour::Transient, 2, "503 busy");
+    answered(&client, "1", json!({ "rate": 7 })).await;
+    assert_eq!(tick(&client).await, (0, 1));
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!(event["status"], "pending", "it is tried again by itself");
+    assert_eq!(deliveries[0], ("memory:bi".into(), "retrying".into(), 1));
+    assert_eq!(deliveries[1], ("memory:csi-tickets".into(), "delivered".into(), 1));
+    client.advance("2m").await;
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!(
+        (&event["status"], &event["deliveries"][0]["lastError"]),
+        (&json!("failed"), &json!("503 busy"))
+    );
+    assert_eq!(deliveries[0], ("memory:bi".into(), "parked".into(), 2));
+    let attention = client.get("/api/v1/attention").await.expect(200);
+    assert_eq!(
+        (&attention["items"][0]["kind"], &attention["counts"]["subscriber"]),
+        (&json!("subscriber"), &json!(1))
+    );
+    let path = format!("/api/v1/outbox-events/{}/deliveries", event["id"]);
+    client
+        .post(&format!("{path}/memory:csi-tickets/retry"), json!({}))
+        .await
+        .refused(409, "state_not_allowed");
+    client.post(&format!("{path}/memory:none/retry"), json!({})).await.refused(404, "not_found");
+    let retried = client.post(&format!("{path}/memory:bi/retry"), json!({})).await.expect(200);
+    assert_eq!(retried["status"], "pending");
+    assert_eq!(tick(&client).await, (1, 0));
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!(event["status"], "dispatched");
+    assert_eq!((deliveries[0].2, deliveries[1].2), (3, 1));
+    let told = bed.sent().iter().filter(|sent| sent.channel.as_str() == "event.memory:csi-tickets").count();
+    assert_eq!(told, 1);
+}
+
+async fn a_survey_routes_by_its_answers(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let mut schema = csi_gr();
+    schema["subscribers"] = json!([
+        { "key": "memory:bi" },
+        { "key": "memory:potential-complaint-tickets", "filter": { "all": [
+            { "questionId": "has-a-complaint", "op": "==", "value": "Yes" }, { "questionId": "rate", "op": "==", "value": 7 }] } },
+        { "key": "webhook:not-yet", "filter": { "questionId": "candidate.dealerId", "op": "==", "value": "9" } }
+    ]);
+    published(&client, schema).await;
+    for key in ["memory:bi", "memory:potential-complaint-tickets", "memory:not-named"] {
+        subscribe(&client, key, json!({})).await;
+    }
+    answered(&client, "1", json!({ "rate": 9, "has-a-complaint": "No" })).await;
+    let (_, deliveries) = newest(&client).await;
+    assert_eq!(deliveries.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["memory:bi"]);
+    answered(&client, "2", json!({ "rate": 7, "has-a-complaint": "Yes", "complaint": "Late" })).await;
+    let (_, deliveries) = newest(&client).await;
+    let keys: Vec<&str> = deliveries.iter().map(|one| one.0.as_str()).collect();
+    assert_eq!(keys, ["memory:bi", "memory:potential-complaint-tickets"]);
+    client.advance("1s").await;
+    // One that nobody has defined is parked, and seen.
+    let mut item = visit("3");
+    item["payload"]["dealerId"] = json!("9");
+    let id = instance(&client, item).await;
+    let nobody = Client { key: None, ..client.clone() };
+    nobody
+        .post(&format!("/api/v1/public/surveys/{id}/responses"), json!({ "answers": { "rate": 1 } }))
+        .await
+        .expect(200);
+    client.advance("1s").await;
+    let (event, deliveries) = newest(&client).await;
+    assert_eq!(
+        (&event["status"], &deliveries[1].0, &deliveries[1].1),
+        (&json!("failed"), &"webhook:not-yet".into(), &"parked".into())
+    );
+}
+
+async fn a_subscriber_has_a_filter_and_a_switch_of_its_own(bed: Bed) {
+    let client = Client::new(&bed).await;
+    published(&client, csi_gr()).await;
+    let own = json!({ "questionId": "surveyIntegrationId", "op": "==", "value": "csi-gr" });
+    subscribe(&client, "memory:csi", json!({ "filter": own })).await;
+    let other = json!({ "questionId": "surveyIntegrationId", "op": "==", "value": "voc" });
+    subscribe(&client, "memory:voc", json!({ "filter": other })).await;
+    subscribe(&client, "memory:off", json!({ "active": false })).await;
+    answered(&client, "1", json!({ "rate": 9 })).await;
+    let (_, deliveries) = newest(&client).await;
+    assert_eq!(deliveries.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["memory:csi"]);
+    client.advance("1s").await;
+}
+
+async fn a_subscriber_is_defined_looked_at_and_removed(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let path = "/api/v1/subscribers/memory:bi";
+    client.get(path).await.refused(404, "not_found");
+    let made = client.put(path, json!({ "adapter": "memory" })).await.expect(200);
+    assert_eq!(
+        (&made["events"], &made["active"], &made["retry"]["policy"]),
+        (&json!(["response-completed"]), &json!(true), &json!("exponential"))
+    );
+    assert_eq!(client.get("/api/v1/subscribers").await.expect(200)["items"][0]["key"], "memory:bi");
+    client.put(path, json!({ "adapter": "pigeon" })).await.refused(422, "out_of_range");
+    client
+        .put(path, json!({ "adapter": "memory", "events": ["moon-rises"] }))
+        .await
+        .refused(422, "out_of_range");
+    client
+        .put(path, json!({ "adapter": "memory", "filter": { "op": "==" } }))
+        .await
+        .refused(422, "missing_field");
+    client.put("/api/v1/subscribers/BI", json!({ "adapter": "memory" })).await.refused(422, "key_invalid");
+    client.delete(path).await.expect(204);
+    client.delete(path).await.refused(404, "not_found");
+}
+
+async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: Bed) {
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let client = Client::new(&bed).await;
+    let define = async |settings: Value| {
+        let body = json!({ "adapter": "webhook", "settings": settings, "events": ["response-completed"] });
+        let shown = client.put("/api/v1/subscribers/webhook:bi", body).await.expect(200);
+        assert_eq!(shown["secretsSet"], json!(["secret"]));
+        let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();
+        assert!(
+            stored.settings.contains("sealed:1:") && !stored.settings.contains(SECRET),
+            "{}",
+            stored.settings
+        );
+        let opened = bed.engine.channels.opened_settings(&as_channel(stored.clone()));
+        assert_eq!(opened["secret"], SECRET);
+        stored.settings
+    };
+    define(json!({ "url": "https://bi.example.org/in", "secret": SECRET })).await;
+    let before = define(json!({ "url": "https://bi.example.org/other" })).await;
+    let sealed = bed.engine.rekey(bed.now(), false).await.unwrap();
+    assert_eq!(sealed.channels, 0, "it has the key in use already");
+    let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();
+    assert_eq!(stored.settings, before);
+}
+
+async fn deliveries_to_subscribers_are_no_part_of_the_outbox_figures(bed: Bed) {
+    let client = Client::new(&bed).await;
+    published(&client, csi_gr()).await;
+    subscribe(&client, "memory:bi", json!({})).await;
+    answered(&client, "1", json!({ "rate": 9 })).await;
+    let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
+    assert_eq!((&kpis["queueDepth"], &kpis["parkedCount"]), (&json!(0), &json!(0)), "{kpis}");
+    client.advance("1s").await;
+}

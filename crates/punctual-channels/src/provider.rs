@@ -1,0 +1,131 @@
+//! What adapters of providers share: each of them only says how its settings are read, how a message is put, and what
+//! an answer means.
+
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use serde_json::Value;
+
+use crate::{
+    guard::Guard,
+    http::{Answer, Call, Outlet, encoded},
+    settings::{Reader, first},
+    trust::Trust,
+};
+
+/// Providers answer within a second; one that takes longer than this is in trouble.
+const DEFAULT_TIMEOUT: u64 = 15;
+
+/// A provider that is called over HTTP. The value has the settings of one channel.
+pub trait Provider: Sized + Send + Sync + 'static {
+    /// The name in a channel's `adapter` field.
+    const NAME: &'static str;
+    /// The settings there are; `timeoutSeconds` is always one of them.
+    const FIELDS: &'static [&'static str];
+    /// Those that are secret.
+    const SECRETS: &'static [&'static str];
+    /// How many calls may be under way at once.
+    const PERMITS: usize = 16;
+
+    /// Reads the settings; every fault is left with the reader. In `check` a secret may still be the name of its place.
+    fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self>;
+
+    /// The request for one message, or why there can be none.
+    fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome>;
+
+    /// What an answer to the message means.
+    fn outcome(&self, answer: &Answer, message: &Outgoing) -> SendOutcome;
+
+    /// Whether this text can be an address.
+    fn check_address(address: &str) -> Result<(), String>;
+}
+
+/// The adapter of a provider.
+pub struct ProviderAdapter<P> {
+    guard: Guard,
+    trust: Trust,
+    provider: PhantomData<fn() -> P>,
+}
+
+impl<P: Provider> ProviderAdapter<P> {
+    pub fn new(guard: Guard, trust: Trust) -> Self {
+        Self { guard, trust, provider: PhantomData }
+    }
+
+    fn read(&self, settings: &Value) -> Result<(P, Duration), Vec<SettingsFault>> {
+        let mut reader = Reader::new(settings, P::FIELDS);
+        let provider = P::read(&mut reader, &self.guard);
+        let seconds = reader.integer("timeoutSeconds", 1..=30).unwrap_or(DEFAULT_TIMEOUT);
+        reader.finish(provider.map(|provider| (provider, Duration::from_secs(seconds))))
+    }
+}
+
+impl<P: Provider> Adapter for ProviderAdapter<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn check(&self, settings: &Value) -> Vec<SettingsFault> {
+        // Settings that cannot be read whole yet, because a secret stands elsewhere, have no faults for that.
+        self.read(settings).err().unwrap_or_default()
+    }
+
+    fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
+        let (provider, timeout) = self.read(settings).map_err(first)?;
+        let outlet = Outlet::open(&self.guard, &self.trust, timeout, hidden::<P>(settings))?;
+        Ok(Arc::new(ProviderChannel { provider, outlet }))
+    }
+
+    fn secret_fields(&self) -> &'static [&'static str] {
+        P::SECRETS
+    }
+
+    fn check_address(&self, address: &str) -> Result<(), String> {
+        P::check_address(address)
+    }
+}
+
+/// What no answer may show: the secrets, as they are and as a form or JSON has them, and the part of a secret URL that
+/// makes it one.
+fn hidden<P: Provider>(settings: &Value) -> Vec<String> {
+    let mut hidden = Vec::new();
+    for secret in P::SECRETS.iter().filter_map(|field| settings.get(field).and_then(Value::as_str)) {
+        hidden.extend([secret.to_owned(), encoded(secret), Value::from(secret).to_string()]);
+        if let Ok(url) = reqwest::Url::parse(secret) {
+            hidden.push(url.path().to_owned());
+            let parameters = url.query_pairs().map(|(_, value)| value.into_owned());
+            hidden.extend(parameters.filter(|value| value.len() >= 16));
+        }
+    }
+    hidden
+}
+
+struct ProviderChannel<P> {
+    provider: P,
+    outlet: Outlet,
+}
+
+impl<P: Provider> Channel for ProviderChannel<P> {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome> {
+        async move {
+            let call = match self.provider.call(&message) {
+                Ok(call) => call,
+                Err(outcome) => return outcome,
+            };
+            match self.outlet.send(call, message.at).await {
+                Ok(answer) => self.provider.outcome(&answer, &message),
+                Err(outcome) => outcome,
+            }
+        }
+        .boxed()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.outlet.timeout()
+    }
+
+    fn permits(&self) -> usize {
+        P::PERMITS
+    }
+}

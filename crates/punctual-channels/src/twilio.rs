@@ -1,0 +1,177 @@
+//! SMS through Twilio's Messages resource.
+//!
+//! Twilio takes no idempotency key for a message: a try with no certain end may arrive twice, unless the channel sends
+//! at most once. Its yes means that the message is queued there.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use punctual_model::{Outgoing, Secret, SendOutcome};
+use serde_json::Value;
+
+use crate::{
+    guard::{CheckedUrl, Guard},
+    http::{Answer, Call, Meaning, by_status, failed, not_understood},
+    provider::{Provider, ProviderAdapter},
+    settings::Reader,
+    short_text::{Text, check_number, is_sender, number},
+};
+
+/// The adapter `twilio`.
+pub type TwilioAdapter = ProviderAdapter<Twilio>;
+
+const HOSTS: &[&str] = &["twilio.com"];
+/// What one message may have, over all its segments.
+const MOST_CHARACTERS: usize = 1_600;
+
+/// The settings of a channel over Twilio.
+pub struct Twilio {
+    base: CheckedUrl,
+    account: String,
+    user: String,
+    password: Secret,
+    from: From,
+    text: Text,
+}
+
+enum From {
+    Sender(String),
+    Service(String),
+}
+
+impl Provider for Twilio {
+    const NAME: &'static str = "twilio";
+    const FIELDS: &'static [&'static str] = &[
+        "accountSid",
+        "authToken",
+        "apiKeySid",
+        "apiKeySecret",
+        "from",
+        "messagingServiceSid",
+        "text",
+        "baseUrl",
+        "timeoutSeconds",
+    ];
+    const SECRETS: &'static [&'static str] = &["authToken", "apiKeySecret"];
+
+    fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
+        let base = reader.text("baseUrl").unwrap_or("https://api.twilio.com");
+        let base = reader.provider_url("baseUrl", base, guard, HOSTS);
+        let account = sid(reader, "accountSid", "AC", true);
+        let (user, password) = if reader.has("apiKeySid") || reader.has("apiKeySecret") {
+            if reader.has("authToken") {
+                let detail = "give either `authToken` or `apiKeySid` and `apiKeySecret`";
+                reader.fault("authToken", "field_conflict", detail);
+            }
+            let key = sid(reader, "apiKeySid", "SK", true);
+            (key, reader.required_secret("apiKeySecret", "the secret shown when the API key was made"))
+        } else {
+            (account, reader.required_secret("authToken", "the account's token in Twilio's console"))
+        };
+        let from = match (reader.text("from"), sid(reader, "messagingServiceSid", "MG", false)) {
+            (Some(_), Some(_)) => {
+                let detail = "give either `from` or `messagingServiceSid`";
+                reader.fault("from", "field_conflict", detail);
+                None
+            }
+            (Some(from), None) if is_sender(from) => Some(From::Sender(from.to_owned())),
+            (Some(_), None) => {
+                let detail = "`from` is a number such as +14155552671, a short code, or a name of 11 letters and digits";
+                reader.fault("from", "phone_invalid", detail);
+                None
+            }
+            (None, Some(service)) => Some(From::Service(service.to_owned())),
+            (None, None) if reader.has("messagingServiceSid") => None,
+            (None, None) => {
+                let detail = "`from` or `messagingServiceSid` is missing: one of them says who sends";
+                reader.fault("from", "missing_field", detail);
+                None
+            }
+        };
+        let text = Text::read(reader);
+        Some(Self {
+            base: base?,
+            account: account?.to_owned(),
+            user: user?.to_owned(),
+            password: password?,
+            from: from?,
+            text,
+        })
+    }
+
+    fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
+        let to = number(&message.address)?;
+        let text = self.text.of(message, MOST_CHARACTERS)?;
+        let from = match &self.from {
+            From::Sender(sender) => ("From", sender.as_str()),
+            From::Service(service) => ("MessagingServiceSid", service.as_str()),
+        };
+        let url = self.base.at(&["2010-04-01", "Accounts", &self.account, "Messages.json"]);
+        let credentials = STANDARD.encode(format!("{}:{}", self.user, self.password.expose()));
+        Call::form(url, [("To", to.as_str()), from, ("Body", text.as_str())])
+            .with_secret("authorization", &format!("Basic {credentials}"))
+    }
+
+    fn outcome(&self, answer: &Answer, _message: &Outgoing) -> SendOutcome {
+        classify(answer)
+    }
+
+    fn check_address(address: &str) -> Result<(), String> {
+        check_number(address)
+    }
+}
+
+/// An id of Twilio's: two letters and 32 hexadecimal digits.
+fn sid<'a>(reader: &mut Reader<'a>, name: &str, prefix: &str, is_required: bool) -> Option<&'a str> {
+    let such_as = format!("`{prefix}` and 32 hexadecimal digits");
+    let text = if is_required { reader.required_text(name, &such_as) } else { reader.text(name) }?;
+    let digits = text.strip_prefix(prefix).unwrap_or_default();
+    if digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Some(text);
+    }
+    reader.fault(name, "out_of_range", format!("`{name}` is {such_as}"));
+    None
+}
+
+/// What an answer of Twilio's means: its own code decides, else the status.
+pub fn classify(answer: &Answer) -> SendOutcome {
+    let body = answer.json();
+    if answer.is_success() {
+        return match (body["sid"].as_str(), body["status"].as_str()) {
+            (Some(_), Some("failed" | "undelivered" | "canceled")) => {
+                failed(answer, &said(&body), Meaning::Never("rejected-by-receiver"))
+            }
+            (Some(sid), _) if !sid.is_empty() => SendOutcome::Delivered { provider_id: sid.to_owned() },
+            _ => not_understood(answer, "Twilio"),
+        };
+    }
+    if body["code"].is_null() {
+        return failed(answer, &answer.text, by_status(answer.status));
+    }
+    failed(answer, &said(&body), meaning(body["code"].as_i64().unwrap_or(0), answer.status))
+}
+
+fn said(body: &Value) -> String {
+    let code = ["code", "error_code"].iter().map(|field| &body[*field]).find(|code| !code.is_null());
+    let text = body["message"].as_str().or(body["error_message"].as_str()).unwrap_or_default();
+    match code {
+        Some(code) => format!("{code} {text}"),
+        None => text.to_owned(),
+    }
+}
+
+fn meaning(code: i64, status: u16) -> Meaning {
+    match code {
+        // Too many requests or messages, a full queue, the day's limit, Twilio itself in trouble.
+        14_107 | 20_429 | 20_500 | 20_503 | 21_611 | 30_001 | 63_038 => Meaning::Later,
+        20_003 | 20_006 | 20_008 => Meaning::Never("credentials-refused"),
+        20_005 | 30_002 => Meaning::Never("account-blocked"),
+        21_211 | 21_214 | 21_217 | 21_604 | 21_614 => Meaning::Never("address_invalid"),
+        21_408 | 21_612 | 30_003..=30_006 => Meaning::Never("recipient-unreachable"),
+        21_610 => Meaning::Never("recipient-opted-out"),
+        21_212 | 21_603 | 21_606 | 21_607 | 21_608 | 21_659 | 21_660 | 21_703 | 21_704 => {
+            Meaning::Never("sender-invalid")
+        }
+        21_602 | 21_619 | 30_007 => Meaning::Never("content-refused"),
+        21_605 | 21_617 => Meaning::Never("message-too-large"),
+        _ => by_status(status),
+    }
+}

@@ -1,0 +1,135 @@
+//! WhatsApp through Infobip.
+//!
+//! Infobip takes an id of ours for each message and refuses one that it has seen: such a refusal means that an earlier
+//! try was taken, so it counts as delivered.
+
+use punctual_model::{Outgoing, Phone, Secret, SendOutcome};
+use serde_json::{Value, json};
+
+use super::{Saying, Wording};
+use crate::{
+    guard::{CheckedUrl, Guard},
+    http::{Answer, Call, Meaning, by_status, failed, not_understood},
+    provider::{Provider, ProviderAdapter},
+    settings::Reader,
+    short_text::{check_number, number},
+};
+
+/// The adapter `whatsapp-infobip`.
+pub type InfobipAdapter = ProviderAdapter<Infobip>;
+
+const HOSTS: &[&str] = &["api.infobip.com"];
+
+/// The settings of a channel over Infobip.
+pub struct Infobip {
+    base: CheckedUrl,
+    key: Secret,
+    from: Phone,
+    wording: Wording,
+}
+
+impl Provider for Infobip {
+    const NAME: &'static str = "whatsapp-infobip";
+    const FIELDS: &'static [&'static str] =
+        &["baseUrl", "apiKey", "from", "text", "template", "language", "parameters", "timeoutSeconds"];
+    const SECRETS: &'static [&'static str] = &["apiKey"];
+
+    fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
+        let base =
+            reader.required_text("baseUrl", "your own address, such as https://xyz123.api.infobip.com");
+        let base = base.and_then(|base| reader.provider_url("baseUrl", base, guard, HOSTS));
+        let key = reader.required_secret("apiKey", "a key that may send WhatsApp messages");
+        let from =
+            reader.required_text("from", "the sending number, such as +442071234567").and_then(|text| {
+                let phone = Phone::parse(text);
+                if let Err(fault) = phone {
+                    reader.fault("from", "phone_invalid", fault.to_string());
+                }
+                phone.ok()
+            });
+        let wording = Wording::read(reader);
+        Some(Self { base: base?, key: key?, from: from?, wording })
+    }
+
+    fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
+        let to = number(&message.address)?;
+        let mut body =
+            json!({"from": self.from.digits(), "to": to.digits(), "messageId": message.message_id});
+        let (kind, body) = match self.wording.of(message)? {
+            Saying::Text(text) => {
+                body["content"] = json!({"text": text, "previewUrl": false});
+                ("text", body)
+            }
+            Saying::Template { name, language, parameters } => {
+                body["content"] = json!({
+                    "templateName": name,
+                    "templateData": {"body": {"placeholders": parameters}},
+                    "language": language,
+                });
+                ("template", json!({"messages": [body]}))
+            }
+        };
+        Call::json(self.base.at(&["whatsapp", "1", "message", kind]), &body)
+            .with_secret("authorization", &format!("App {}", self.key.expose()))?
+            .with("accept", "application/json")
+    }
+
+    fn outcome(&self, answer: &Answer, message: &Outgoing) -> SendOutcome {
+        classify(answer, &message.message_id)
+    }
+
+    fn check_address(address: &str) -> Result<(), String> {
+        check_number(address)
+    }
+}
+
+/// What an answer of Infobip's means: a refusal may stand in a 200.
+pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
+    let body = answer.json();
+    if answer.is_success() {
+        let message = if body["messages"].is_array() { &body["messages"][0] } else { &body };
+        return accepted(answer, message, own_id);
+    }
+    let fault = &body["requestError"]["serviceException"];
+    let Some(text) = fault["text"].as_str() else {
+        return failed(answer, &answer.text, by_status(answer.status));
+    };
+    let word = fault["messageId"].as_str().unwrap_or_default();
+    let wrong: Vec<&str> =
+        fault["validationErrors"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let is_about = |part: &str| wrong.iter().any(|name| name.rsplit('.').next() == Some(part));
+    let meaning = match answer.status {
+        400 if is_about("to") => Meaning::Never("address_invalid"),
+        400 if is_about("from") => Meaning::Never("sender-invalid"),
+        400 if wrong.iter().any(|name| name.contains("template")) => Meaning::Never("template-refused"),
+        400 => Meaning::Never("content-refused"),
+        status => by_status(status),
+    };
+    let places = if wrong.is_empty() { String::new() } else { format!(" ({})", wrong.join(", ")) };
+    failed(answer, &format!("{word} {text}{places}"), meaning)
+}
+
+fn accepted(answer: &Answer, message: &Value, own_id: &str) -> SendOutcome {
+    let status = &message["status"];
+    let (Some(id), Some(group)) = (message["messageId"].as_str(), status["groupId"].as_i64()) else {
+        return not_understood(answer, "Infobip");
+    };
+    let name = status["name"].as_str().unwrap_or_default();
+    let provider_id = if id.is_empty() { own_id.to_owned() } else { id.to_owned() };
+    let meaning = match (group, name) {
+        (0 | 1 | 3, _) | (_, "REJECTED_DUPLICATE_MESSAGE_ID") => {
+            return SendOutcome::Delivered { provider_id };
+        }
+        (_, "REJECTED_FLOODING_FILTER" | "REJECTED_SYSTEM_ERROR") => Meaning::Later,
+        (_, "REJECTED_NOT_ENOUGH_CREDITS" | "REJECTED_ACCOUNT_ACTION_REQUIRED") => {
+            Meaning::Never("account-blocked")
+        }
+        (_, "REJECTED_SENDER" | "REJECTED_INVALID_SENDER") => Meaning::Never("sender-invalid"),
+        (_, "REJECTED_INVALID_DESTINATION" | "REJECTED_PREFIX_MISSING") => Meaning::Never("address_invalid"),
+        (_, "REJECTED_DESTINATION" | "REJECTED_NETWORK" | "REJECTED_DESTINATION_NOT_REGISTERED")
+        | (2 | 4, _) => Meaning::Never("recipient-unreachable"),
+        _ => Meaning::Never("rejected-by-receiver"),
+    };
+    let description = status["description"].as_str().unwrap_or_default();
+    failed(answer, &format!("{name} {description}"), meaning)
+}

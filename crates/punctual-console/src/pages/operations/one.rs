@@ -1,0 +1,376 @@
+//! One event or task: when its people are told, what was sent, and what can be done about either.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use jiff::Timestamp;
+use punctual_paths::operations::{Anchor, RuleSpec, commands, people_of, spec_of, texts, words::when_label};
+use punctual_store::{
+    notifications,
+    operations::{people, rules, rules::RuleRow},
+    work::{self, WorkFilter, WorkRow},
+};
+use punctual_wire::{Problem, keys::Scope};
+
+use super::visible;
+use crate::{
+    Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Fields, Signed},
+    frame::{Frame, Visit},
+    times::When,
+    words::{self, Pill},
+};
+
+/// Occurrences on the page.
+const OCCURRENCES: i64 = 50;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/operations/{kind}/{id}", get(show))
+        .route("/operations/repair", post(repair))
+        .route("/operations/rule", post(change_rule))
+}
+
+#[derive(Template)]
+#[template(path = "operations_one.html")]
+struct OnePage {
+    frame: Frame,
+    here: String,
+    title: String,
+    subject_type: &'static str,
+    id: String,
+    sentence: String,
+    done: Option<&'static str>,
+    facts: Vec<(&'static str, String)>,
+    people: Vec<Person>,
+    rules: Vec<Rule>,
+    occurrences: Vec<Occurrence>,
+    has_start: bool,
+    has_end: bool,
+    may_author: bool,
+    may_repair: bool,
+}
+
+struct Person {
+    name: String,
+    where_to: String,
+    is_known: bool,
+}
+
+struct Rule {
+    id: String,
+    says: String,
+    channels: String,
+    pill: Pill,
+    error: Option<String>,
+    next: Option<When>,
+    sent: Option<When>,
+    active: bool,
+    failed: bool,
+}
+
+struct Occurrence {
+    id: i64,
+    title: String,
+    pill: Pill,
+    reason: String,
+    due: When,
+    messages: Vec<Message>,
+}
+
+struct Message {
+    id: String,
+    to: String,
+    pill: Pill,
+}
+
+async fn show(
+    State(app): State<Shared>,
+    visit: Visit,
+    Path((kind, id)): Path<(String, String)>,
+    uri: Uri,
+) -> Page {
+    let subject_type = match kind.as_str() {
+        "events" => "event",
+        "tasks" => "task",
+        _ => return Err(Problem::route_not_found().into()),
+    };
+    let row = visible(&app, &visit, subject_type, &id).await?;
+    let now = Visit::now(&app);
+    let mut reader = app.engine.store.read().await?;
+    let own = rules::of_subjects(&mut reader.conn(), vec![id.clone()]).await?;
+    let filter = WorkFilter {
+        source_type: Some(subject_type.to_owned()),
+        source_id: Some(id.clone()),
+        limit: OCCURRENCES,
+        ..WorkFilter::default()
+    };
+    let works = work::list(&mut reader.conn(), &filter).await?;
+    let sent = works.iter().flat_map(produced).collect();
+    let sent = notifications::by_ids(&mut reader.conn(), sent).await?;
+    let ids = people_of(&row);
+    let known = people::by_ids(&mut reader.conn(), ids.clone()).await?;
+    drop(reader);
+    let known: HashMap<&str, &people::PersonRow> = known.iter().map(|row| (row.id.as_str(), row)).collect();
+    let people = ids
+        .iter()
+        .map(|id| match known.get(id.as_str()) {
+            Some(person) => Person {
+                name: person.name.clone(),
+                where_to: person.email.clone().unwrap_or_else(|| texts(&person.channels).join(", ")),
+                is_known: true,
+            },
+            None => {
+                Person { name: id.clone(), where_to: "not known: is told nothing".into(), is_known: false }
+            }
+        })
+        .collect();
+    let when = |at: Option<i64>| {
+        at.map(|at| visit.zone.when(Timestamp::from_microsecond(at).unwrap_or_default(), now))
+    };
+    let says: HashMap<&str, String> =
+        own.iter().map(|rule| (rule.id.as_str(), rule_in_words(rule))).collect();
+    let occurrences = works
+        .iter()
+        .map(|work| Occurrence {
+            id: work.id,
+            title: work
+                .setting_id
+                .as_deref()
+                .and_then(|rule| says.get(rule).cloned())
+                .unwrap_or_else(|| "A rule that is no more".to_owned()),
+            pill: words::work(&work.status, work.on_hold),
+            reason: words::reason(work.reason_code.as_deref()),
+            due: visit.zone.when(Timestamp::from_microsecond(work.due_at).unwrap_or_default(), now),
+            messages: sent
+                .iter()
+                .filter(|one| one.work_id == Some(work.id))
+                .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
+                .map(|one| Message {
+                    id: one.id.clone(),
+                    to: texts(one.targets.as_deref().unwrap_or("[]")).join(", "),
+                    pill: words::notification(&one.status),
+                })
+                .collect(),
+        })
+        .collect();
+    let zone_name = row.time_zone.as_deref().unwrap_or("UTC");
+    let mut facts = Vec::new();
+    for (name, anchor) in [("Starts", Anchor::Start), ("Ends", Anchor::End)] {
+        if let Some(at) = anchor.of(&row) {
+            let text = match row.is_all_day {
+                true => format!("{}, all day", when_label(&row, anchor, zone_name)),
+                false => {
+                    let exact = visit.zone.exact(Timestamp::from_microsecond(at).unwrap_or_default());
+                    format!("{} {}", exact.text, visit.zone.name)
+                }
+            };
+            facts.push((name, text));
+        }
+    }
+    if let Some(organisation) = &row.organisation {
+        facts.push(("Organisation", organisation.clone()));
+    }
+    if let Some(zone) = &row.time_zone {
+        facts.push(("Zone", zone.clone()));
+    }
+    if let Some(unit) = &row.business_unit {
+        facts.push(("Business unit", unit.clone()));
+    }
+    facts.push(("Id", format!("{}, version {}", row.id, row.version)));
+    let may_touch = visit.viewer.may_touch(row.business_unit.as_deref());
+    page(&OnePage {
+        frame: visit.frame(&app, &row.title, "/operations").await?,
+        here: format!("/operations/{kind}/{id}"),
+        sentence: sentence(&own, now, &visit),
+        done: done(&Fields::of_query(&uri)),
+        facts,
+        people,
+        rules: own
+            .iter()
+            .map(|rule| Rule {
+                id: rule.id.clone(),
+                says: rule_in_words(rule),
+                channels: texts(&rule.channels).join(", "),
+                pill: rule_pill(rule),
+                error: rule.sync_error.clone(),
+                next: when(
+                    rule.run_at.filter(|at| {
+                        *at > now.as_microsecond() && rule.active && rule.sync_status == "synced"
+                    }),
+                ),
+                sent: when(rule.last_sent_at),
+                active: rule.active,
+                failed: rule.sync_status == "failed",
+            })
+            .collect(),
+        occurrences,
+        has_start: row.start_at.is_some(),
+        has_end: row.end_at.is_some(),
+        may_author: visit.viewer.may_author() && may_touch,
+        may_repair: visit.viewer.may_act() && may_touch,
+        subject_type,
+        title: row.title,
+        id,
+    })
+}
+
+fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
+    let live = || own.iter().filter(|rule| rule.active);
+    if own.iter().any(|rule| rule.sync_status == "failed") {
+        return "Saved, and not all of it could be scheduled. It is tried again every minute.".to_owned();
+    }
+    let next = live().filter_map(|rule| rule.run_at).filter(|at| *at > now.as_microsecond()).min();
+    let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();
+    let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now).text;
+    match (next, sent) {
+        (Some(next), _) => format!("Its people are told {}.", at(next)),
+        (None, Some(sent)) => format!("Its people were last told {}.", at(sent)),
+        (None, None) => "Nobody is told about it.".to_owned(),
+    }
+}
+
+fn rule_pill(rule: &RuleRow) -> Pill {
+    match rule.sync_status.as_str() {
+        "failed" => Pill { word: "out of step", class: "bad" },
+        _ if !rule.active => Pill { word: "paused", class: "muted" },
+        "pending" => Pill { word: "being scheduled", class: "warn" },
+        _ if rule.last_sent_occurrence.is_some() && rule.last_sent_occurrence == rule.occurrence => {
+            Pill { word: "told", class: "good" }
+        }
+        _ => Pill { word: "scheduled", class: "neutral" },
+    }
+}
+
+/// `24h before the start`.
+fn rule_in_words(rule: &RuleRow) -> String {
+    let Some(spec) = spec_of(rule) else { return "A rule that cannot be read".to_owned() };
+    let date = spec.anchor().as_str();
+    match &spec {
+        RuleSpec::AtSubjectDate { .. } => format!("At the {date}"),
+        RuleSpec::Relative { offset, .. } => match offset.split_at_checked(1) {
+            Some(("-", length)) => format!("{length} before the {date}"),
+            Some((_, length)) => format!("{length} after the {date}"),
+            None => format!("At the {date}"),
+        },
+        RuleSpec::OnDay { at, time_zone, day_offset, .. } => {
+            let day = match day_offset {
+                0 => format!("on the day of the {date}"),
+                -1 => format!("on the day before the {date}"),
+                days if *days < 0 => format!("{} days before the {date}", -days),
+                days => format!("{days} days after the {date}"),
+            };
+            let zone = time_zone.as_deref().map(|zone| format!(" ({zone})")).unwrap_or_default();
+            format!("At {at} {day}{zone}")
+        }
+    }
+}
+
+fn produced(row: &WorkRow) -> Vec<String> {
+    let result: serde_json::Value =
+        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let ids = result["notifications"].as_array().into_iter().flatten();
+    ids.filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}
+
+fn done(fields: &Fields) -> Option<&'static str> {
+    Some(match fields.text("done") {
+        "created" => "Saved. Its people will be told.",
+        "saved" => "Saved. What it has scheduled was moved along.",
+        "repaired" => "The rule is in step again.",
+        "still" => "The rule could not be scheduled again; look at its error.",
+        "added" => "The message was added.",
+        "paused" => "The message is paused.",
+        "resumed" => "The message is on again.",
+        "removed" => "The message was removed.",
+        _ => return None,
+    })
+}
+
+async fn repair(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    if !visit.viewer.may_act() {
+        return Err(Problem::scope_missing(Scope::Operate.as_str()).into());
+    }
+    let id = fields.text("rule");
+    let may = |row: &RuleRow| visit.viewer.may_touch(row.business_unit.as_deref());
+    let row = commands::repair_rule(&app.engine, id, may).await?;
+    let row = row.ok_or_else(|| Refusal::from(Problem::not_found("rule", id)))?;
+    let word = if row.sync_status == "synced" { "repaired" } else { "still" };
+    see_other(&format!("/operations/{}s/{}?done={word}", row.subject_type, row.subject_id))
+}
+
+/// Adds, pauses, resumes or removes a message of an event or task.
+async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    if !visit.viewer.may_author() {
+        return Err(Problem::scope_missing(Scope::Author.as_str()).into());
+    }
+    let subject_type = if fields.text("type") == "task" { "task" } else { "event" };
+    let subject = visible(&app, &visit, subject_type, fields.text("id")).await?;
+    let actor = visit.viewer.actor();
+    let may =
+        |row: &RuleRow| row.subject_id == subject.id && visit.viewer.may_touch(row.business_unit.as_deref());
+    let rule = fields.text("rule");
+    let word = match fields.text("action") {
+        "pause" | "resume" => {
+            let active = fields.text("action") == "resume";
+            let change = commands::RuleChange { active: Some(active), ..Default::default() };
+            commands::change_rule(&app.engine, rule, change, &actor, may).await?;
+            if active { "resumed" } else { "paused" }
+        }
+        "remove" => {
+            commands::delete_rule(&app.engine, rule, &actor, may).await?;
+            "removed"
+        }
+        _ => {
+            let anchor = if fields.text("anchor") == "end" { Anchor::End } else { Anchor::Start };
+            let spec = match fields.text("when") {
+                "at" => RuleSpec::AtSubjectDate { anchor },
+                "morning" => RuleSpec::OnDay {
+                    anchor,
+                    at: "08:00".into(),
+                    time_zone: subject.time_zone.clone(),
+                    day_offset: 0,
+                },
+                offset if punctual_paths::operations::rule::parse_offset(offset).is_some() => {
+                    RuleSpec::Relative { anchor, offset: offset.to_owned() }
+                }
+                _ => {
+                    return Err(Problem::new(
+                        punctual_wire::Code::OutOfRange,
+                        "`when` is no time of a message.",
+                    )
+                    .into());
+                }
+            };
+            let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
+            let may = |row: &punctual_store::operations::subjects::SubjectRow| {
+                visit.viewer.may_touch(row.business_unit.as_deref())
+            };
+            let channels = ["email".to_owned()];
+            match commands::add_rule(&app.engine, &subject.id, id, &spec, &channels, &actor, may).await? {
+                commands::Changed::Done(_) => "added",
+                commands::Changed::NotFound => {
+                    return Err(Problem::not_found(subject_type, &subject.id).into());
+                }
+                commands::Changed::Refused(refused) => {
+                    let detail = match refused {
+                        commands::RuleRefused::NoDate => "It has no such date; give it one first.",
+                        commands::RuleRefused::AlreadyThere(_) => "There is such a message already.",
+                        commands::RuleRefused::TooMany => "It has as many messages as it may have.",
+                    };
+                    return Err(Problem::new(punctual_wire::Code::StateNotAllowed, detail).into());
+                }
+            }
+        }
+    };
+    see_other(&format!("/operations/{subject_type}s/{}?done={word}", subject.id))
+}

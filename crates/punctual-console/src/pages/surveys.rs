@@ -1,0 +1,133 @@
+//! Surveys: which there are, what their answers come to, every link with its story, and what authors do with them.
+
+mod edit;
+mod instances;
+mod lab;
+mod results;
+
+use askama::Template;
+use axum::{Router, extract::State, routing::get};
+use jiff::Timestamp;
+use punctual_store::{
+    survey_instances,
+    surveys::{self, SurveyRow},
+};
+use punctual_wire::{Problem, keys::Scope};
+
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page},
+    frame::{Frame, Visit},
+    times::When,
+    words::{self, Pill},
+};
+
+/// Surveys on the page; whoever has more looks one up by its number.
+const SHOWN: i64 = 200;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/surveys", get(show))
+        .merge(edit::routes())
+        .merge(results::routes())
+        .merge(instances::routes())
+        .merge(lab::routes())
+}
+
+#[derive(Template)]
+#[template(path = "surveys.html")]
+struct SurveysPage {
+    frame: Frame,
+    sentence: String,
+    may_write: bool,
+    rows: Vec<Survey>,
+}
+
+struct Survey {
+    id: i64,
+    name: String,
+    integration: Option<String>,
+    pill: Pill,
+    version: String,
+    asked: String,
+    answered: String,
+    rate: Option<String>,
+    changed: When,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+    let mut reader = app.engine.store.read().await?;
+    let found = surveys::page(&mut reader.conn(), None, visit.viewer.units.as_deref(), SHOWN).await?;
+    let mut rows = Vec::with_capacity(found.len());
+    let (mut asked_in_all, mut answered_in_all) = (0, 0);
+    for row in found {
+        let counts = survey_instances::counts(&mut reader.conn(), row.id).await?;
+        let of =
+            |status: &str| counts.iter().filter(|one| one.status == status).map(|one| one.count).sum::<i64>();
+        let asked: i64 = counts.iter().map(|one| one.count).sum();
+        let answered = of("completed");
+        let reached = asked - of("pending");
+        asked_in_all += asked;
+        answered_in_all += answered;
+        rows.push(Survey {
+            rate: (reached > 0).then(|| percent(answered, reached)),
+            asked: words::grouped(asked),
+            answered: words::grouped(answered),
+            pill: state(&row),
+            version: row.published_version.map_or_else(|| "–".to_owned(), |number| number.to_string()),
+            changed: visit
+                .zone
+                .when(Timestamp::from_microsecond(row.updated_at).unwrap_or_default(), Visit::now(&app)),
+            id: row.id,
+            name: row.name,
+            integration: row.integration_id,
+        });
+    }
+    drop(reader);
+    let sentence = if rows.is_empty() {
+        String::new()
+    } else {
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        format!(
+            "{}, {} asked, {} answered.",
+            words::counted(count, "survey", "surveys"),
+            words::grouped(asked_in_all),
+            words::grouped(answered_in_all)
+        )
+    };
+    let may_write = visit.viewer.has(Scope::Author);
+    page(&SurveysPage { frame: visit.frame(&app, "Surveys", "/surveys").await?, sentence, may_write, rows })
+}
+
+fn state(row: &SurveyRow) -> Pill {
+    match row.published_version {
+        Some(_) => Pill { word: "published", class: "good" },
+        None => Pill { word: "draft", class: "neutral" },
+    }
+}
+
+/// `37 %`.
+fn percent(part: i64, whole: i64) -> String {
+    if whole == 0 { "–".to_owned() } else { format!("{} %", (part * 100 + whole / 2) / whole) }
+}
+
+/// The survey of a page, if the viewer may have it.
+async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal> {
+    let missing = || Refusal::from(Problem::not_found("survey", id));
+    let number: i64 = id.parse().map_err(|_| missing())?;
+    let mut reader = app.engine.store.read().await?;
+    let row = surveys::get(&mut reader.conn(), number).await?;
+    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref())).ok_or_else(missing)
+}
+
+/// How an instance stands, as a pill.
+fn instance_pill(status: &str) -> Pill {
+    match status {
+        "pending" => Pill { word: "waiting", class: "neutral" },
+        "sent" => Pill { word: "sent", class: "good outline" },
+        "opened" => Pill { word: "opened", class: "warn outline" },
+        "completed" => Pill { word: "answered", class: "good" },
+        "expired" => Pill { word: "expired", class: "muted" },
+        _ => Pill { word: "unknown", class: "muted" },
+    }
+}

@@ -1,0 +1,243 @@
+//! The links of a survey, and the story of one: event, messages, answer, who was told.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    routing::get,
+};
+use jiff::Timestamp;
+use punctual_paths::surveys::{fan_out::event_status, instances as path};
+use punctual_store::{
+    audit, outbox,
+    survey_instances::{self, InstanceFilter, InstanceRow},
+    survey_responses,
+    surveys::SurveyRow,
+    work,
+};
+use punctual_wire::Problem;
+
+use super::{found, instance_pill};
+use crate::{
+    Shared,
+    answer::{Page, Refusal, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    pages::story::{Happened, Step, pretty_text, told},
+    times::When,
+    words::{self, Pill},
+};
+
+const SHOWN: i64 = 50;
+const STATES: [&str; 5] = ["pending", "sent", "opened", "completed", "expired"];
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/surveys/{id}/instances", get(list))
+        .route("/surveys/{id}/instances/{publicId}", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "survey_instances.html")]
+struct ListPage {
+    frame: Frame,
+    survey: SurveyRow,
+    status: String,
+    states: [&'static str; 5],
+    rows: Vec<Row>,
+    next: Option<String>,
+}
+
+struct Row {
+    public_id: String,
+    address: String,
+    pill: Pill,
+    trigger: String,
+    triggered: When,
+    next: Option<When>,
+}
+
+fn instant(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or_default()
+}
+
+async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
+    let survey = found(&app, &visit, &id).await?;
+    let query = Fields::of_query(&uri);
+    let status = query.text("status").to_owned();
+    let filter = InstanceFilter {
+        survey_id: survey.id,
+        status: Some(status.clone()).filter(|status| STATES.contains(&status.as_str())),
+        before: query.text("before").parse().ok(),
+        limit: SHOWN + 1,
+        ..InstanceFilter::default()
+    };
+    let mut reader = app.engine.store.read().await?;
+    let mut rows = survey_instances::list(&mut reader.conn(), &filter).await?;
+    drop(reader);
+    let more = rows.len() > usize::try_from(SHOWN).unwrap_or(usize::MAX);
+    rows.truncate(usize::try_from(SHOWN).unwrap_or(usize::MAX));
+    let next = rows
+        .last()
+        .filter(|_| more)
+        .map(|last| format!("/surveys/{}/instances?status={status}&before={}", survey.id, last.id));
+    let now = Visit::now(&app);
+    let rows = rows
+        .into_iter()
+        .map(|row| Row {
+            pill: instance_pill(&row.status),
+            triggered: visit.zone.when(instant(row.triggered_at), now),
+            next: row.next_send_at.map(|at| visit.zone.when(instant(at), now)),
+            public_id: row.public_id,
+            address: row.recipient_address,
+            trigger: row.trigger_id,
+        })
+        .collect();
+    let title = format!("{}: links", survey.name);
+    page(&ListPage {
+        frame: visit.frame(&app, &title, "/surveys").await?,
+        survey,
+        status,
+        states: STATES,
+        rows,
+        next,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "survey_instance.html")]
+struct InstancePage {
+    frame: Frame,
+    survey: SurveyRow,
+    row: InstanceRow,
+    pill: Pill,
+    sentence: String,
+    metadata: String,
+    answers: Option<String>,
+    deliveries: Vec<(String, Pill, String, String)>,
+    story: Vec<Step>,
+}
+
+async fn show(
+    State(app): State<Shared>,
+    visit: Visit,
+    Path((id, public_id)): Path<(String, String)>,
+) -> Page {
+    let survey = found(&app, &visit, &id).await?;
+    let mut reader = app.engine.store.read().await?;
+    let row = survey_instances::by_public_id(&mut reader.conn(), &public_id).await?;
+    let row = row.filter(|row| row.survey_id == survey.id);
+    let row = row.ok_or_else(|| Refusal::from(Problem::not_found("instance", &public_id)))?;
+    let mut logs = path::delivery_logs(&mut reader.conn(), std::slice::from_ref(&row)).await?;
+    let response = survey_responses::by_instance(&mut reader.conn(), row.id).await?;
+    let events = outbox::of_instance(&mut reader.conn(), &public_id).await?;
+    let deliveries =
+        outbox::deliveries(&mut reader.conn(), events.iter().map(|one| one.id).collect()).await?;
+    let acts = audit::of(&mut reader.conn(), "survey-instance", &public_id).await?;
+    let next = format!("survey:{public_id}:send:{}", row.sends + 1);
+    let planned = work::by_key(&mut reader.conn(), &next).await?.filter(|work| work.status == "pending");
+    drop(reader);
+
+    let mut happened = vec![Happened {
+        detail: format!("{} for trigger {}", row.triggered_by, row.trigger_id),
+        raw: Some(pretty_text(&row.metadata)),
+        ..Happened::new(instant(row.triggered_at), "The event happened")
+    }];
+    for entry in logs.remove(&public_id).unwrap_or_default() {
+        let which = if entry.ordinal == 1 {
+            "First message".to_owned()
+        } else {
+            format!("Reminder {}", entry.ordinal - 1)
+        };
+        let (said, class) = match entry.status.as_str() {
+            "delivered" => ("arrived", "good"),
+            "underway" => ("on its way", ""),
+            "uncertain" => ("nobody knows whether it arrived", "warn"),
+            _ => ("did not go out", "bad"),
+        };
+        let reason = words::reason(Some(&entry.status));
+        happened.push(Happened {
+            detail: entry.error.or(entry.message_id).unwrap_or(if class == "bad" {
+                reason
+            } else {
+                String::new()
+            }),
+            link: Some(format!("/notifications/{}", entry.notification_id)),
+            class,
+            ..Happened::new(entry.sent_at, format!("{which}, try {}: {said}", entry.attempt))
+        });
+    }
+    if let Some(work) = planned.filter(|_| row.next_send_at.is_some()) {
+        happened.push(Happened {
+            link: Some(format!("/work/{}", work.id)),
+            ..Happened::new(instant(work.due_at), "The next message is planned")
+        });
+    }
+    happened.extend(row.opened_at.map(|at| Happened::new(instant(at), "The page was shown to a person")));
+    if let Some(response) = &response {
+        happened.push(Happened {
+            class: "good",
+            detail: response.agent_id.as_ref().map(|agent| format!("by {agent}")).unwrap_or_default(),
+            raw: Some(pretty_text(&response.answers)),
+            ..Happened::new(instant(response.completed_at), "Answered")
+        });
+    }
+    for event in &events {
+        let own: Vec<Option<&str>> = deliveries
+            .iter()
+            .filter(|one| one.event_id == event.id)
+            .map(|one| one.status.as_deref())
+            .collect();
+        let told_to = words::counted(i64::try_from(own.len()).unwrap_or(0), "subscriber", "subscribers");
+        happened.push(Happened {
+            detail: format!("{told_to}, {}", event_status(own.into_iter())),
+            raw: Some(pretty_text(&event.payload)),
+            ..Happened::new(instant(event.created_at), format!("Event {}", event.event_type))
+        });
+    }
+    if row.status == "expired" {
+        happened.push(Happened {
+            class: "bad",
+            detail: words::reason(row.reason_code.as_deref()),
+            ..Happened::new(instant(row.finished_at.unwrap_or(row.triggered_at)), "Expired")
+        });
+    }
+    happened.extend(acts.into_iter().map(|act| Happened {
+        detail: format!("by {}", act.actor),
+        ..Happened::new(instant(act.at), act.action)
+    }));
+    let pill =
+        if row.deleted { Pill { word: "taken back", class: "muted" } } else { instance_pill(&row.status) };
+    let title = format!("{}: {}", survey.name, row.recipient_address);
+    page(&InstancePage {
+        frame: visit.frame(&app, &title, "/surveys").await?,
+        sentence: sentence(&row, &visit, Visit::now(&app)),
+        metadata: pretty_text(&row.metadata),
+        answers: response.map(|response| pretty_text(&response.answers)),
+        deliveries: deliveries
+            .into_iter()
+            .map(|one| {
+                let pill = words::notification(one.status.as_deref().unwrap_or_default());
+                (one.subscriber, pill, one.last_error.unwrap_or_default(), one.notification_id)
+            })
+            .collect(),
+        story: told(happened, &visit.zone),
+        survey,
+        row,
+        pill,
+    })
+}
+
+fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
+    let when = |at: Option<i64>| at.map(|at| visit.zone.when(instant(at), now).text);
+    match row.status.as_str() {
+        "completed" => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
+        "expired" => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
+        _ => match (when(row.last_sent_at), when(row.next_send_at)) {
+            (None, Some(next)) => format!("The first message goes out {next}."),
+            (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
+            (Some(last), None) => format!("Last message {last}; nothing more is planned."),
+            (None, None) => "The first message was given up and waits for a person.".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,180 @@
+//! What the answers of one survey come to, as bars with the figures beside them.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    routing::get,
+};
+use punctual_paths::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
+use punctual_store::surveys::SurveyRow;
+use punctual_wire::keys::Scope;
+
+use super::{found, percent};
+use crate::{
+    Shared,
+    answer::{Page, page},
+    chart::sparkline,
+    form::Fields,
+    frame::{Frame, Visit},
+    times::rough,
+    words,
+};
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/surveys/{id}", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "survey_results.html")]
+struct ResultsPage {
+    frame: Frame,
+    survey: SurveyRow,
+    sentence: String,
+    may_write: bool,
+    tiles: Vec<(&'static str, String, String)>,
+    days: String,
+    day_rows: Vec<(String, i64, i64)>,
+    triggers: Vec<(String, String, String, String)>,
+    questions: Vec<Question>,
+    field: String,
+    value: String,
+}
+
+struct Question {
+    text: String,
+    id: String,
+    answered: String,
+    note: Option<String>,
+    bars: Vec<Bar>,
+    texts: Vec<String>,
+}
+
+/// One answer: its bar is drawn, its figures are written.
+struct Bar {
+    text: String,
+    count: String,
+    share: String,
+    svg: String,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
+    let survey = found(&app, &visit, &id).await?;
+    let query = Fields::of_query(&uri);
+    let (field, value) = (query.text("field").to_owned(), query.text("value").to_owned());
+    let filter = ResultsFilter {
+        candidate: if field.is_empty() { Vec::new() } else { vec![(field.clone(), value.clone())] },
+        ..ResultsFilter::default()
+    };
+    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
+    let results = path::results(&app.engine, survey.id, version.as_deref(), &filter).await?;
+    let title = survey.name.clone();
+    page(&ResultsPage {
+        frame: visit.frame(&app, &title, "/surveys").await?,
+        sentence: sentence(&results),
+        may_write: visit.viewer.has(Scope::Author),
+        tiles: tiles(&results),
+        days: sparkline(&results.by_day.iter().map(|day| day.answered).collect::<Vec<_>>()),
+        day_rows: results
+            .by_day
+            .iter()
+            .rev()
+            .take(60)
+            .map(|day| (day.day.clone(), day.triggered, day.answered))
+            .collect(),
+        triggers: results
+            .by_trigger
+            .iter()
+            .map(|one| {
+                let rate = percent(one.answered, one.sent.max(one.answered));
+                (one.trigger_id.clone(), words::grouped(one.instances), words::grouped(one.answered), rate)
+            })
+            .collect(),
+        questions: results.questions.into_iter().map(question).collect(),
+        survey,
+        field,
+        value,
+    })
+}
+
+fn sentence(results: &Results) -> String {
+    if results.instances == 0 {
+        return "Nobody has been asked yet.".to_owned();
+    }
+    let rate = percent(results.answered, results.sent.max(results.answered));
+    format!(
+        "{} asked, {} answered: {rate}.",
+        words::grouped(results.instances),
+        words::grouped(results.answered)
+    )
+}
+
+fn tiles(results: &Results) -> Vec<(&'static str, String, String)> {
+    let nps = results.questions.iter().find_map(|question| question.nps.as_ref());
+    let seconds = results.median_seconds_to_answer.map(|seconds| rough(seconds.saturating_mul(1_000_000)));
+    let of = |status: &str| results.by_status.get(status).copied().unwrap_or(0);
+    vec![
+        ("asked", words::grouped(results.instances), format!("{} reached", words::grouped(results.sent))),
+        (
+            "answered",
+            words::grouped(results.answered),
+            percent(results.answered, results.sent.max(results.answered)),
+        ),
+        (
+            "expired",
+            words::grouped(of("expired")),
+            format!("{} still open", words::grouped(of("pending") + of("sent") + of("opened"))),
+        ),
+        ("time to answer", seconds.unwrap_or_else(|| "–".to_owned()), "half were faster".to_owned()),
+        (
+            "NPS",
+            nps.map_or_else(|| "–".to_owned(), |nps| signed(nps.score)),
+            nps.map_or_else(String::new, |nps| {
+                format!("{} promote, {} detract", nps.promoters, nps.detractors)
+            }),
+        ),
+    ]
+}
+
+fn question(results: QuestionResults) -> Question {
+    let most = results.counts.iter().map(|one| one.share).fold(0.0, f64::max).max(0.01);
+    let bars = results.counts.iter().map(|one| Bar {
+        text: one.text.clone(),
+        count: words::grouped(one.count),
+        share: format!("{} %", (one.share * 100.0).round()),
+        svg: bar(one.share / most),
+    });
+    let note = match (&results.nps, results.average) {
+        (Some(nps), _) => Some(format!(
+            "NPS {}: {} promoters, {} passives, {} detractors",
+            signed(nps.score),
+            nps.promoters,
+            nps.passives,
+            nps.detractors
+        )),
+        (None, Some(average)) => Some(format!("on average {average}")),
+        (None, None) => None,
+    };
+    Question {
+        bars: bars.collect(),
+        answered: words::counted(results.answered, "answer", "answers"),
+        note,
+        texts: results.texts,
+        text: results.text,
+        id: results.id,
+    }
+}
+
+/// With its sign, but for nothing.
+fn signed(score: f64) -> String {
+    let score = score.round();
+    if score == 0.0 { "0".to_owned() } else { format!("{score:+}") }
+}
+
+/// A bar of this share of the whole width.
+fn bar(share: f64) -> String {
+    let width = (share.clamp(0.0, 1.0) * 100.0).max(if share > 0.0 { 1.0 } else { 0.0 });
+    format!(
+        "<svg class=\"share\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect class=\"ground\" width=\"100\" height=\"8\"/><rect class=\"seg good\" width=\"{width:.1}\" height=\"8\"/></svg>"
+    )
+}

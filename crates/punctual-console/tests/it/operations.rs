@@ -1,0 +1,338 @@
+//! The calendar of events and tasks: what it shows, the form, and the repair of what is out of step.
+
+use jiff::Timestamp;
+use punctual_model::Random;
+use punctual_paths::operations::{
+    SubjectType,
+    commands::{self, NewSubject},
+};
+use punctual_store::operations::{
+    people::{self, PersonRow},
+    rules,
+};
+use punctual_testkit::{Bed, on_both};
+use punctual_wire::keys::Scope;
+
+use crate::{
+    browser::{Stage, on_sqlite, walk},
+    client::{Client, rows},
+};
+
+on_both! {
+    a_calendar_shows_the_month_the_week_and_a_list;
+    an_event_is_made_and_changed_with_a_form;
+    a_form_with_faults_comes_back_with_what_was_entered;
+    one_event_shows_its_messages_and_what_was_sent;
+    what_is_out_of_step_is_shown_and_repaired;
+    messages_are_added_paused_and_removed;
+    who_may_only_read_has_no_buttons;
+}
+
+async fn person(bed: &Bed, id: &str) {
+    let row = PersonRow {
+        id: id.into(),
+        name: id.to_uppercase(),
+        email: Some(format!("{id}@example.org")),
+        time_zone: None,
+        locale: None,
+        channels: r#"["email"]"#.into(),
+        addresses: "{}".into(),
+        business_unit: None,
+        updated_at: 0,
+    };
+    let mut tx = bed.begin().await;
+    people::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
+    let start: Timestamp = start.parse().unwrap();
+    NewSubject {
+        id: bed.random.ordered_uuid(bed.now()).to_string(),
+        subject_type: SubjectType::Event,
+        title: title.into(),
+        start_at: Some(start),
+        end_at: Some(start + jiff::SignedDuration::from_hours(hours)),
+        is_all_day: false,
+        creator: "ann".into(),
+        people: vec!["ben".into()],
+        organisation: None,
+        time_zone: None,
+        business_unit: None,
+        ical_uid: None,
+    }
+}
+
+async fn put(bed: &Bed, new: NewSubject) -> String {
+    commands::create(&bed.engine, std::slice::from_ref(&new), "test").await.unwrap();
+    new.id
+}
+
+/// Some weeks of a small company: told, to come, whole days, tasks, one long, one out of step.
+async fn month(bed: &Bed) -> String {
+    for id in ["ann", "ben"] {
+        person(bed, id).await;
+    }
+    let first = put(bed, event(bed, "Stand-up", "2026-05-14T05:30:00Z", 1)).await;
+    bed.run_for(3_600).await;
+    for (title, start, hours) in [
+        ("Planning", "2026-05-15T07:00:00Z", 2),
+        ("Review with the plant in Leuna, all shifts", "2026-05-20T07:00:00Z", 1),
+        ("Retrospective", "2026-05-20T09:00:00Z", 1),
+        ("Lunch talk", "2026-05-20T10:00:00Z", 1),
+        ("Interview", "2026-05-20T12:00:00Z", 1),
+        ("Handover", "2026-05-20T13:00:00Z", 1),
+    ] {
+        put(bed, event(bed, title, start, hours)).await;
+    }
+    let mut fair = event(bed, "Trade fair", "2026-05-26T00:00:00Z", 48);
+    fair.is_all_day = true;
+    put(bed, fair).await;
+    let mut task = event(bed, "Inventory", "2026-05-22T06:00:00Z", 8);
+    task.subject_type = SubjectType::Task;
+    put(bed, task).await;
+    bed.faults.fail_every("work.insert_absent", false, 1);
+    put(bed, event(bed, "Board meeting", "2026-05-28T06:00:00Z", 3)).await;
+    bed.faults.heal();
+    bed.leaves_open("weeks to come");
+    first
+}
+
+async fn a_calendar_shows_the_month_the_week_and_a_list(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/operations").await.contains("Nothing in these days yet."));
+    assert!(client.page("/operations?view=list").await.contains("Nothing in these days"));
+    month(&bed).await;
+    let page = client.page("/operations").await;
+    assert!(page.contains("9 events and 1 task in May, 1 out of step, the next message in "), "{page}");
+    assert!(page.contains("May 2026") && page.contains("1 more"), "{page}");
+    assert_eq!(page.matches("Trade fair</span>").count(), 3, "each of its days");
+    let week = client.page("/operations?view=week&on=2026-05-20").await;
+    assert!(
+        week.contains("18 May – 24 May 2026") && week.contains("Handover") && !week.contains("Planning"),
+        "{week}"
+    );
+    let list = client.page("/operations?view=list&on=2026-05-14").await;
+    assert_eq!(rows(&list).len(), 10);
+    assert!(list.contains("Wed 20 May 2026, 07:00") && list.contains("Tue 26 May 2026, all day"), "{list}");
+    let other = client.page("/operations?view=month&on=2026-07-01").await;
+    assert!(other.contains("July 2026") && other.contains("0 events and 0 tasks in July."), "{other}");
+    // Nonsense in the address is no fault of anybody.
+    client.page("/operations?view=year&on=yesterday").await;
+}
+
+async fn an_event_is_made_and_changed_with_a_form(bed: Bed) {
+    person(&bed, "ann").await;
+    person(&bed, "ben").await;
+    let client = Client::admin(&bed).await;
+    let cookie = client.cookie().unwrap();
+    client.set_cookie(Some(format!("{cookie}; punctual-zone=Europe%2FBerlin")));
+    assert!(
+        client.page("/operations/new?type=event&on=2026-05-15").await.contains("value=\"2026-05-15T09:00\"")
+    );
+    let fields = [
+        ("type", "event"),
+        ("title", "Planning"),
+        ("start", "2026-05-15T09:00"),
+        ("end", ""),
+        ("creator", "ann"),
+        ("people", "ben"),
+    ];
+    let made = client.act("/operations/save", &fields).await;
+    let place = made.headers["location"].to_str().unwrap().to_owned();
+    assert!(made.status == 303 && place.ends_with("?done=created"), "{place}");
+    let page = client.page(&place).await;
+    assert!(
+        page.contains("Saved. Its people will be told.") && page.contains("15 May 2026, 09:00:00 Berlin"),
+        "{page}"
+    );
+    let path = place.split('?').next().unwrap();
+    let id = path.rsplit('/').next().unwrap();
+    let form = client.page(&format!("{path}/edit")).await;
+    assert!(
+        form.contains("value=\"2026-05-15T09:00\"") && form.contains("<option value=\"ben\" selected>"),
+        "{form}"
+    );
+    let fields = [
+        ("id", id),
+        ("type", "event"),
+        ("title", "Planning"),
+        ("start", "2026-05-16T00:00"),
+        ("allDay", "yes"),
+        ("end", ""),
+        ("creator", "ann"),
+    ];
+    client.act("/operations/save", &fields).await.leads_to(&format!("{path}?done=saved"));
+    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap();
+    assert_eq!(own[0].occurrence.as_deref(), Some("20260516T120000Z"));
+    assert!(client.page(path).await.contains("Sat 16 May 2026, all day"));
+    client.act("/operations/delete", &[("id", id), ("type", "event")]).await.leads_to("/operations");
+    client.get(path).await.refused(404, "not_found");
+    client.act("/operations/delete", &[("id", id), ("type", "event")]).await.refused(404, "not_found");
+}
+
+async fn a_form_with_faults_comes_back_with_what_was_entered(bed: Bed) {
+    person(&bed, "ann").await;
+    let client = Client::admin(&bed).await;
+    let fields = [
+        ("type", "event"),
+        ("title", "<b>Plan</b>"),
+        ("start", "2026-05-15T09:00"),
+        ("end", "2026-05-14T09:00"),
+        ("creator", "ann"),
+    ];
+    let reply = client.act("/operations/save", &fields).await;
+    assert_eq!(reply.status, 200);
+    assert!(reply.text.contains("`endDate` is before `startDate`"), "{}", reply.text);
+    assert!(reply.text.contains("value=\"&#60;b&#62;Plan&#60;/b&#62;\""), "{}", reply.text);
+    let reply = client.act("/operations/save", &[("type", "task"), ("title", ""), ("start", "soon")]).await;
+    for fault in
+        ["`title` is missing", "`creator` is missing", "name=\"start\" value=\"soon\" aria-invalid=\"true\""]
+    {
+        assert!(reply.text.contains(fault), "{fault}: {}", reply.text);
+    }
+}
+
+async fn one_event_shows_its_messages_and_what_was_sent(bed: Bed) {
+    let id = month(&bed).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page(&format!("/operations/events/{id}")).await;
+    for told in [
+        "Its people are told in 30 min.",
+        "At the start",
+        "At the end",
+        "ann@example.org, ben@example.org",
+        "<span class=\"pill good\">told</span>",
+        "<span class=\"pill good\">delivered</span>",
+        "<span class=\"pill neutral\">scheduled</span>",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    client.get("/operations/events/none").await.refused(404, "not_found");
+    client.get(&format!("/operations/tasks/{id}")).await.refused(404, "not_found");
+    client.get(&format!("/operations/things/{id}")).await.refused(404, "not_found");
+}
+
+async fn what_is_out_of_step_is_shown_and_repaired(bed: Bed) {
+    month(&bed).await;
+    let client = Client::admin(&bed).await;
+    let attention = client.page("/attention").await;
+    assert!(attention.contains("Out of step") && attention.contains("Board meeting"), "{attention}");
+    let link = crate::client::attribute(&attention, "href=\"/operations/events/");
+    let path = format!("/operations/events/{link}");
+    let page = client.page(&path).await;
+    assert!(
+        page.contains("not all of it could be scheduled")
+            && page.contains("injected failure at work.insert_absent"),
+        "{page}"
+    );
+    let rule = crate::client::attribute(&page, "name=\"rule\" value=\"");
+    client.act("/operations/repair", &[("rule", &rule)]).await.leads_to(&format!("{path}?done=repaired"));
+    assert!(client.page(&format!("{path}?done=repaired")).await.contains("The rule is in step again."));
+    client.act("/operations/repair", &[("rule", "none")]).await.refused(404, "not_found");
+}
+
+async fn messages_are_added_paused_and_removed(bed: Bed) {
+    person(&bed, "ann").await;
+    let id = put(&bed, event(&bed, "Planning", "2026-05-20T07:00:00Z", 1)).await;
+    let client = Client::admin(&bed).await;
+    let path = format!("/operations/events/{id}");
+    let act = async |fields: &[(&str, &str)]| {
+        let all: Vec<_> =
+            [("id", id.as_str()), ("type", "event")].into_iter().chain(fields.iter().copied()).collect();
+        client.act("/operations/rule", &all).await
+    };
+    act(&[("action", "add"), ("when", "-24h"), ("anchor", "start")])
+        .await
+        .leads_to(&format!("{path}?done=added"));
+    act(&[("action", "add"), ("when", "morning"), ("anchor", "start")])
+        .await
+        .leads_to(&format!("{path}?done=added"));
+    act(&[("action", "add"), ("when", "at"), ("anchor", "start")]).await.refused(409, "state_not_allowed");
+    act(&[("action", "add"), ("when", "never"), ("anchor", "start")]).await.refused(422, "out_of_range");
+    let page = client.page(&path).await;
+    assert!(
+        page.contains("24h before the start") && page.contains("At 08:00 on the day of the start"),
+        "{page}"
+    );
+    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id.clone()]).await.unwrap();
+    act(&[("action", "pause"), ("rule", &own[0].id)]).await.leads_to(&format!("{path}?done=paused"));
+    assert!(client.page(&path).await.contains("<span class=\"pill muted\">paused</span>"));
+    act(&[("action", "resume"), ("rule", &own[0].id)]).await.leads_to(&format!("{path}?done=resumed"));
+    for rule in &own {
+        act(&[("action", "remove"), ("rule", &rule.id)]).await.leads_to(&format!("{path}?done=removed"));
+    }
+    assert!(client.page(&path).await.contains("It announces nothing."));
+}
+
+async fn who_may_only_read_has_no_buttons(bed: Bed) {
+    let id = month(&bed).await;
+    let admin = Client::admin(&bed).await;
+    let reader = admin.with_key(&[Scope::Read], None).await;
+    let page = reader.page(&format!("/operations/events/{id}")).await;
+    assert!(
+        !page.contains("/operations/save")
+            && !page.contains("/operations/delete")
+            && !page.contains("/operations/rule"),
+        "{page}"
+    );
+    assert!(!reader.page("/operations").await.contains("New event"));
+    reader.get("/operations/new").await.refused(403, "scope_missing");
+    let fields = [("type", "event"), ("title", "x"), ("creator", "ann")];
+    reader.act("/operations/save", &fields).await.refused(403, "scope_missing");
+    reader.act("/operations/delete", &[("id", &id), ("type", "event")]).await.refused(403, "scope_missing");
+    reader.act("/operations/rule", &[("id", &id), ("type", "event")]).await.refused(403, "scope_missing");
+    reader.act("/operations/repair", &[("rule", "x")]).await.refused(403, "scope_missing");
+    let other = admin.with_key(&[Scope::Read, Scope::Author], Some(&["nz"])).await;
+    // What belongs to no unit is seen by all and changed by those who see all.
+    other.act("/operations/delete", &[("id", &id), ("type", "event")]).await.refused(404, "not_found");
+}
+
+/// On SQLite alone: the browser sees no database.
+#[test]
+fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
+    on_sqlite(async |bed| {
+        let id = month(&bed).await;
+        let mut stage = Stage::on(&bed).await;
+        stage.sign_in().await;
+        let (one, edit) = (format!("/operations/events/{id}"), format!("/operations/events/{id}/edit"));
+        let pages = [
+            ("operations-month", "/operations?on=2026-05-14"),
+            ("operations-week", "/operations?view=week&on=2026-05-20"),
+            ("operations-list", "/operations?view=list&on=2026-05-14"),
+            ("operations-event", one.as_str()),
+            ("operations-form", edit.as_str()),
+        ];
+        walk(&mut stage, "busy", &pages).await;
+
+        // Made by hand: the form, then a message a day before, then a look at the calendar.
+        stage.open("/operations").await;
+        stage.browser.follow("a[href='/operations/new?type=event']").await;
+        stage.browser.click("input[name=title]").await;
+        stage.browser.write("Summer party").await;
+        stage.browser.eval("document.querySelector('input[name=start]').value = '2026-05-29T18:00'").await;
+        stage.browser.eval("document.querySelector('input[name=end]').value = '2026-05-29T17:00'").await;
+        stage.browser.eval("document.querySelector('select[name=creator]').value = 'ann'").await;
+        stage.browser.follow(".form button.primary").await;
+        assert!(stage.texts(".fault").await[0].contains("`endDate` is before `startDate`"));
+        assert_eq!(
+            stage.browser.eval("document.querySelector('input[name=title]').value").await,
+            "Summer party"
+        );
+        stage.browser.eval("document.querySelector('input[name=end]').value = '2026-05-29T23:00'").await;
+        stage.browser.follow(".form button.primary").await;
+        assert_eq!(stage.texts(".notice").await, ["Saved. Its people will be told."]);
+        stage.browser.follow(".add-rule button").await;
+        assert_eq!(stage.texts(".notice").await, ["The message was added."]);
+        assert!(stage.texts("#main .item-title").await.contains(&"24h before the start".to_owned()));
+        stage.open("/operations?on=2026-05-29").await;
+        assert!(stage.texts(".entry-title").await.contains(&"Summer party".to_owned()));
+
+        // What is out of step is repaired with a click.
+        stage.browser.follow("nav a[href='/attention']").await;
+        stage.browser.follow("a[href^='/operations/events/']").await;
+        stage.browser.follow("form[action='/operations/repair'] button").await;
+        assert_eq!(stage.texts(".notice").await, ["The rule is in step again."]);
+        stage.finish();
+    });
+}

@@ -1,0 +1,76 @@
+//! One message over a channel, now and beside the pipeline, to see whether the channel works.
+
+use jiff::SignedDuration;
+use punctual_model::{ChannelKey, Clock, NotificationId, Outgoing, SendOutcome};
+use punctual_store::StoreError;
+use uuid::Uuid;
+
+use crate::Engine;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub struct TrialMessage {
+    pub id: Uuid,
+    pub address: String,
+    pub subject: Option<String>,
+    pub body: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trial {
+    /// There is no such channel.
+    NoChannel,
+    /// The channel says that this can be no address of its.
+    Address(String),
+    /// The channel cannot be opened.
+    Broken(String),
+    Sent {
+        outcome: SendOutcome,
+        took: SignedDuration,
+    },
+}
+
+impl Engine {
+    /// Sends the message; `wall` measures how long it takes, because the engine's own clock may stand still.
+    pub async fn try_channel(
+        &self,
+        wall: &dyn Clock,
+        key: &ChannelKey,
+        message: TrialMessage,
+    ) -> Result<Trial, StoreError> {
+        let now = self.clock.now();
+        let mut reader = self.store.read().await?;
+        self.channels.refresh(&mut reader.conn(), now).await?;
+        drop(reader);
+        let Some(opened) = self.channels.get(key.as_str()) else {
+            return Ok(self.channels.broken(key.as_str()).map_or(Trial::NoChannel, Trial::Broken));
+        };
+        if let Some(Err(why)) = self.channels.check_address(key.as_str(), &message.address) {
+            return Ok(Trial::Address(why));
+        }
+        let subject = message.subject.unwrap_or_else(|| "Punctual: this channel works".to_owned());
+        let body = message.body.unwrap_or_else(|| "This message was sent to try the channel out.".to_owned());
+        let outgoing = Outgoing {
+            notification: NotificationId(message.id),
+            channel: key.clone(),
+            address: message.address,
+            attempt: 1,
+            message_id: message.id.to_string(),
+            kind: "test".to_owned(),
+            subject,
+            body,
+            html: None,
+            type_data: None,
+            attachments: Vec::new(),
+            at: now,
+        };
+        let started = wall.now();
+        let sent = tokio::time::timeout(opened.channel.timeout() * 2, opened.channel.send(outgoing)).await;
+        let took = wall.now().duration_since(started);
+        let outcome = sent.unwrap_or_else(|_| SendOutcome::Uncertain {
+            error: "the channel did not answer in time".to_owned(),
+        });
+        Ok(Trial::Sent { outcome, took })
+    }
+}

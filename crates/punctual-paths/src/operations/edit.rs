@@ -1,0 +1,140 @@
+//! What an edit does to the rules of an event or task: pure, on the state before and after.
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
+use serde::{Deserialize, Serialize};
+
+use super::{DEFAULT_CHANNELS, rule, rule::Anchor, rule::RuleSpec, spec_of};
+
+/// How long a rule may be out of step before the reconciler takes it: whoever writes it schedules it at once.
+pub const PENDING_FOR: SignedDuration = SignedDuration::from_mins(1);
+
+/// A rule as a default setting has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DefaultRule {
+    pub rule: RuleSpec,
+    pub channels: Vec<String>,
+}
+
+/// A subject with the organisation it belongs to.
+#[derive(Clone, Copy)]
+pub struct State<'a> {
+    pub subject: &'a SubjectRow,
+    pub organisation: Option<&'a OrganisationRow>,
+}
+
+impl State<'_> {
+    fn moment(&self, spec: &RuleSpec) -> Option<rule::Wanted> {
+        rule::moment(self.subject, spec, self.organisation)
+    }
+
+    /// What a new one gets: the organisation's own rules, or one at each date.
+    fn defaults(&self) -> Vec<DefaultRule> {
+        let own = self.organisation.and_then(|organisation| organisation.rules.as_deref());
+        if let Some(own) = own.and_then(|text| serde_json::from_str(text).ok()) {
+            return own;
+        }
+        let channels: Vec<String> = DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()).collect();
+        Anchor::ALL
+            .map(|anchor| DefaultRule {
+                rule: RuleSpec::AtSubjectDate { anchor },
+                channels: channels.clone(),
+            })
+            .into()
+    }
+}
+
+/// A new rule in its first state: pending, and scheduled nowhere.
+pub fn new_rule(
+    id: String,
+    subject: &SubjectRow,
+    spec: &RuleSpec,
+    channels: &[String],
+    now: Timestamp,
+) -> RuleRow {
+    RuleRow {
+        id,
+        subject_type: subject.subject_type.clone(),
+        subject_id: subject.id.clone(),
+        kind: spec.anchor().as_str().to_owned(),
+        rule_type: spec.type_name().to_owned(),
+        rule: spec.to_json(),
+        channels: serde_json::Value::from(channels.to_vec()).to_string(),
+        schedule_id: None,
+        occurrence: None,
+        run_at: None,
+        dated_at: now.as_microsecond(),
+        sync_status: "pending".into(),
+        sync_error: None,
+        sync_tries: 0,
+        sync_due_at: Some((now + PENDING_FOR).as_microsecond()),
+        active: true,
+        deleted_at: None,
+        last_sent_at: None,
+        last_sent_occurrence: None,
+        business_unit: subject.business_unit.clone(),
+        version: 1,
+        created_at: now.as_microsecond(),
+        updated_at: now.as_microsecond(),
+    }
+}
+
+/// The rule out of step again, because its moment has changed just now.
+pub fn pending(mut row: RuleRow, now: Timestamp) -> RuleRow {
+    row.dated_at = now.as_microsecond();
+    row.sync_status = "pending".into();
+    row.sync_error = None;
+    row.sync_due_at = Some((now + PENDING_FOR).as_microsecond());
+    row
+}
+
+/// The rule deleted: it stays readable, and its schedule has to go.
+pub fn deleted(row: RuleRow, now: Timestamp) -> RuleRow {
+    RuleRow { active: false, deleted_at: Some(now.as_microsecond()), ..pending(row, now) }
+}
+
+/// The rules of a new subject: one for each default that has a date to go by.
+pub fn created(state: State<'_>, now: Timestamp, id: impl FnMut() -> String) -> Vec<RuleRow> {
+    let mut dated = state.defaults();
+    dated.retain(|one| one.rule.anchor().of(state.subject).is_some());
+    made(state.subject, &dated, now, id)
+}
+
+/// New rules whose ids are in the order of the rules, although all are made in one moment.
+fn made(
+    subject: &SubjectRow,
+    wanted: &[DefaultRule],
+    now: Timestamp,
+    mut id: impl FnMut() -> String,
+) -> Vec<RuleRow> {
+    let mut ids: Vec<String> = wanted.iter().map(|_| id()).collect();
+    ids.sort_unstable();
+    let rules = wanted.iter().zip(ids);
+    rules.map(|(one, id)| new_rule(id, subject, &one.rule, &one.channels, now)).collect()
+}
+
+/// The rules that an edit touches, as they are to be written; rules whose moment stays are not among them.
+pub fn changed(
+    before: State<'_>,
+    after: State<'_>,
+    rules: Vec<RuleRow>,
+    now: Timestamp,
+    id: impl FnMut() -> String,
+) -> Vec<RuleRow> {
+    let mut added = after.defaults();
+    added.retain(|one| {
+        let anchor = one.rule.anchor();
+        let is_new = anchor.of(before.subject).is_none() && anchor.of(after.subject).is_some();
+        is_new && rules.iter().all(|rule| rule.kind != anchor.as_str())
+    });
+    let mut touched = made(after.subject, &added, now, id);
+    for rule in rules {
+        let Some(spec) = spec_of(&rule) else { continue };
+        if spec.anchor().of(after.subject).is_none() {
+            touched.push(deleted(rule, now));
+        } else if before.moment(&spec) != after.moment(&spec) {
+            touched.push(pending(rule, now));
+        }
+    }
+    touched
+}

@@ -1,0 +1,187 @@
+//! All messages of an occurrence have settled: who got it is written down, and who did not is told another way.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use punctual_engine::{Settled, SettledWork};
+use punctual_model::{Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
+use punctual_store::{
+    Conn, StoreError,
+    attempts::{self, AttemptRow},
+    notifications::{self, NotificationRow},
+    work::{self, WorkRow},
+};
+use serde_json::json;
+
+use super::{
+    Fallback, Input, KIND,
+    arrival::{Known, read},
+    key,
+    log::Put,
+    occurrence_of, reach,
+};
+
+/// What was loaded for occurrences that have settled.
+struct Told {
+    known: Known,
+    works: HashMap<String, WorkRow>,
+    messages: HashMap<i64, Vec<NotificationRow>>,
+    attempts: HashMap<i64, Vec<AttemptRow>>,
+}
+
+pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Box<dyn Settled>, StoreError> {
+    let rows = work::by_keys(conn, works.iter().map(|work| work.key.clone()).collect()).await?;
+    let ids = rows.iter().flat_map(coordinates).collect();
+    let found = notifications::by_ids(conn, ids).await?;
+    let tried = attempts::of(conn, found.iter().map(|row| row.seq).collect()).await?;
+    let payloads = rows.iter().filter_map(|row| read(&row.input)).map(|input| input.payload).collect();
+    let known = Known::load(conn, payloads).await?;
+    let mut messages: HashMap<i64, Vec<NotificationRow>> = HashMap::new();
+    for row in found {
+        messages.entry(row.work_id.unwrap_or_default()).or_default().push(row);
+    }
+    let mut attempts: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
+    for row in tried {
+        attempts.entry(row.notification_seq).or_default().push(row);
+    }
+    let works = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
+    Ok(Box::new(Told { known, works, messages, attempts }))
+}
+
+/// The notifications that a completed row has queued.
+fn coordinates(row: &WorkRow) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Result {
+        notifications: Vec<String>,
+    }
+    let result: Option<Result> = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    result.map(|result| result.notifications).unwrap_or_default()
+}
+
+impl Settled for Told {
+    fn settled(&self, settled: &SettledWork, now: Timestamp) -> Vec<Effect> {
+        let Some(work) = self.works.get(&settled.key) else { return Vec::new() };
+        let (Some(input), Some((occurrence, step, _))) = (read(&work.input), occurrence_of(&work.key)) else {
+            return Vec::new();
+        };
+        let nothing = Vec::new();
+        let messages = self.messages.get(&work.id).unwrap_or(&nothing);
+        let mut effects = Vec::new();
+        let put = |row: Put| Effect::Put(row.to_value());
+        let mut told = HashSet::new();
+        for message in messages {
+            for attempt in self.attempts.get(&message.seq).unwrap_or(&Vec::new()) {
+                let (template, recipient) = (input.topic.clone(), attempt.target.clone());
+                if attempt.outcome.as_deref() == Some("delivered") {
+                    told.insert(attempt.target.to_lowercase());
+                    effects.push(put(Put::Told { template, recipient }));
+                } else {
+                    let provider = attempt.channel.clone();
+                    effects.push(put(Put::NotTold { template, recipient, provider }));
+                }
+            }
+            if message.status == "parked" {
+                effects.push(put(Put::Failed {
+                    rule_id: input.payload.notification_rule_id.clone(),
+                    error_name: message.reason_code.clone().unwrap_or_else(|| "parked".into()),
+                    error_message: message.last_error.clone().unwrap_or_default(),
+                }));
+            }
+        }
+        if !told.is_empty() {
+            let recipients = told.len();
+            let payload = input.payload.clone();
+            effects.push(put(Put::Sent { payload, occurrence: occurrence.clone(), recipients }));
+        }
+        effects.extend(self.fall_back(work, &input, &occurrence, step, messages, now));
+        effects
+    }
+}
+
+impl Told {
+    /// Those whom a parked message did not reach are told over their next channel, where they have one.
+    fn fall_back(
+        &self,
+        work: &WorkRow,
+        input: &Input,
+        occurrence: &str,
+        step: usize,
+        messages: &[NotificationRow],
+        now: Timestamp,
+    ) -> Vec<Effect> {
+        let known = &self.known;
+        let rule = known.rules.get(&input.payload.notification_rule_id);
+        let rule = rule.filter(|rule| rule.active && rule.deleted_at.is_none());
+        let (Some(rule), Some(subject)) = (rule, known.subjects.get(&input.payload.subject_id)) else {
+            return Vec::new();
+        };
+        let only = input.fallback.as_ref().map(|fallback| fallback.people.as_slice());
+        let reached = reach(subject, rule, known.organisation_of(subject), &known.people, step, only);
+        let (mut people, mut left) = (Vec::new(), 0);
+        for message in messages.iter().filter(|message| message.status == "parked") {
+            for target in self.missed(message) {
+                let one = reached.iter().find(|one| {
+                    one.channel.as_str() == message.channel && one.address.eq_ignore_ascii_case(&target)
+                });
+                match one.filter(|one| one.has_next) {
+                    Some(one) => people.push(one.person.clone()),
+                    None => left += 1,
+                }
+            }
+        }
+        let Ok(next) = key(&rule.id, occurrence, step + 1) else { return Vec::new() };
+        if people.is_empty() {
+            return Vec::new();
+        }
+        let mut effects = vec![Effect::Ensure(Box::new(self.next(work, input, next, step + 1, people, now)))];
+        // Nobody has to look at a message whose people are told another way; where some are not, it stays.
+        if left == 0
+            && let Ok(origin) = WorkKey::parse(&work.key)
+        {
+            effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("told-another-way") });
+        }
+        effects
+    }
+
+    /// The targets of a parked message that surely do not have it. Of one with no certain end nobody knows.
+    fn missed(&self, message: &NotificationRow) -> Vec<String> {
+        let nothing = Vec::new();
+        let attempts = self.attempts.get(&message.seq).unwrap_or(&nothing);
+        let may_have_it = |target: &str| {
+            attempts
+                .iter()
+                .filter(|attempt| attempt.target == target)
+                .any(|attempt| matches!(attempt.outcome.as_deref(), Some("delivered" | "uncertain") | None))
+        };
+        let targets = super::texts(message.targets.as_deref().unwrap_or("[]"));
+        targets.into_iter().filter(|target| !may_have_it(target)).collect()
+    }
+
+    fn next(
+        &self,
+        work: &WorkRow,
+        input: &Input,
+        key: WorkKey,
+        step: usize,
+        people: Vec<String>,
+        now: Timestamp,
+    ) -> NewWork {
+        let input = Input { fallback: Some(Fallback { step, people }), ..input.clone() };
+        NewWork {
+            key,
+            kind: KIND,
+            trigger: Trigger::At,
+            business_unit: work.business_unit.clone(),
+            source: work.source_type.clone().zip(work.source_id.clone()),
+            setting_id: work.setting_id.clone(),
+            due_at: now,
+            local: None,
+            input_hash: InputHash::of_fields(&[
+                ("topic", input.topic.as_str().into()),
+                ("payload", json!(input.payload)),
+                ("step", step.into()),
+            ]),
+            input: serde_json::to_string(&input).unwrap_or_default(),
+        }
+    }
+}

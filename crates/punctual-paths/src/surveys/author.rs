@@ -1,0 +1,136 @@
+//! What authors do: write a survey, publish it.
+
+use std::collections::HashSet;
+
+use punctual_engine::{Engine, EngineError};
+use punctual_model::{
+    Fault,
+    survey::{Schema, Warning, lint},
+};
+use punctual_store::{
+    Lane, Tx, audit, channels, subscribers,
+    surveys::{self, SurveyDraft, SurveyRow},
+};
+use serde_json::Value;
+
+use super::catalogue;
+
+/// Keeps a new survey.
+pub async fn create(engine: &Engine, draft: &SurveyDraft, actor: &str) -> Result<SurveyRow, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = surveys::insert(&mut tx.conn(), now, draft).await?;
+    audited(&mut tx, engine, actor, "put", row.id).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// Changes the draft. What is published stays as it is until the next publishing.
+pub async fn change(
+    engine: &Engine,
+    id: i64,
+    draft: &SurveyDraft,
+    actor: &str,
+) -> Result<SurveyRow, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let before = surveys::lock(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+    let row = surveys::update(&mut tx.conn(), now, id, draft).await?.ok_or(EngineError::NotFound)?;
+    if before.business_unit != row.business_unit {
+        // Who owns the survey is part of what is published.
+        catalogue::mark(&mut tx.conn(), now, &format!("unit:{id}:{}", row.version)).await?;
+    }
+    audited(&mut tx, engine, actor, "put", id).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// What publishing came to.
+#[derive(Debug)]
+pub enum Publishing {
+    Published {
+        version: i64,
+        warnings: Vec<Warning>,
+    },
+    /// The draft has faults, each with its pointer from the schema; nothing was changed.
+    Refused(Vec<Fault>),
+}
+
+/// Checks the draft and pins it as the next version. The same schema again is the same version.
+pub async fn publish(engine: &Engine, id: i64, actor: &str) -> Result<Publishing, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let survey = surveys::lock(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+    let draft: Value = serde_json::from_str(&survey.draft).unwrap_or_default();
+    let schema = match Schema::read(&draft) {
+        Ok(schema) => schema,
+        Err(faults) => return Ok(Publishing::Refused(faults)),
+    };
+    let warnings = warnings(&mut tx, engine, &schema).await?;
+    let last = match survey.published_version {
+        Some(number) => surveys::version(&mut tx.conn(), id, number).await?,
+        None => None,
+    };
+    if let Some(last) = last.filter(|last| last.schema_json == survey.draft) {
+        return Ok(Publishing::Published { version: last.number, warnings });
+    }
+    let number = survey.published_version.unwrap_or(0) + 1;
+    let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, actor).await?;
+    catalogue::mark(&mut tx.conn(), now, &version.to_string()).await?;
+    audited(&mut tx, engine, actor, "publish", id).await?;
+    tx.commit().await?;
+    Ok(Publishing::Published { version: number, warnings })
+}
+
+/// What an author should look at: what the schema itself tells, and keys that lead nowhere yet.
+async fn warnings(tx: &mut Tx, engine: &Engine, schema: &Schema) -> Result<Vec<Warning>, EngineError> {
+    let mut warnings = lint(schema);
+    let channels: HashSet<String> =
+        channels::all(&mut tx.conn()).await?.into_iter().map(|row| row.key).collect();
+    let known = |key: &str| channels.contains(key) || engine.channels.built_in().contains(&key);
+    let subscribers: HashSet<String> =
+        subscribers::all(&mut tx.conn()).await?.into_iter().map(|row| row.key).collect();
+    let mut unknown = |pointer: String, key: &str| {
+        if !subscribers.contains(key) {
+            let detail =
+                format!("There is no subscriber `{key}` yet; what it should get is parked until there is.");
+            warnings.push(Warning { pointer, code: "subscriber_unknown", detail });
+        }
+    };
+    for (index, route) in schema.subscribers.iter().flatten().enumerate() {
+        unknown(format!("/subscribers/{index}/key"), &route.key);
+    }
+    for (index, trigger) in schema.triggers.iter().enumerate() {
+        for (place, route) in trigger.subscribers.iter().flatten().enumerate() {
+            unknown(format!("/triggers/{index}/subscribers/{place}/key"), &route.key);
+        }
+    }
+    for (index, trigger) in schema.triggers.iter().enumerate() {
+        if !known(trigger.channel.as_str()) {
+            let channel = &trigger.channel;
+            let detail =
+                format!("There is no channel `{channel}` yet; messages for it are parked until there is.");
+            let pointer = format!("/triggers/{index}/channel");
+            warnings.push(Warning { pointer, code: "channel_unknown", detail });
+        }
+    }
+    Ok(warnings)
+}
+
+async fn audited(
+    tx: &mut Tx,
+    engine: &Engine,
+    actor: &str,
+    action: &'static str,
+    id: i64,
+) -> Result<(), EngineError> {
+    let entry = audit::Entry {
+        actor: actor.to_owned(),
+        action,
+        subject_kind: "survey",
+        subject_id: id.to_string(),
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), engine.clock.now(), &[entry]).await?;
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Instances as people see them: how each of their messages went, and taking a link back.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use punctual_engine::{Engine, EngineError};
+use punctual_model::{Audience, NotificationId, WorkKey};
+use punctual_store::{
+    Conn, Lane, StoreError,
+    attempts::{self, AttemptRow},
+    audit,
+    notifications::{self, NotificationRow},
+    survey_instances::{self, InstanceRow},
+    work,
+};
+
+use super::{
+    Catalogue,
+    answer::{live_keys, stop},
+};
+
+/// One try at one message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogEntry {
+    /// Which try of all, from 1.
+    pub attempt: i64,
+    /// Which message of the schedule, from 1.
+    pub ordinal: i64,
+    pub sent_at: Timestamp,
+    /// `delivered`, `failed`, `uncertain`, `underway`, or why there was none, such as `no-channel`.
+    pub status: String,
+    /// The provider's id of the message.
+    pub message_id: Option<String>,
+    pub error: Option<String>,
+    pub notification_id: String,
+}
+
+/// The tries of each instance, oldest first, read from the ledger of attempts.
+pub async fn delivery_logs(
+    conn: &mut Conn<'_>,
+    instances: &[InstanceRow],
+) -> Result<HashMap<String, Vec<LogEntry>>, StoreError> {
+    let mut wanted: HashMap<String, (&str, i64)> = HashMap::new();
+    for instance in instances {
+        let identity = Audience::Targets(vec![instance.recipient_address.clone()]).identity();
+        // The message after those that arrived may be under way, or given up.
+        for ordinal in 1..=instance.sends + 1 {
+            let Ok(key) = WorkKey::survey_send(&instance.public_id, ordinal) else { continue };
+            let id = NotificationId::derived(key.as_str(), &instance.channel, &identity);
+            wanted.insert(id.to_string(), (&instance.public_id, ordinal));
+        }
+    }
+    let rows = notifications::by_ids(conn, wanted.keys().cloned().collect()).await?;
+    let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
+    let mut by_seq: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
+    for one in tries {
+        by_seq.entry(one.notification_seq).or_default().push(one);
+    }
+    let mut logs: HashMap<String, Vec<LogEntry>> = HashMap::new();
+    for row in rows {
+        let Some((public_id, ordinal)) = wanted.get(&row.id) else { continue };
+        let tries = by_seq.remove(&row.seq).unwrap_or_default();
+        logs.entry((*public_id).to_owned()).or_default().extend(entries(&row, *ordinal, tries)?);
+    }
+    for log in logs.values_mut() {
+        log.sort_by_key(|entry| (entry.sent_at, entry.ordinal));
+        for (number, entry) in (1..).zip(log.iter_mut()) {
+            entry.attempt = number;
+        }
+    }
+    Ok(logs)
+}
+
+fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Result<Vec<LogEntry>, StoreError> {
+    let entry = |at: i64, status: &str| {
+        Ok::<_, StoreError>(LogEntry {
+            attempt: 0,
+            ordinal,
+            sent_at: work::instant(at)?,
+            status: status.to_owned(),
+            message_id: None,
+            error: None,
+            notification_id: row.id.clone(),
+        })
+    };
+    if tries.is_empty() && row.status == "parked" {
+        let at = row.finished_at.unwrap_or(row.created_at);
+        let reason = row.reason_code.as_deref().unwrap_or("failed");
+        return Ok(vec![LogEntry { error: row.last_error.clone(), ..entry(at, reason)? }]);
+    }
+    tries
+        .into_iter()
+        .map(|one| {
+            let status = match one.outcome.as_deref() {
+                Some("delivered") => "delivered",
+                Some("uncertain") => "uncertain",
+                Some(_) => "failed",
+                None => "underway",
+            };
+            let at = one.finished_at.unwrap_or(one.started_at);
+            Ok(LogEntry { message_id: one.provider_id, error: one.answer, ..entry(at, status)? })
+        })
+        .collect()
+}
+
+/// Takes a link back: nothing more is sent, its page is gone, and the same event may make a new one.
+pub async fn delete(
+    engine: &Engine,
+    catalogue: &Catalogue,
+    public_id: &str,
+    actor: &str,
+) -> Result<(), EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let found = survey_instances::by_public_id(&mut tx.conn(), public_id).await?;
+    let found = found.filter(|instance| !instance.deleted).ok_or(EngineError::NotFound)?;
+    let version = catalogue.version(&mut tx.conn(), found.version_id).await?.ok_or(EngineError::NotFound)?;
+    let keys = live_keys(public_id, &found, &version);
+    work::lock_existing(&mut tx.conn(), keys.clone()).await?;
+    survey_instances::lock(&mut tx.conn(), vec![public_id.to_owned()]).await?;
+    if !survey_instances::delete(&mut tx.conn(), found.id).await? {
+        return Err(EngineError::NotFound);
+    }
+    stop(&mut tx, now, "deleted", keys).await?;
+    let entry = audit::Entry {
+        actor: actor.to_owned(),
+        action: "delete",
+        subject_kind: "survey-instance",
+        subject_id: public_id.to_owned(),
+        from: Some(found.status),
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    tx.commit().await?;
+    Ok(())
+}

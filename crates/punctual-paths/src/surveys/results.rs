@@ -1,0 +1,99 @@
+//! What the answers of a survey come to. Instances are walked in pages, so that memory stays flat however many there are.
+
+mod export;
+mod tally;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use punctual_engine::{Engine, EngineError};
+use punctual_store::{
+    survey_instances::{self, Walked},
+    surveys,
+};
+use serde_json::{Map, Value};
+
+use super::{Catalogue, Version};
+
+pub use export::{Table, csv_row, table};
+pub use tally::{ChoiceCount, DayCount, NpsScore, QuestionResults, Results, TriggerCount};
+
+/// Instances read at once.
+const PAGE: i64 = 2_000;
+
+/// Which instances count; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct ResultsFilter {
+    pub trigger: Option<String>,
+    /// By when the event happened, from and before.
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+    /// Fields of the event and the value each must have.
+    pub candidate: Vec<(String, String)>,
+}
+
+impl ResultsFilter {
+    fn takes(&self, row: &Walked) -> bool {
+        let in_time = self.from.is_none_or(|from| row.triggered_at >= from.as_microsecond())
+            && self.to.is_none_or(|to| row.triggered_at < to.as_microsecond());
+        if !in_time || self.trigger.as_ref().is_some_and(|trigger| *trigger != row.trigger_id) {
+            return false;
+        }
+        if self.candidate.is_empty() {
+            return true;
+        }
+        let payload: Map<String, Value> = serde_json::from_str(&row.metadata).unwrap_or_default();
+        self.candidate.iter().all(|(key, wanted)| match payload.get(key) {
+            Some(Value::String(text)) => text == wanted,
+            Some(other) => *wanted == Value::to_string(other),
+            None => false,
+        })
+    }
+}
+
+/// The published version of a survey, whose questions the results are about.
+pub async fn published(
+    engine: &Engine,
+    catalogue: &Catalogue,
+    survey_id: i64,
+    number: Option<i64>,
+) -> Result<Option<Arc<Version>>, EngineError> {
+    let Some(number) = number else { return Ok(None) };
+    let mut reader = engine.store.read().await?;
+    let Some(row) = surveys::version(&mut reader.conn(), survey_id, number).await? else { return Ok(None) };
+    Ok(catalogue.version(&mut reader.conn(), row.id).await?)
+}
+
+/// Adds everything up.
+pub async fn results(
+    engine: &Engine,
+    survey_id: i64,
+    version: Option<&Version>,
+    filter: &ResultsFilter,
+) -> Result<Results, EngineError> {
+    let mut tally = tally::Tally::new(survey_id, version);
+    walk(engine, survey_id, filter, |row| tally.add(row)).await?;
+    Ok(tally.finish())
+}
+
+/// Gives every instance that counts to `each`, oldest first.
+pub async fn walk(
+    engine: &Engine,
+    survey_id: i64,
+    filter: &ResultsFilter,
+    mut each: impl FnMut(&Walked),
+) -> Result<(), EngineError> {
+    let mut after = 0;
+    loop {
+        let mut reader = engine.store.read().await?;
+        let rows = survey_instances::walk(&mut reader.conn(), survey_id, after, PAGE).await?;
+        drop(reader);
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.id;
+        let is_last = i64::try_from(rows.len()).unwrap_or(i64::MAX) < PAGE;
+        rows.iter().filter(|row| filter.takes(row)).for_each(&mut each);
+        if is_last {
+            return Ok(());
+        }
+    }
+}

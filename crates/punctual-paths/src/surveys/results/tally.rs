@@ -1,0 +1,263 @@
+//! Counting: instance by instance, and the shares at the end.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use punctual_model::survey::{Question, QuestionKind};
+use punctual_store::survey_instances::Walked;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::surveys::Version;
+
+/// Texts that are shown of a question for words; the export has all of them.
+const TEXTS_SHOWN: usize = 50;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Results {
+    pub survey_id: i64,
+    /// The version whose questions these are.
+    pub version: Option<i64>,
+    pub instances: i64,
+    pub by_status: BTreeMap<String, i64>,
+    /// Instances of which at least one message arrived.
+    pub sent: i64,
+    pub answered: i64,
+    /// Answered among those that were sent, 0 to 1.
+    pub response_rate: Option<f64>,
+    /// From the last message before the answer to the answer.
+    pub median_seconds_to_answer: Option<i64>,
+    pub by_day: Vec<DayCount>,
+    pub by_trigger: Vec<TriggerCount>,
+    pub questions: Vec<QuestionResults>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DayCount {
+    /// A date in UTC.
+    pub day: String,
+    pub triggered: i64,
+    pub answered: i64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerCount {
+    pub trigger_id: String,
+    pub instances: i64,
+    pub sent: i64,
+    pub answered: i64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionResults {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: String,
+    pub answered: i64,
+    pub counts: Vec<ChoiceCount>,
+    pub average: Option<f64>,
+    pub nps: Option<NpsScore>,
+    /// The latest answers in words.
+    pub texts: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChoiceCount {
+    pub value: Value,
+    pub text: String,
+    pub count: i64,
+    /// Of those who answered the question, 0 to 1.
+    pub share: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NpsScore {
+    /// −100 to 100.
+    pub score: f64,
+    pub promoters: i64,
+    pub passives: i64,
+    pub detractors: i64,
+}
+
+pub(super) struct Tally<'v> {
+    results: Results,
+    questions: Vec<Asked<'v>>,
+    days: BTreeMap<String, DayCount>,
+    triggers: BTreeMap<String, TriggerCount>,
+    seconds: Vec<i64>,
+}
+
+/// A question and what was answered so far.
+struct Asked<'v> {
+    question: &'v Question,
+    text: String,
+    answered: i64,
+    counts: BTreeMap<String, i64>,
+    sum: f64,
+    texts: Vec<String>,
+}
+
+impl<'v> Tally<'v> {
+    pub(super) fn new(survey_id: i64, version: Option<&'v Version>) -> Self {
+        let asked = |version: &'v Version| {
+            let schema = &version.schema;
+            schema.questions.iter().map(|question| Asked {
+                text: schema.text(&question.text, None).to_owned(),
+                question,
+                answered: 0,
+                counts: BTreeMap::new(),
+                sum: 0.0,
+                texts: Vec::new(),
+            })
+        };
+        Self {
+            results: Results { survey_id, version: version.map(|one| one.number), ..Results::default() },
+            questions: version.into_iter().flat_map(asked).collect(),
+            days: BTreeMap::new(),
+            triggers: BTreeMap::new(),
+            seconds: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, row: &Walked) {
+        let results = &mut self.results;
+        results.instances += 1;
+        *results.by_status.entry(row.status.clone()).or_default() += 1;
+        let trigger = self.triggers.entry(row.trigger_id.clone()).or_default();
+        trigger.instances += 1;
+        if row.sends > 0 {
+            results.sent += 1;
+            trigger.sent += 1;
+        }
+        self.days.entry(day(row.triggered_at)).or_default().triggered += 1;
+        let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
+        results.answered += 1;
+        trigger.answered += 1;
+        self.days.entry(day(at)).or_default().answered += 1;
+        let asked_at = row.last_sent_at.filter(|sent| *sent <= at).unwrap_or(row.triggered_at);
+        self.seconds.push((at - asked_at).max(0) / 1_000_000);
+        let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
+        for asked in &mut self.questions {
+            if let Some(answer) = answers.get(&asked.question.id) {
+                asked.add(answer);
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Results {
+        let mut results = self.results;
+        results.response_rate = share(results.answered, results.sent.max(results.answered));
+        self.seconds.sort_unstable();
+        results.median_seconds_to_answer =
+            self.seconds.get(self.seconds.len().saturating_sub(1) / 2).copied();
+        results.by_day = self.days.into_iter().map(|(day, count)| DayCount { day, ..count }).collect();
+        results.by_trigger = self
+            .triggers
+            .into_iter()
+            .map(|(trigger_id, count)| TriggerCount { trigger_id, ..count })
+            .collect();
+        results.questions = self.questions.into_iter().map(Asked::finish).collect();
+        results
+    }
+}
+
+impl Asked<'_> {
+    fn add(&mut self, answer: &Value) {
+        self.answered += 1;
+        match &self.question.kind {
+            QuestionKind::MultiChoice { .. } => {
+                for choice in answer.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    *self.counts.entry(choice.to_owned()).or_default() += 1;
+                }
+            }
+            QuestionKind::Text { .. } => {
+                if self.texts.len() == TEXTS_SHOWN {
+                    self.texts.remove(0);
+                }
+                self.texts.extend(answer.as_str().map(str::to_owned));
+            }
+            QuestionKind::Number { .. } => self.sum += answer.as_f64().unwrap_or(0.0),
+            QuestionKind::Rating { .. } | QuestionKind::Nps => {
+                self.sum += answer.as_f64().unwrap_or(0.0);
+                *self.counts.entry(answer.to_string()).or_default() += 1;
+            }
+            QuestionKind::SingleChoice { .. } | QuestionKind::Date { .. } | QuestionKind::YesNo => {
+                let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+                *self.counts.entry(text).or_default() += 1;
+            }
+        }
+    }
+
+    fn finish(self) -> QuestionResults {
+        let count = |value: &str| self.counts.get(value).copied().unwrap_or(0);
+        let counted = |value: Value, text: String| {
+            let count = count(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            ChoiceCount { value, text, count, share: share(count, self.answered).unwrap_or(0.0) }
+        };
+        let kind = &self.question.kind;
+        let counts = match kind {
+            QuestionKind::SingleChoice { options } | QuestionKind::MultiChoice { options, .. } => options
+                .iter()
+                .map(|option| {
+                    let text = option.text.pick(None, "en").1.to_owned();
+                    counted(Value::from(option.value.as_str()), text)
+                })
+                .collect(),
+            QuestionKind::Rating { .. } | QuestionKind::Nps => {
+                let (min, max) = kind.scale().unwrap_or_default();
+                (min..=max).map(|step| counted(Value::from(step), step.to_string())).collect()
+            }
+            QuestionKind::YesNo => [(true, "yes"), (false, "no")]
+                .into_iter()
+                .map(|(value, text)| counted(Value::from(value), text.to_owned()))
+                .collect(),
+            QuestionKind::Date { .. } => {
+                self.counts.keys().map(|date| counted(Value::from(date.as_str()), date.clone())).collect()
+            }
+            QuestionKind::Text { .. } | QuestionKind::Number { .. } => Vec::new(),
+        };
+        let has_average =
+            matches!(kind, QuestionKind::Rating { .. } | QuestionKind::Nps | QuestionKind::Number { .. });
+        let average = (has_average && self.answered > 0).then(|| rounded(self.sum / self.answered as f64));
+        let nps = (matches!(kind, QuestionKind::Nps) && self.answered > 0).then(|| {
+            let within =
+                |range: std::ops::RangeInclusive<i64>| range.map(|step| count(&step.to_string())).sum();
+            let (promoters, passives, detractors): (i64, i64, i64) =
+                (within(9..=10), within(7..=8), within(0..=6));
+            let score = rounded((promoters - detractors) as f64 * 100.0 / self.answered as f64);
+            NpsScore { score, promoters, passives, detractors }
+        });
+        let mut texts = self.texts;
+        texts.reverse();
+        QuestionResults {
+            id: self.question.id.clone(),
+            kind: kind.as_str().to_owned(),
+            text: self.text,
+            answered: self.answered,
+            counts,
+            average,
+            nps,
+            texts,
+        }
+    }
+}
+
+fn day(micros: i64) -> String {
+    let at = Timestamp::from_microsecond(micros).unwrap_or_default();
+    at.strftime("%Y-%m-%d").to_string()
+}
+
+fn share(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64 * 10_000.0).round() / 10_000.0)
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

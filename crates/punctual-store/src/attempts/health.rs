@@ -1,0 +1,55 @@
+//! How channels did lately, from the newest tries: bounded, however many there are.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// How far back it goes.
+pub const HEALTH_WINDOW: SignedDuration = SignedDuration::from_hours(1);
+/// How many tries are looked at: what a page can afford to read.
+pub const HEALTH_TRIES: i64 = 5_000;
+
+/// What the tries of one channel came to.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct HealthRow {
+    pub channel: String,
+    pub tries: i64,
+    pub delivered: i64,
+    /// How long all of them took.
+    pub took_us: i64,
+    /// When the last one that failed ended.
+    pub failed_at: Option<i64>,
+    pub last_error: Option<String>,
+}
+
+// The newest notifications come first in the primary key, read backwards.
+const HEALTH: Sql = Sql::same(
+    "attempts.health",
+    "WITH newest AS (
+         SELECT channel, started_at, finished_at, outcome, answer FROM attempts
+         ORDER BY notification_seq DESC
+         LIMIT $2
+     ), counted AS (
+         SELECT channel,
+             COUNT(*) AS tries,
+             CAST(SUM(CASE WHEN outcome = 'delivered' THEN 1 ELSE 0 END) AS BIGINT) AS delivered,
+             CAST(SUM(finished_at - started_at) AS BIGINT) AS took_us,
+             MAX(CASE WHEN outcome <> 'delivered' THEN finished_at END) AS failed_at
+         FROM newest
+         WHERE started_at >= $1 AND outcome IS NOT NULL
+         GROUP BY channel
+     )
+     SELECT c.channel, c.tries, c.delivered, c.took_us, c.failed_at,
+         (SELECT MAX(n.answer) FROM newest n
+          WHERE n.channel = c.channel AND n.finished_at = c.failed_at AND n.outcome <> 'delivered') AS last_error
+     FROM counted c
+     ORDER BY c.channel",
+);
+
+/// How each channel did in the last hour, as far as the newest tries tell.
+pub async fn health(conn: &mut Conn<'_>, now: Timestamp) -> Result<Vec<HealthRow>> {
+    let since = now.saturating_sub(HEALTH_WINDOW).unwrap_or(Timestamp::MIN);
+    conn.fetch_all(&HEALTH, args![since, HEALTH_TRIES]).await
+}

@@ -1,0 +1,92 @@
+//! Reading instances for people: a page of a survey's, and all of them for its results.
+
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use super::{InstanceRow, instance_columns};
+use crate::db::{Conn, Result, Sql, args};
+
+/// What a page of instances is limited to; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct InstanceFilter {
+    pub survey_id: i64,
+    pub status: Option<String>,
+    pub trigger: Option<String>,
+    pub customer_ref: Option<String>,
+    pub before: Option<i64>,
+    pub limit: i64,
+}
+
+// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by survey,
+// and would walk the instances of all surveys for those of one that is old.
+const LIST: Sql = Sql::same(
+    "survey_instances.list",
+    concat!(
+        "SELECT ",
+        instance_columns!(),
+        " FROM survey_instances i
+         WHERE i.survey_id BETWEEN $1 AND $1 AND NOT i.deleted
+           AND ($2 IS NULL OR i.status = $2)
+           AND ($3 IS NULL OR i.trigger_id = $3)
+           AND ($4 IS NULL OR i.customer_ref = $4)
+           AND ($5 IS NULL OR i.id < $5)
+         ORDER BY i.survey_id DESC, i.id DESC
+         LIMIT $6"
+    ),
+);
+
+/// A page of a survey's instances, newest first; over the index by survey.
+pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceRow>> {
+    let f = filter.clone();
+    conn.fetch_all(&LIST, args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit]).await
+}
+
+/// How many instances of a survey stand so.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct StatusCount {
+    pub status: String,
+    pub count: i64,
+}
+
+const COUNTS: Sql = Sql::same(
+    "survey_instances.counts",
+    "SELECT status, COUNT(*) AS count FROM survey_instances WHERE survey_id = $1 AND NOT deleted GROUP BY status",
+);
+
+pub async fn counts(conn: &mut Conn<'_>, survey_id: i64) -> Result<Vec<StatusCount>> {
+    conn.fetch_all(&COUNTS, args![survey_id]).await
+}
+
+/// An instance with its answers, where it has some.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct Walked {
+    pub id: i64,
+    pub public_id: String,
+    pub version_id: i64,
+    pub trigger_id: String,
+    pub triggered_at: i64,
+    pub status: String,
+    pub customer_ref: Option<String>,
+    pub metadata: String,
+    pub recipient_locale: Option<String>,
+    pub sends: i64,
+    pub last_sent_at: Option<i64>,
+    pub answers: Option<String>,
+    pub agent_id: Option<String>,
+    pub completed_at: Option<i64>,
+}
+
+const WALK: Sql = Sql::same(
+    "survey_instances.walk",
+    "SELECT i.id, i.public_id, i.version_id, i.trigger_id, i.triggered_at, i.status, i.customer_ref, i.metadata,
+            i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
+     FROM survey_instances i LEFT JOIN survey_responses r ON r.instance_id = i.id
+     WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND NOT i.deleted
+     ORDER BY i.survey_id, i.id
+     LIMIT $3",
+);
+
+/// The instances of a survey after this id, oldest first: whoever needs all of them comes again.
+pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
+    conn.fetch_all(&WALK, args![survey_id, after, limit]).await
+}

@@ -1,0 +1,226 @@
+//! Surveys and their published versions. A version never changes, so whoever has read one may keep it.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct SurveyRow {
+    pub id: i64,
+    pub name: String,
+    pub integration_id: Option<String>,
+    pub business_unit: Option<String>,
+    /// The schema as its author left it, a JSON object.
+    pub draft: String,
+    pub published_version: Option<i64>,
+    pub version: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+}
+
+/// What an author says about a survey.
+#[derive(Clone, Debug)]
+pub struct SurveyDraft {
+    pub name: String,
+    pub integration_id: Option<String>,
+    pub business_unit: Option<String>,
+    pub draft: String,
+}
+
+macro_rules! columns {
+    () => {
+        "id, name, integration_id, business_unit, draft, published_version, version, created_at, updated_at"
+    };
+}
+
+const INSERT: Sql = Sql::same(
+    "surveys.insert",
+    concat!(
+        "INSERT INTO surveys (name, integration_id, business_unit, draft, created_at, updated_at)
+         VALUES ($2, $3, $4, $5, $1, $1)
+         RETURNING ",
+        columns!()
+    ),
+);
+
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &SurveyDraft) -> Result<SurveyRow> {
+    let bound = args![now, &new.name, new.integration_id.clone(), new.business_unit.clone(), &new.draft];
+    conn.fetch_one(&INSERT, bound).await
+}
+
+const UPDATE: Sql = Sql::same(
+    "surveys.update",
+    concat!(
+        "UPDATE surveys
+         SET name = $3, integration_id = $4, business_unit = $5, draft = $6, version = version + 1, updated_at = $1
+         WHERE id = $2
+         RETURNING ",
+        columns!()
+    ),
+);
+
+pub async fn update(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    id: i64,
+    new: &SurveyDraft,
+) -> Result<Option<SurveyRow>> {
+    let bound = args![now, id, &new.name, new.integration_id.clone(), new.business_unit.clone(), &new.draft];
+    conn.fetch_optional(&UPDATE, bound).await
+}
+
+const GET: Sql = Sql::same("surveys.get", concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1"));
+
+pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
+    conn.fetch_optional(&GET, args![id]).await
+}
+
+const LOCK: Sql = Sql::each(
+    "surveys.lock",
+    concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1"),
+    concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1 FOR UPDATE"),
+);
+
+/// The survey, held until the transaction ends: two who publish it do so one after the other.
+pub async fn lock(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
+    conn.fetch_optional(&LOCK, args![id]).await
+}
+
+macro_rules! page {
+    ($units:literal) => {
+        concat!(
+            "
+    SELECT ",
+            columns!(),
+            "
+    FROM surveys
+    WHERE ($1 IS NULL OR id < $1) AND (NOT $2 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            "))
+    ORDER BY id DESC
+    LIMIT $3"
+        )
+    };
+}
+const PAGE: Sql =
+    Sql::each("surveys.page", page!("SELECT value FROM json_each($4)"), page!("SELECT UNNEST($4::text[])"));
+
+/// Surveys, newest first.
+pub async fn page(
+    conn: &mut Conn<'_>,
+    before: Option<i64>,
+    units: Option<&[String]>,
+    limit: i64,
+) -> Result<Vec<SurveyRow>> {
+    let bound = args![before, units.is_some(), limit, units.unwrap_or_default().to_vec()];
+    conn.fetch_all(&PAGE, bound).await
+}
+
+/// A version as it was published.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct VersionRow {
+    pub id: i64,
+    pub survey_id: i64,
+    pub number: i64,
+    pub schema_json: String,
+    pub integration_id: Option<String>,
+    pub business_unit: Option<String>,
+    pub name: String,
+    pub published_at: i64,
+}
+
+#[derive(FromRow, Deserialize)]
+struct Id {
+    id: i64,
+}
+
+const PUBLISH: Sql = Sql::same(
+    "survey_versions.insert",
+    "INSERT INTO survey_versions (survey_id, number, schema_json, published_by, published_at)
+     VALUES ($2, $3, $4, $5, $1)
+     RETURNING id",
+);
+const POINT: Sql = Sql::same(
+    "surveys.publish",
+    "UPDATE surveys SET published_version = $3, version = version + 1, updated_at = $1 WHERE id = $2",
+);
+
+/// Keeps a version for good and makes it the published one; answers its id.
+pub async fn publish(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    survey_id: i64,
+    number: i64,
+    schema: &str,
+    by: &str,
+) -> Result<i64> {
+    let row: Id = conn.fetch_one(&PUBLISH, args![now, survey_id, number, schema, by]).await?;
+    conn.execute(&POINT, args![now, survey_id, number]).await?;
+    Ok(row.id)
+}
+
+macro_rules! version_columns {
+    () => {
+        "v.id, v.survey_id, v.number, v.schema_json, s.integration_id, s.business_unit, s.name, v.published_at"
+    };
+}
+
+/// Which version of a survey is the published one.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct Published {
+    pub version_id: i64,
+    pub survey_id: i64,
+    pub business_unit: Option<String>,
+}
+
+const PUBLISHED: Sql = Sql::same(
+    "surveys.published",
+    "SELECT v.id AS version_id, s.id AS survey_id, s.business_unit
+     FROM surveys s JOIN survey_versions v ON v.survey_id = s.id AND v.number = s.published_version
+     ORDER BY s.id",
+);
+
+/// Every survey that is published, by id. The schemas are read with `versions`, once each.
+pub async fn published(conn: &mut Conn<'_>) -> Result<Vec<Published>> {
+    conn.fetch_all(&PUBLISHED, args![]).await
+}
+
+macro_rules! versions {
+    ($ids:literal) => {
+        concat!(
+            "
+    SELECT ",
+            version_columns!(),
+            "
+    FROM survey_versions v JOIN surveys s ON s.id = v.survey_id
+    WHERE v.id IN (",
+            $ids,
+            ")
+    ORDER BY v.id"
+        )
+    };
+}
+const VERSIONS: Sql = Sql::each(
+    "survey_versions.by_ids",
+    versions!("SELECT value FROM json_each($1)"),
+    versions!("SELECT UNNEST($1::bigint[])"),
+);
+
+pub async fn versions(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<VersionRow>> {
+    conn.fetch_all(&VERSIONS, args![ids]).await
+}
+
+const NUMBERED: Sql = Sql::same(
+    "survey_versions.by_number",
+    concat!(
+        "SELECT ",
+        version_columns!(),
+        " FROM survey_versions v JOIN surveys s ON s.id = v.survey_id WHERE v.survey_id = $1 AND v.number = $2"
+    ),
+);
+
+pub async fn version(conn: &mut Conn<'_>, survey_id: i64, number: i64) -> Result<Option<VersionRow>> {
+    conn.fetch_optional(&NUMBERED, args![survey_id, number]).await
+}

@@ -1,0 +1,262 @@
+//! The tables of events, tasks, people and rules, statement by statement.
+
+use jiff::Timestamp;
+use punctual_store::operations::{
+    feeds::{self, FeedRow},
+    organisations::{self, OrganisationRow},
+    people::{self, PersonRow},
+    rules::{self, RuleRow, Synced},
+    subjects::{self, SubjectRow},
+};
+use punctual_testkit::{Bed, new_work, on_both};
+
+on_both! {
+    people_and_organisations_are_put_found_and_removed;
+    subjects_are_kept_once_changed_and_deleted;
+    a_calendar_finds_what_falls_into_it;
+    a_rule_goes_through_its_states;
+    only_what_is_late_is_reconciled;
+    what_is_not_over_is_found_by_its_rule;
+    a_link_is_found_by_its_hash_alone;
+}
+
+fn person(id: &str, email: Option<&str>) -> PersonRow {
+    PersonRow {
+        id: id.into(),
+        name: "Ann".into(),
+        email: email.map(str::to_owned),
+        time_zone: Some("UTC".into()),
+        locale: None,
+        channels: "[]".into(),
+        addresses: "{}".into(),
+        business_unit: Some("nz".into()),
+        updated_at: 0,
+    }
+}
+
+fn subject(id: &str, start: Option<&str>, end: Option<&str>) -> SubjectRow {
+    let micros = |text: &str| text.parse::<Timestamp>().unwrap().as_microsecond();
+    SubjectRow {
+        id: id.into(),
+        subject_type: "event".into(),
+        title: "Stand-up".into(),
+        start_at: start.map(micros),
+        end_at: end.map(micros),
+        is_all_day: false,
+        creator: "ann".into(),
+        people: "[]".into(),
+        organisation: Some("choir".into()),
+        time_zone: None,
+        business_unit: None,
+        ical_uid: None,
+        deleted_at: None,
+        version: 1,
+        created_at: 0,
+        updated_at: 0,
+    }
+}
+
+fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
+    RuleRow {
+        id: id.into(),
+        subject_type: "event".into(),
+        subject_id: subject.into(),
+        kind: "start".into(),
+        rule_type: "relative".into(),
+        rule: "{}".into(),
+        channels: "[]".into(),
+        schedule_id: None,
+        occurrence: None,
+        run_at: None,
+        dated_at: 1,
+        sync_status: "pending".into(),
+        sync_error: None,
+        sync_tries: 0,
+        sync_due_at: due,
+        active: true,
+        deleted_at: None,
+        last_sent_at: None,
+        last_sent_occurrence: None,
+        business_unit: None,
+        version: 1,
+        created_at: 0,
+        updated_at: 0,
+    }
+}
+
+async fn people_and_organisations_are_put_found_and_removed(bed: Bed) {
+    let mut tx = bed.begin().await;
+    people::put(&mut tx.conn(), bed.now(), &person("ann", Some("Ann@Example.org"))).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &person("ben", None)).await.unwrap();
+    people::put(&mut tx.conn(), bed.now(), &PersonRow { name: "Ben".into(), ..person("ben", None) })
+        .await
+        .unwrap();
+    let found = people::by_ids(&mut tx.conn(), vec!["ben".into(), "ann".into(), "ben".into(), "x".into()])
+        .await
+        .unwrap();
+    let names: Vec<&str> = found.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["Ann", "Ben"]);
+    let found = people::by_emails(&mut tx.conn(), vec!["ann@example.org".into()]).await.unwrap();
+    assert_eq!(found[0].id, "ann");
+    assert_eq!(people::page(&mut tx.conn(), "ann", 10).await.unwrap().len(), 1);
+    assert!(people::delete(&mut tx.conn(), "ann").await.unwrap());
+    assert!(!people::delete(&mut tx.conn(), "ann").await.unwrap());
+    let choir = OrganisationRow {
+        id: "choir".into(),
+        name: "Choir".into(),
+        time_zone: None,
+        all_day_at: Some("09:00".into()),
+        rules: None,
+        business_unit: None,
+        updated_at: bed.now().as_microsecond(),
+    };
+    organisations::put(&mut tx.conn(), bed.now(), &choir).await.unwrap();
+    assert_eq!(organisations::by_ids(&mut tx.conn(), vec!["choir".into()]).await.unwrap(), [choir]);
+    assert_eq!(organisations::page(&mut tx.conn(), "", 10).await.unwrap().len(), 1);
+    assert!(organisations::delete(&mut tx.conn(), "choir").await.unwrap());
+    tx.commit().await.unwrap();
+}
+
+async fn subjects_are_kept_once_changed_and_deleted(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let one = SubjectRow { ical_uid: Some("u".into()), ..subject("1", Some("2026-05-14T06:00:00Z"), None) };
+    let twin = SubjectRow { id: "2".into(), ..one.clone() };
+    assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[one.clone(), twin]).await.unwrap(), ["1"]);
+    assert!(
+        subjects::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&one)).await.unwrap().is_empty()
+    );
+    let there = subjects::lock(&mut tx.conn(), "1").await.unwrap().unwrap();
+    let changed = SubjectRow { title: "New".into(), start_at: None, ..there };
+    subjects::update(&mut tx.conn(), bed.now(), &changed).await.unwrap();
+    let there = subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().remove(0);
+    assert_eq!((there.title.as_str(), there.start_at, there.version), ("New", None, 2));
+    assert_eq!(subjects::undated(&mut tx.conn(), 10).await.unwrap().len(), 1);
+    assert_eq!(subjects::by_uids(&mut tx.conn(), vec!["u".into()]).await.unwrap().len(), 1);
+    assert_eq!(subjects::page(&mut tx.conn(), "event", "", 10).await.unwrap().len(), 1);
+    assert!(subjects::page(&mut tx.conn(), "task", "", 10).await.unwrap().is_empty());
+    assert!(subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
+    assert!(!subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
+    assert!(subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().is_empty());
+    assert!(subjects::lock(&mut tx.conn(), "1").await.unwrap().is_none());
+    // What was deleted does not keep its identity from being imported again.
+    let again = SubjectRow { id: "3".into(), ..one };
+    assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[again]).await.unwrap(), ["3"]);
+    tx.commit().await.unwrap();
+}
+
+async fn a_calendar_finds_what_falls_into_it(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let rows = [
+        subject("before", Some("2026-05-09T00:00:00Z"), Some("2026-05-09T23:00:00Z")),
+        subject("into", Some("2026-05-09T00:00:00Z"), Some("2026-05-10T00:00:00Z")),
+        subject("inside", Some("2026-05-11T00:00:00Z"), None),
+        subject("ends", None, Some("2026-05-12T00:00:00Z")),
+        subject("over", Some("2026-05-01T00:00:00Z"), Some("2026-06-01T00:00:00Z")),
+        subject("after", Some("2026-05-17T00:00:00Z"), None),
+        subject("undated", None, None),
+        SubjectRow { organisation: None, ..subject("other", Some("2026-05-11T01:00:00Z"), None) },
+    ];
+    subjects::insert(&mut tx.conn(), bed.now(), &rows).await.unwrap();
+    let (from, to) = ("2026-05-10T00:00:00Z".parse().unwrap(), "2026-05-17T00:00:00Z".parse().unwrap());
+    let mut find = async |organisation: Option<&str>| {
+        let found = subjects::between(&mut tx.conn(), from, to, organisation, 10).await.unwrap();
+        found.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(find(None).await, ["into", "inside", "other", "ends", "over"]);
+    assert_eq!(find(Some("choir")).await, ["into", "inside", "ends", "over"]);
+    tx.commit().await.unwrap();
+}
+
+async fn a_rule_goes_through_its_states(bed: Bed) {
+    let mut tx = bed.begin().await;
+    rules::put(&mut tx.conn(), bed.now(), &[rule("b", "1", Some(5)), rule("a", "1", Some(5))]).await.unwrap();
+    let ids = |rows: Vec<RuleRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(ids(rules::of_subjects(&mut tx.conn(), vec!["1".into()]).await.unwrap()), ["a", "b"]);
+    assert_eq!(ids(rules::lock_of_subject(&mut tx.conn(), "1").await.unwrap()), ["a", "b"]);
+    assert_eq!(ids(rules::page(&mut tx.conn(), "a", 5).await.unwrap()), ["b"]);
+    assert!(rules::mark_failed(&mut tx.conn(), bed.now(), "a", "no disk", bed.after(60)).await.unwrap());
+    let failed = rules::lock(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    assert_eq!(
+        (failed.sync_status.as_str(), failed.sync_error.as_deref(), failed.sync_tries),
+        ("failed", Some("no disk"), 1)
+    );
+    let synced =
+        Synced { id: "a".into(), schedule_id: Some(7), occurrence: Some("o".into()), run_at: Some(9) };
+    rules::mark_synced(&mut tx.conn(), bed.now(), &[synced]).await.unwrap();
+    let row = rules::by_ids(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    assert_eq!(
+        (row.sync_status.as_str(), row.sync_error.as_deref(), row.sync_due_at),
+        ("synced", None, None)
+    );
+    assert_eq!((row.schedule_id, row.occurrence.as_deref(), row.run_at), (Some(7), Some("o"), Some(9)));
+    // Whoever thinks that it failed comes too late.
+    assert!(!rules::mark_failed(&mut tx.conn(), bed.now(), "a", "late", bed.after(60)).await.unwrap());
+    rules::mark_sent(&mut tx.conn(), bed.now(), &[("a".into(), "o".into())]).await.unwrap();
+    // A changed rule keeps what was scheduled and sent.
+    rules::put(&mut tx.conn(), bed.now(), &[RuleRow { active: false, ..rule("a", "1", Some(8)) }])
+        .await
+        .unwrap();
+    let row = rules::by_ids(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    assert_eq!(
+        (row.active, row.schedule_id, row.last_sent_occurrence.as_deref()),
+        (false, Some(7), Some("o"))
+    );
+    assert!(rules::mark_pending(&mut tx.conn(), bed.now(), "a").await.unwrap());
+    subjects::insert(&mut tx.conn(), bed.now(), &[subject("1", None, None)]).await.unwrap();
+    assert_eq!(rules::mark_pending_of(&mut tx.conn(), bed.now(), "choir").await.unwrap(), 2);
+    assert_eq!(rules::mark_pending_of(&mut tx.conn(), bed.now(), "other").await.unwrap(), 0);
+    tx.commit().await.unwrap();
+}
+
+async fn only_what_is_late_is_reconciled(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let at = |seconds: i64| Some(bed.after(seconds).as_microsecond());
+    let rows = [rule("a", "1", at(60)), rule("b", "1", at(0)), rule("c", "1", at(-60)), rule("d", "1", None)];
+    rules::put(&mut tx.conn(), bed.now(), &rows).await.unwrap();
+    assert_eq!(rules::to_sync(&mut tx.conn(), bed.now(), 10).await.unwrap(), ["c", "b"]);
+    assert_eq!(rules::to_sync(&mut tx.conn(), bed.now(), 1).await.unwrap(), ["c"]);
+    tx.commit().await.unwrap();
+}
+
+async fn what_is_not_over_is_found_by_its_rule(bed: Bed) {
+    let mut soon = new_work("operations", "operations:a:1", bed.after(60));
+    soon.setting_id = Some("a".into());
+    let mut lost = new_work("operations", "operations:b:1", bed.after(90));
+    lost.setting_id = Some("b".into());
+    let mut due = new_work("operations", "operations:a:0", bed.now());
+    due.setting_id = Some("a".into());
+    bed.ensure(&[soon, lost, due]).await;
+    let mut tx = bed.begin().await;
+    rules::put(&mut tx.conn(), bed.now(), &[rule("a", "1", None)]).await.unwrap();
+    let mut live = rules::live_work(&mut tx.conn(), vec!["a".into()]).await.unwrap();
+    live.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!(
+        live.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(),
+        ["operations:a:0", "operations:a:1"]
+    );
+    let expected = rules::expected(&mut tx.conn(), bed.now(), 10).await.unwrap();
+    let found: Vec<(&str, Option<&str>)> =
+        expected.iter().map(|row| (row.key.as_str(), row.rule_id.as_deref())).collect();
+    assert_eq!(found, [("operations:a:1", Some("a")), ("operations:b:1", None)]);
+    tx.commit().await.unwrap();
+    bed.leaves_open("nobody works here");
+}
+
+async fn a_link_is_found_by_its_hash_alone(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let feed = |hash: &str| FeedRow {
+        owner_type: "person".into(),
+        owner_id: "ann".into(),
+        secret_hash: hash.into(),
+        business_unit: None,
+        created_at: bed.now().as_microsecond(),
+    };
+    feeds::put(&mut tx.conn(), bed.now(), &feed("one")).await.unwrap();
+    feeds::put(&mut tx.conn(), bed.now(), &feed("two")).await.unwrap();
+    assert_eq!(feeds::by_hash(&mut tx.conn(), "one").await.unwrap(), None);
+    assert_eq!(feeds::by_hash(&mut tx.conn(), "two").await.unwrap(), Some(feed("two")));
+    assert_eq!(feeds::of(&mut tx.conn(), "person", "ann").await.unwrap(), Some(feed("two")));
+    assert!(feeds::delete(&mut tx.conn(), "person", "ann").await.unwrap());
+    assert!(!feeds::delete(&mut tx.conn(), "person", "ann").await.unwrap());
+    tx.commit().await.unwrap();
+}

@@ -1,0 +1,227 @@
+//! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
+
+use punctual_store::{
+    outbox::{self, NewEvent},
+    subscribers::{self, SubscriberRow},
+    survey_instances::{self, Change, InstanceFilter, NewInstance},
+    survey_responses::{self, NewResponse},
+    surveys::{self, SurveyDraft},
+};
+use punctual_testkit::{Bed, on_both};
+
+use crate::plans::{check, fill, many};
+
+on_both! {
+    versions_are_pinned_and_the_published_one_is_found;
+    a_hash_is_taken_once_and_free_again_after_a_soft_delete;
+    instances_are_settled_opened_completed_and_walked;
+    subscribers_are_put_with_a_rising_version;
+    an_event_is_kept_once_and_its_deliveries_tell_their_state;
+    instances_are_found_by_index_among_a_hundred_thousand;
+}
+
+fn draft(name: &str, unit: Option<&str>) -> SurveyDraft {
+    SurveyDraft {
+        name: name.into(),
+        integration_id: Some("csi".into()),
+        business_unit: unit.map(str::to_owned),
+        draft: "{}".into(),
+    }
+}
+
+fn new(bed: &Bed, id: &str, hash: &str) -> NewInstance {
+    NewInstance {
+        public_id: id.into(),
+        survey_id: 1,
+        version_id: 1,
+        trigger_id: "t".into(),
+        triggered_by: "event:x".into(),
+        triggered_at: bed.now(),
+        business_unit: None,
+        customer_ref: Some("c".into()),
+        metadata: r#"{"a":1}"#.into(),
+        channel: "memory:default".into(),
+        recipient_address: "a".into(),
+        recipient_locale: None,
+        next_send_at: bed.now(),
+        reminders_remaining: 2,
+        unique_hash: hash.into(),
+    }
+}
+
+async fn versions_are_pinned_and_the_published_one_is_found(bed: Bed) {
+    let now = bed.now();
+    let mut tx = bed.begin().await;
+    let one = surveys::insert(&mut tx.conn(), now, &draft("one", Some("nz"))).await.unwrap();
+    let two = surveys::insert(&mut tx.conn(), now, &draft("two", None)).await.unwrap();
+    assert_eq!((one.id, two.id, one.published_version), (1, 2, None));
+    assert!(surveys::published(&mut tx.conn()).await.unwrap().is_empty());
+    let first = surveys::publish(&mut tx.conn(), now, 1, 1, r#"{"v":1}"#, "key:x").await.unwrap();
+    let second = surveys::publish(&mut tx.conn(), now, 1, 2, r#"{"v":2}"#, "key:x").await.unwrap();
+    let published = surveys::published(&mut tx.conn()).await.unwrap();
+    assert_eq!(published.len(), 1);
+    assert_eq!((published[0].version_id, published[0].business_unit.as_deref()), (second, Some("nz")));
+    let versions = surveys::versions(&mut tx.conn(), vec![first, second, 77]).await.unwrap();
+    let texts: Vec<&str> = versions.iter().map(|version| version.schema_json.as_str()).collect();
+    assert_eq!(texts, [r#"{"v":1}"#, r#"{"v":2}"#]);
+    assert_eq!(surveys::version(&mut tx.conn(), 1, 1).await.unwrap().unwrap().id, first);
+    let changed = surveys::update(&mut tx.conn(), now, 1, &draft("other", None)).await.unwrap().unwrap();
+    assert_eq!((changed.name.as_str(), changed.published_version, changed.version), ("other", Some(2), 4));
+    let units = ["de".to_owned()];
+    let seen = |rows: Vec<surveys::SurveyRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(seen(surveys::page(&mut tx.conn(), None, None, 10).await.unwrap()), [2, 1]);
+    assert_eq!(seen(surveys::page(&mut tx.conn(), Some(2), Some(&units), 10).await.unwrap()), [1]);
+    assert!(surveys::lock(&mut tx.conn(), 7).await.unwrap().is_none());
+}
+
+async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let (a, b, c) = (new(&bed, "a", "h1"), new(&bed, "b", "h1"), new(&bed, "c", "h2"));
+    let ids = |rows: Vec<survey_instances::InsertedInstance>| {
+        rows.into_iter().map(|row| row.public_id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(survey_instances::insert_absent(&mut tx.conn(), &[&a]).await.unwrap()), ["a"]);
+    assert_eq!(ids(survey_instances::insert_absent(&mut tx.conn(), &[&b, &c]).await.unwrap()), ["c"]);
+    let hashes = vec!["h1".to_owned(), "h2".to_owned(), "h3".to_owned()];
+    let mut holders = survey_instances::by_hashes(&mut tx.conn(), hashes.clone()).await.unwrap();
+    holders.sort_by(|a, b| a.unique_hash.cmp(&b.unique_hash));
+    assert_eq!(holders.iter().map(|one| one.public_id.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    let row = survey_instances::by_public_id(&mut tx.conn(), "a").await.unwrap().unwrap();
+    assert_eq!((row.status.as_str(), row.sends, row.deleted), ("pending", 0, false));
+    assert!(survey_instances::delete(&mut tx.conn(), row.id).await.unwrap());
+    assert!(!survey_instances::delete(&mut tx.conn(), row.id).await.unwrap());
+    assert_eq!(survey_instances::by_hashes(&mut tx.conn(), hashes).await.unwrap().len(), 1);
+    assert_eq!(ids(survey_instances::insert_absent(&mut tx.conn(), &[&b]).await.unwrap()), ["b"]);
+}
+
+async fn instances_are_settled_opened_completed_and_walked(bed: Bed) {
+    let now = bed.now();
+    let mut tx = bed.begin().await;
+    let rows = [new(&bed, "a", "h1"), new(&bed, "b", "h2")];
+    survey_instances::insert_absent(&mut tx.conn(), &rows.iter().collect::<Vec<_>>()).await.unwrap();
+    let change = |id: &str, status: &str| Change {
+        public_id: id.into(),
+        status: status.into(),
+        reason: Some("r".into()),
+        next_send_at: None,
+        last_sent_at: Some(7),
+        sends: 1,
+        reminders_remaining: 1,
+        finished_at: None,
+    };
+    survey_instances::settle(&mut tx.conn(), &[change("a", "sent"), change("b", "expired")]).await.unwrap();
+    assert!(survey_instances::open(&mut tx.conn(), now, "a").await.unwrap());
+    assert!(!survey_instances::open(&mut tx.conn(), now, "a").await.unwrap());
+    assert!(!survey_instances::open(&mut tx.conn(), now, "b").await.unwrap());
+    let held =
+        survey_instances::lock(&mut tx.conn(), vec!["b".into(), "a".into(), "no".into()]).await.unwrap();
+    let states: Vec<(&str, Option<i64>)> =
+        held.iter().map(|row| (row.status.as_str(), row.last_sent_at)).collect();
+    assert_eq!(states, [("opened", Some(7)), ("expired", Some(7))]);
+    assert!(survey_instances::complete(&mut tx.conn(), now, held[0].id).await.unwrap());
+    assert!(!survey_instances::complete(&mut tx.conn(), now, held[0].id).await.unwrap(), "once");
+    assert!(!survey_instances::complete(&mut tx.conn(), now, held[1].id).await.unwrap(), "expired");
+    let response = NewResponse {
+        instance_id: held[0].id,
+        survey_id: 1,
+        version_id: 1,
+        submission_id: Some("s".into()),
+        agent_id: None,
+        locale: Some("ar".into()),
+        answers: r#"{"rate":7}"#.into(),
+    };
+    survey_responses::insert(&mut tx.conn(), now, &response, &[("rate".into(), "7".into())]).await.unwrap();
+    let stored = survey_responses::by_instance(&mut tx.conn(), held[0].id).await.unwrap().unwrap();
+    assert_eq!((stored.submission_id.as_deref(), stored.answers.as_str()), (Some("s"), r#"{"rate":7}"#));
+    let walked = survey_instances::walk(&mut tx.conn(), 1, 0, 10).await.unwrap();
+    assert_eq!(walked.iter().map(|row| row.answers.is_some()).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(survey_instances::walk(&mut tx.conn(), 1, walked[0].id, 10).await.unwrap().len(), 1);
+    let counts = survey_instances::counts(&mut tx.conn(), 1).await.unwrap();
+    assert_eq!(counts.iter().map(|one| one.count).sum::<i64>(), 2);
+    let expired =
+        InstanceFilter { survey_id: 1, status: Some("expired".into()), limit: 5, ..Default::default() };
+    assert_eq!(survey_instances::list(&mut tx.conn(), &expired).await.unwrap()[0].public_id, "b");
+}
+
+async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
+    let mut row = SubscriberRow {
+        key: "webhook:bi".into(),
+        adapter: "memory".into(),
+        settings: "{}".into(),
+        events: "[]".into(),
+        filter: None,
+        retry: "{}".into(),
+        active: true,
+        version: 1,
+        updated_at: bed.now().as_microsecond(),
+    };
+    let mut tx = bed.begin().await;
+    subscribers::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    row.active = false;
+    row.filter = Some("{}".into());
+    subscribers::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    row.version = 2;
+    assert_eq!(subscribers::get(&mut tx.conn(), "webhook:bi").await.unwrap(), Some(row.clone()));
+    assert_eq!(subscribers::all(&mut tx.conn()).await.unwrap(), [row]);
+    assert!(subscribers::delete(&mut tx.conn(), "webhook:bi").await.unwrap());
+    assert!(!subscribers::delete(&mut tx.conn(), "webhook:bi").await.unwrap());
+}
+
+async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
+    let event = NewEvent {
+        event_type: "response-completed".into(),
+        instance_public_id: "a".into(),
+        survey_id: 1,
+        business_unit: Some("nz".into()),
+        payload: "{}".into(),
+    };
+    let sent = bed.accept_to(&["x"]).await.remove(0);
+    bed.tick().await;
+    let mut tx = bed.begin().await;
+    let id = outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap().unwrap();
+    assert_eq!(outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap(), None);
+    let deliveries = [("b".to_owned(), "none".to_owned()), ("a".to_owned(), sent)];
+    outbox::insert_deliveries(&mut tx.conn(), id, &deliveries).await.unwrap();
+    let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
+    let told: Vec<(&str, Option<&str>, Option<i64>)> =
+        found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
+    assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
+    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().instance_public_id, "a");
+    assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 1);
+    let (nz, de) = (["nz".to_owned()], ["de".to_owned()]);
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 1);
+    assert!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap().is_empty());
+}
+
+async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
+    let rows = many!(
+        "survey_instances",
+        "public_id, survey_id, version_id, trigger_id, triggered_by, triggered_at, status, metadata, channel, recipient_address, reminders_remaining, unique_hash",
+        "'p' || n, n % 50, 1, 't', 'e', n, 'completed', '{}', 'c', 'a', 0, 'h' || n"
+    );
+    fill(&bed, rows).await;
+    for statement in [
+        "survey_instances.by_hashes",
+        "survey_instances.lock",
+        "survey_instances.by_public_id",
+        "survey_instances.list",
+        "survey_instances.walk",
+        "survey_instances.settle",
+    ] {
+        bed.faults.explain(statement);
+    }
+    let mut tx = bed.begin().await;
+    let hashes = (0..500).map(|n| format!("h{n}")).collect();
+    assert_eq!(survey_instances::by_hashes(&mut tx.conn(), hashes).await.unwrap().len(), 499);
+    let ids: Vec<String> = (1..200).map(|n| format!("p{n}")).collect();
+    assert_eq!(survey_instances::lock(&mut tx.conn(), ids).await.unwrap().len(), 199);
+    survey_instances::by_public_id(&mut tx.conn(), "p7").await.unwrap().unwrap();
+    let filter = InstanceFilter { survey_id: 7, limit: 50, ..Default::default() };
+    assert_eq!(survey_instances::list(&mut tx.conn(), &filter).await.unwrap().len(), 50);
+    assert_eq!(survey_instances::walk(&mut tx.conn(), 7, 1_000, 100).await.unwrap().len(), 100);
+    check(&bed, "survey_instances.by_hashes", "survey_instances_by_hash");
+    check(&bed, "survey_instances.lock", "survey_instances_by_public_id");
+    check(&bed, "survey_instances.by_public_id", "survey_instances_by_public_id");
+    check(&bed, "survey_instances.list", "survey_instances_by_survey");
+    check(&bed, "survey_instances.walk", "survey_instances_by_survey");
+}

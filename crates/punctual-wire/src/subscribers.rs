@@ -1,0 +1,108 @@
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who hears of what happens, and how each delivery stands.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{batch::Item, channels::RetrySettings, fields::Fields, limits::SETTINGS_MAX, problem::Code};
+
+/// A subscriber to be defined.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriberRequest {
+    #[schema(example = "webhook")]
+    pub adapter: String,
+    /// What the adapter needs; a secret may be given as `env:NAME`.
+    #[schema(value_type = Object, required = false)]
+    pub settings: Value,
+    /// The types of events it hears; `response-completed` by default.
+    #[schema(example = json!(["response-completed"]), required = false)]
+    pub events: Vec<String>,
+    /// Only events for which this is true, over the answers and the fields of the payload.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetrySettings>,
+    /// Switched off it hears nothing new; what is queued is still delivered.
+    #[schema(required = false)]
+    pub active: bool,
+}
+
+impl SubscriberRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self {
+            adapter: fields.required_name("adapter"),
+            settings: fields
+                .object("settings", SETTINGS_MAX)
+                .unwrap_or_else(|| Value::Object(Default::default())),
+            events: fields
+                .optional_texts("events", 1..=20, 1..=64)
+                .unwrap_or_else(|| vec!["response-completed".to_owned()]),
+            filter: fields.object("filter", SETTINGS_MAX),
+            retry: fields.nested("retry", RetrySettings::read),
+            active: fields.bool("active", true),
+        };
+        for event in &request.events {
+            if !event.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
+                fields.refuse("events", Code::OutOfRange, "An event is a word such as `response-completed`.");
+            }
+        }
+        fields.deny_unknown();
+        fields.finish().map(|()| request)
+    }
+}
+
+/// A subscriber as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscriber {
+    #[schema(example = "webhook:bi-ingest")]
+    pub key: String,
+    pub adapter: String,
+    /// The settings without the secrets.
+    #[schema(value_type = Object)]
+    pub settings: Value,
+    /// The secrets that are set.
+    pub secrets_set: Vec<String>,
+    pub events: Vec<String>,
+    #[schema(value_type = Option<Object>)]
+    pub filter: Option<Value>,
+    #[schema(value_type = Object)]
+    pub retry: Value,
+    pub active: bool,
+    pub version: i64,
+    pub updated_at: Timestamp,
+}
+
+/// Something that happened, and who was told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutboxEvent {
+    pub id: i64,
+    #[schema(example = "response-completed")]
+    pub event_type: String,
+    /// `pending`, `dispatched` or `failed`: it follows from the deliveries.
+    pub status: String,
+    pub instance_public_id: String,
+    pub survey_id: i64,
+    pub created_at: Timestamp,
+    pub deliveries: Vec<OutboxDelivery>,
+    #[schema(value_type = Object)]
+    pub payload: Value,
+}
+
+/// How an event stands with one subscriber.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutboxDelivery {
+    pub subscriber: String,
+    /// That of its notification: `pending`, `retrying`, `delivered`, `parked` or `discarded`.
+    pub status: String,
+    pub attempts: i64,
+    pub last_error: Option<String>,
+    pub delivered_at: Option<Timestamp>,
+    pub notification_id: String,
+}

@@ -1,0 +1,78 @@
+//! What the answers of a survey come to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SurveyResults {
+    pub survey_id: i64,
+    /// The version whose questions these are.
+    pub version: Option<i64>,
+    pub instances: i64,
+    pub by_status: BTreeMap<String, i64>,
+    /// Instances of which at least one message arrived.
+    pub sent: i64,
+    pub answered: i64,
+    /// Answered among those that were sent, 0 to 1.
+    pub response_rate: Option<f64>,
+    pub median_seconds_to_answer: Option<i64>,
+    pub by_day: Vec<SurveyDay>,
+    pub by_trigger: Vec<SurveyTriggerCount>,
+    pub questions: Vec<SurveyQuestionResults>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SurveyDay {
+    /// A date in UTC.
+    pub day: String,
+    pub triggered: i64,
+    pub answered: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SurveyTriggerCount {
+    pub trigger_id: String,
+    pub instances: i64,
+    pub sent: i64,
+    pub answered: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SurveyQuestionResults {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub text: String,
+    pub answered: i64,
+    pub counts: Vec<SurveyChoiceCount>,
+    pub average: Option<f64>,
+    pub nps: Option<SurveyNps>,
+    /// The latest answers in words; the export has all of them.
+    pub texts: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SurveyChoiceCount {
+    #[schema(value_type = Object)]
+    pub value: Value,
+    pub text: String,
+    pub count: i64,
+    /// Of those who answered the question, 0 to 1.
+    pub share: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SurveyNps {
+    /// −100 to 100.
+    pub score: f64,
+    pub promoters: i64,
+    pub passives: i64,
+    pub detractors: i64,
+}

@@ -1,0 +1,119 @@
+//! A small organisation with a month of events and a few tasks.
+
+use anyhow::Result;
+use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use punctual_engine::Engine;
+use punctual_model::{ids::derive_uuid, local_time};
+use punctual_paths::operations::{
+    Anchor, RuleSpec, SubjectType,
+    commands::{self, DefaultRule, NewSubject},
+};
+use punctual_store::{
+    Lane,
+    operations::{
+        organisations::OrganisationRow,
+        people::{self, PersonRow},
+    },
+};
+use serde_json::json;
+
+const ORGANISATION: &str = "harbour-choir";
+const ZONE: &str = "Pacific/Auckland";
+const PEOPLE: [(&str, &str, &str); 5] = [
+    ("aroha", "Aroha", "Pacific/Auckland"),
+    ("mere", "Mere", "Pacific/Auckland"),
+    ("tane", "Tāne", "Pacific/Auckland"),
+    ("jonas", "Jonas", "Europe/Berlin"),
+    ("lina", "Lina", "America/New_York"),
+];
+
+pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
+    define(engine, now).await?;
+    let zone = local_time::zone(ZONE)?;
+    let today = zone.to_datetime(now).date();
+    let mut new = Vec::new();
+    for day in 0..31_i64 {
+        let date = today.checked_add(day.days())?;
+        new.extend(of_the_day(date, &zone)?);
+    }
+    commands::create(engine, &new, "demo").await?;
+    Ok(())
+}
+
+async fn define(engine: &Engine, now: Timestamp) -> Result<()> {
+    let email = || vec!["email".to_owned()];
+    let rules = [
+        DefaultRule {
+            rule: RuleSpec::Relative { anchor: Anchor::Start, offset: "-24h".into() },
+            channels: email(),
+        },
+        DefaultRule { rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start }, channels: email() },
+    ];
+    let organisation = OrganisationRow {
+        id: ORGANISATION.into(),
+        name: "Harbour Choir".into(),
+        time_zone: Some(ZONE.into()),
+        all_day_at: Some("09:00".into()),
+        rules: Some(serde_json::to_string(&rules)?),
+        business_unit: None,
+        updated_at: 0,
+    };
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    commands::put_organisation(engine, &mut tx, None, &organisation).await?;
+    for (id, name, zone) in PEOPLE {
+        let person = PersonRow {
+            id: id.into(),
+            name: name.into(),
+            email: Some(format!("{id}@example.org")),
+            time_zone: Some(zone.into()),
+            locale: Some("en".into()),
+            channels: json!(["email"]).to_string(),
+            addresses: "{}".into(),
+            business_unit: None,
+            updated_at: 0,
+        };
+        people::put(&mut tx.conn(), now, &person).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+/// What happens on one day: rehearsals, a planning call, a concert, and what has to be done for them.
+fn of_the_day(date: Date, zone: &TimeZone) -> Result<Vec<NewSubject>> {
+    let at = |hour: i8, minute: i8| local_time::resolve(date, jiff::civil::time(hour, minute, 0, 0), zone).at;
+    let whole_day = TimeZone::UTC.to_timestamp(date.to_datetime(jiff::civil::Time::midnight()))?;
+    let everybody: Vec<&str> = PEOPLE.iter().map(|(id, _, _)| *id).collect();
+    let event = |title: &str, start: Timestamp, hours: i64, people: &[&str]| NewSubject {
+        id: derive_uuid(&["demo", title, &date.to_string()]).to_string(),
+        subject_type: SubjectType::Event,
+        title: title.into(),
+        start_at: Some(start),
+        end_at: Some(start + SignedDuration::from_hours(hours)),
+        is_all_day: false,
+        creator: "aroha".into(),
+        people: people.iter().map(|id| (*id).to_owned()).collect(),
+        organisation: Some(ORGANISATION.into()),
+        time_zone: None,
+        business_unit: None,
+        ical_uid: None,
+    };
+    Ok(match date.weekday() {
+        jiff::civil::Weekday::Tuesday => vec![event("Rehearsal", at(19, 0), 2, &everybody)],
+        jiff::civil::Weekday::Thursday => {
+            vec![event("Planning call", at(8, 30), 1, &["mere", "jonas", "lina"])]
+        }
+        jiff::civil::Weekday::Saturday if date.day() > 14 => {
+            vec![event("Concert at the wharf", at(17, 0), 3, &everybody)]
+        }
+        jiff::civil::Weekday::Sunday => {
+            let mut open = event("Open day", whole_day, 0, &["tane"]);
+            open.is_all_day = true;
+            vec![open]
+        }
+        jiff::civil::Weekday::Friday => {
+            let mut task = event("Print the programme", at(9, 0), 6, &["tane"]);
+            task.subject_type = SubjectType::Task;
+            vec![task]
+        }
+        _ => Vec::new(),
+    })
+}
