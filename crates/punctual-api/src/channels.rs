@@ -4,7 +4,7 @@ pub mod rotate;
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::channels::SUBSCRIBER;
+use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::trial::{Trial, TrialMessage};
 use punctual_model::{Adapter, ChannelKey, SendOutcome};
 use punctual_store::{
@@ -48,9 +48,9 @@ pub async fn put(
     if let Some(fault) = channel_fault(&key, &|| "/key".to_owned()) {
         return Err(fault.into());
     }
-    if key.starts_with(SUBSCRIBER) {
+    if key.starts_with(SUBSCRIBERS) {
         let detail = format!(
-            "Keys that begin with `{SUBSCRIBER}` are those of subscribers; see `/api/v1/subscribers`."
+            "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
         );
         return Err(FieldError::new("/key", Code::KeyInvalid, detail).into());
     }

@@ -74,6 +74,7 @@ pub async fn forecast(
         local_date,
         time_zone,
         count: day.count,
+        recipients: day.recipients,
         by_path: day.by_path,
         items: day
             .items

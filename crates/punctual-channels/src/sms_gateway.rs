@@ -269,6 +269,7 @@ pub fn classify(
             None => return crate::http::not_understood(answer, "the gateway"),
         }
     }
-    let provider_id = id_field.and_then(word).unwrap_or_else(|| message_id.to_owned());
+    let given = id_field.and_then(word).filter(|id| !id.is_empty());
+    let provider_id = given.unwrap_or_else(|| message_id.to_owned());
     SendOutcome::Delivered { provider_id }
 }

@@ -36,13 +36,13 @@ pub struct Opened {
     written: (i64, i64),
 }
 
+/// What the channels of subscribers begin with; no other channel does.
+pub const SUBSCRIBERS: &str = "event.";
+
 /// The channel over which a subscriber is told: its key under a name that no other channel has.
 pub fn subscriber_channel(key: &str) -> String {
-    format!("{SUBSCRIBER}{key}")
+    format!("{SUBSCRIBERS}{key}")
 }
-
-/// What the keys of subscribers begin with among those of channels.
-pub const SUBSCRIBER: &str = "event.";
 
 /// A subscriber as the channel over which it is told.
 pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
@@ -57,11 +57,23 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
     }
 }
 
-/// Everything whose settings may have secrets: channels, and subscribers as channels.
-pub(crate) async fn definitions(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
+/// Every definition there is: channels, and subscribers as the channels over which they are told.
+pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
     let mut rows = channels::all(conn).await?;
     rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
     Ok(rows)
+}
+
+/// Writes the same settings sealed anew, to where they came from.
+pub(crate) async fn reseal(
+    conn: &mut Conn<'_>,
+    row: &channels::ChannelRow,
+    settings: &str,
+) -> Result<bool, StoreError> {
+    match row.key.strip_prefix(SUBSCRIBERS) {
+        Some(key) => subscribers::reseal(conn, key, row.version, settings).await,
+        None => channels::reseal(conn, row, settings).await,
+    }
 }
 
 pub struct Channels {
@@ -145,7 +157,7 @@ impl Channels {
 
     /// Reads the definitions and opens what is new or changed.
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let mut rows = channels::all(conn).await?;
+        let mut rows = defined(conn).await?;
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -159,7 +171,6 @@ impl Channels {
                 });
             }
         }
-        rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {

@@ -8,13 +8,14 @@ use punctual_model::Adapter;
 use punctual_store::{
     Conn, Lane, Store, StoreError, Tx,
     channels::{self, ChannelRow},
-    facts, subscribers,
+    facts,
+    subscribers::{self, SubscriberRow},
 };
 use serde_json::{Map, Value};
 
 use crate::{
     Engine,
-    channels::{SUBSCRIBER, definitions},
+    channels::{defined, reseal},
     vault::{Place, Vault, VaultError, is_reference, sealed_with},
 };
 
@@ -53,7 +54,7 @@ impl Engine {
     pub async fn adopt_master_key(&self, now: Timestamp) -> Result<Sealed, SecretsError> {
         let mut reader = self.store.read().await?;
         let mut needed: Vec<String> = facts::get(&mut reader.conn(), FACT).await?.into_iter().collect();
-        let rows = definitions(&mut reader.conn()).await?;
+        let rows = defined(&mut reader.conn()).await?;
         drop(reader);
         let is_adopted = !needed.is_empty();
         needed.extend(rows.iter().flat_map(sealed_ids));
@@ -144,7 +145,7 @@ impl Engine {
         is_old: impl Fn(&str) -> bool,
     ) -> Result<usize, SecretsError> {
         let mut written = 0;
-        for row in definitions(&mut tx.conn()).await? {
+        for row in defined(&mut tx.conn()).await? {
             let Some(adapter) = self.channels.adapter(&row.adapter) else { continue };
             let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
             let mut is_changed = false;
@@ -187,19 +188,18 @@ pub async fn forget_sealed(
 ) -> Result<Vec<(String, Vec<String>)>, StoreError> {
     let mut tx = store.begin(Lane::Intake).await?;
     let mut forgotten = Vec::new();
-    for row in definitions(&mut tx.conn()).await? {
-        let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
-        let is_sealed = |value: &Value| value.as_str().and_then(sealed_with).is_some();
-        let fields: Vec<String> =
-            settings.iter().filter(|(_, value)| is_sealed(value)).map(|(name, _)| name.clone()).collect();
-        if fields.is_empty() {
-            continue;
-        }
-        settings.retain(|_, value| !is_sealed(value));
+    for row in channels::all(&mut tx.conn()).await? {
         // A new version: nodes that still have it open must see that it cannot send any more.
-        let settings = Value::Object(settings).to_string();
-        put(&mut tx.conn(), now, &ChannelRow { settings, ..row.clone() }).await?;
-        forgotten.push((row.key, fields));
+        if let Some((settings, fields)) = without_sealed(&row.settings) {
+            channels::put(&mut tx.conn(), now, &ChannelRow { settings, ..row.clone() }).await?;
+            forgotten.push((row.key, fields));
+        }
+    }
+    for row in subscribers::all(&mut tx.conn()).await? {
+        if let Some((settings, fields)) = without_sealed(&row.settings) {
+            subscribers::put(&mut tx.conn(), now, &SubscriberRow { settings, ..row.clone() }).await?;
+            forgotten.push((row.key, fields));
+        }
     }
     facts::forget(&mut tx.conn(), FACT).await?;
     if confirm {
@@ -208,25 +208,14 @@ pub async fn forget_sealed(
     Ok(forgotten)
 }
 
-/// Writes settings sealed anew where they belong.
-async fn reseal(conn: &mut Conn<'_>, row: &ChannelRow, settings: &str) -> Result<bool, StoreError> {
-    match row.key.strip_prefix(SUBSCRIBER) {
-        Some(key) => subscribers::reseal(conn, key, row.version, settings).await,
-        None => channels::reseal(conn, row, settings).await,
-    }
-}
-
-/// Writes a definition as a new version.
-async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &ChannelRow) -> Result<(), StoreError> {
-    let Some(key) = row.key.strip_prefix(SUBSCRIBER) else {
-        channels::put(conn, now, row).await?;
-        return Ok(());
-    };
-    if let Some(before) = subscribers::get(conn, key).await? {
-        let settings = row.settings.clone();
-        subscribers::put(conn, now, &subscribers::SubscriberRow { settings, ..before }).await?;
-    }
-    Ok(())
+/// Settings without what is sealed in them, and what that was; `None` where there is none.
+fn without_sealed(settings: &str) -> Option<(String, Vec<String>)> {
+    let mut settings: Map<String, Value> = serde_json::from_str(settings).unwrap_or_default();
+    let is_sealed = |value: &Value| value.as_str().and_then(sealed_with).is_some();
+    let fields: Vec<String> =
+        settings.iter().filter(|(_, value)| is_sealed(value)).map(|(name, _)| name.clone()).collect();
+    settings.retain(|_, value| !is_sealed(value));
+    (!fields.is_empty()).then(|| (Value::Object(settings).to_string(), fields))
 }
 
 /// The secret settings that are there, with their places.

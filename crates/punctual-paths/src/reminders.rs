@@ -20,6 +20,7 @@ pub mod setting;
 pub mod sink;
 pub mod triggers;
 pub mod why;
+pub mod zones;
 
 pub use providers::Providers;
 pub use setting::Setting;

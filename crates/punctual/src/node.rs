@@ -10,7 +10,7 @@ use punctual_console::ConsoleState;
 use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
-    reminders::{Providers, reconcile},
+    reminders::{Providers, reconcile, zones},
     surveys::SurveyLink,
 };
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
@@ -128,6 +128,7 @@ impl Node {
         // In the sandbox a month runs in a second; what repairs missed events is asked for by hand there.
         if self.sandbox.is_none() {
             reconcile::start(&self.engine, &self.reminders).await?;
+            zones::check(&self.engine).await?;
         }
         Ok(self.engine.run())
     }

@@ -13,14 +13,13 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_paths::operations::{
     calendar::{self, Component},
     commands::{self, Changed, NewSubject},
-    people_of,
 };
 use punctual_store::{
     Lane,
     operations::{
         feeds::{self, FeedRow},
         organisations, people,
-        subjects::{self, SubjectRow},
+        subjects::{self, Between, SubjectRow},
     },
 };
 use punctual_wire::{
@@ -129,12 +128,19 @@ async fn feed(State(app): State<Shared>, Segments(file): Segments<String>) -> Re
     let from = now.checked_sub(FEED_BACK).unwrap_or(Timestamp::MIN);
     let to = now.checked_add(FEED_AHEAD).unwrap_or(Timestamp::MAX);
     let is_organisation = row.owner_type == "organisation";
-    let organisation = is_organisation.then_some(row.owner_id.as_str());
-    let mut rows = subjects::between(&mut reader.conn(), from, to, organisation, FEED_MAX).await?;
+    let owner = |wanted: bool| wanted.then(|| row.owner_id.clone());
+    let wanted = Between {
+        from,
+        to,
+        organisation: owner(is_organisation),
+        person: owner(!is_organisation),
+        limit: FEED_MAX,
+        ..Between::default()
+    };
+    let mut rows = subjects::between(&mut reader.conn(), &wanted).await?;
     let name = if is_organisation {
         organisations::by_ids(&mut reader.conn(), vec![row.owner_id.clone()]).await?.pop().map(|row| row.name)
     } else {
-        rows.retain(|subject| people_of(subject).contains(&row.owner_id));
         people::by_ids(&mut reader.conn(), vec![row.owner_id.clone()]).await?.pop().map(|row| row.name)
     };
     // Another unit may have used the same id for an organisation of its own; the link shows only what it was made for.

@@ -13,12 +13,12 @@ use punctual_paths::{
 use punctual_store::{
     operations::{
         rules,
-        subjects::{self, SubjectRow},
+        subjects::{self, Between, SubjectRow},
     },
     work::instant,
 };
 use punctual_wire::{
-    FieldError, Page, Problem,
+    Code, FieldError, Page, Problem,
     operations::{
         rules::Rule,
         subjects::{
@@ -192,8 +192,22 @@ async fn list(app: &App, caller: &Known, parameters: Parameters, subject_type: S
     let mut reader = app.engine.store.read().await?;
     let page = match query.from.zip(query.to) {
         Some((from, to)) => {
-            let rows = subjects::between(&mut reader.conn(), from, to, None, i64::from(query.limit)).await?;
-            Page::whole(rows.into_iter().filter(|row| row.subject_type == subject_type.as_str()).collect())
+            let wanted = Between {
+                from,
+                to,
+                subject_type: Some(subject_type.as_str().to_owned()),
+                after: query.cursor.as_deref().map(place).transpose()?,
+                limit: i64::from(query.limit) + 1,
+                ..Between::default()
+            };
+            let rows = subjects::between(&mut reader.conn(), &wanted).await?;
+            let placed = rows.into_iter().map(|row| {
+                let place = format!("{}:{}", row.last_at().unwrap_or_default(), row.id);
+                (place, row)
+            });
+            let page =
+                Page::cut_by_name(placed.collect(), query.limit, |(place, _): &(String, SubjectRow)| place);
+            page.map(|(_, row)| row)
         }
         None => {
             let after = query.cursor.unwrap_or_default();
@@ -215,6 +229,13 @@ async fn list(app: &App, caller: &Known, parameters: Parameters, subject_type: S
         items.push(shape(row, of_row, subject_type, now)?);
     }
     Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Where a page of a stretch of time ended: the later date of its last item, and its id.
+fn place(cursor: &str) -> Result<(i64, String), FieldError> {
+    let parts = cursor.split_once(':').and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())));
+    parts
+        .ok_or_else(|| FieldError::new("/cursor", Code::CursorInvalid, "The cursor is not one of this list."))
 }
 
 async fn get(app: &App, caller: &Known, id: &str, subject_type: SubjectType) -> Answer {

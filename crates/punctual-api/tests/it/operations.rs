@@ -367,6 +367,12 @@ async fn lists_come_in_pages_and_by_time(bed: Bed) {
     );
     let range = "/api/v1/operations/events?from=2026-05-16T00:00:00Z&to=2026-05-18T00:00:00Z";
     assert_eq!(titles(&client.get(range).await.expect(200)), ["Day 16", "Day 17"]);
+    let page = client.get(&format!("{range}&limit=1")).await.expect(200);
+    assert_eq!(titles(&page), ["Day 16"]);
+    let next = format!("{range}&limit=1&cursor={}", page["nextCursor"].as_str().unwrap());
+    let page = client.get(&next).await.expect(200);
+    assert_eq!((titles(&page), &page["nextCursor"]), (vec!["Day 17".to_owned()], &Value::Null));
+    client.get(&format!("{range}&cursor=zzz")).await.refused(422, "cursor_invalid");
     client.get("/api/v1/operations/events?from=2026-05-16T00:00:00Z").await.refused(422, "missing_field");
     bed.leaves_open("the days to come");
 }

@@ -1,6 +1,10 @@
 //! Changed settings: what is planned is what is applied, identity decides what is replaced, and what was sent stays.
 
-use punctual_store::reminders::changes;
+use punctual_paths::reminders::zones;
+use punctual_store::{
+    business_units::{self, BusinessUnitRow},
+    reminders::changes,
+};
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
@@ -17,6 +21,7 @@ on_both! {
     a_setting_made_later_finds_the_sources_that_are_there;
     a_business_unit_that_changes_its_zone_takes_its_rows_along;
     a_change_over_many_sources_is_applied_in_batches;
+    r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent;
 }
 
 fn document(expires_on: &str) -> Value {
@@ -198,4 +203,34 @@ async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
     let key = format!("reminder-change:setting:{id}:2");
     assert_eq!(bed.work(&key).await.reason_code.as_deref(), Some("superseded"));
     assert_eq!(due().await, 0);
+}
+
+/// Another zone under the same name stands for a program that knows other rules for it.
+async fn r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent(bed: Bed) {
+    let client = planned(&bed).await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/42", document("2026-06-20")).await;
+    client.advance("10d").await;
+    assert!(
+        zones::check(&bed.engine).await.unwrap().is_empty(),
+        "the first look has nothing to compare with"
+    );
+    assert!(zones::check(&bed.engine).await.unwrap().is_empty(), "nothing has changed");
+    let key = |offset: i64| format!("reminder:{id}:document:42:first-aid-expiry:2026-06-20:{offset}");
+    let (sent, before) = (bed.work(&key(30)).await, bed.work(&key(7)).await);
+    let mut tx = bed.begin().await;
+    let unit = BusinessUnitRow {
+        id: "nz".into(),
+        name: "nz".into(),
+        time_zone: "Pacific/Chatham".into(),
+        updated_at: 0,
+    };
+    business_units::put(&mut tx.conn(), bed.now(), &unit).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(zones::check(&bed.engine).await.unwrap(), ["nz"]);
+    bed.tick().await;
+    assert_eq!(before.due_at - bed.work(&key(7)).await.due_at, 45 * 60 * 1_000_000, "45 minutes earlier");
+    assert_eq!(bed.work(&key(30)).await, sent, "what was sent stays as it was");
+    client.advance("40d").await;
+    assert_eq!(bed.sent().len(), 3);
 }

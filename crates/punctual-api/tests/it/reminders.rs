@@ -409,7 +409,11 @@ async fn an_anniversary_comes_every_year(bed: Bed) {
     assert_eq!(bed.work(&key("2027-02-28")).await.local_date.as_deref(), Some("2027-02-28"));
     let ahead = client.get("/api/v1/forecast?from=2027-01-01&to=2027-12-31").await.expect(200);
     assert_eq!(ahead["days"].as_array().unwrap().len(), 1);
-    client.advance("660d").await;
+    bed.run_to("2027-02-27T23:00:00Z").await;
+    // An event on the very day, after it was sent, leaves the next one planned.
+    let work = tell(&client, "person/7", person.clone()).await;
+    assert_eq!((&work["unchanged"], &work["deactivated"]), (&json!(2), &json!(0)), "{work}");
+    client.advance("371d").await;
     assert_eq!(sent_at(&bed), ["2027-02-27T20:00:00Z", "2028-02-28T20:00:00Z"]);
     assert_eq!(bed.work(&key("2028-02-29")).await.status, "completed");
     assert_eq!(bed.work(&key("2029-02-28")).await.status, "pending");
@@ -450,6 +454,7 @@ async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
         [("2026-06-13", "Europe/Berlin", 1), ("2026-06-13", "Pacific/Auckland", 2), ("2026-06-13", "UTC", 1)];
     assert_eq!(days, expected);
     assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
+    assert_eq!(ahead["days"][1]["recipients"], 2, "one address each");
     assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
     assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
     let germans =

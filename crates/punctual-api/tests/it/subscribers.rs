@@ -1,6 +1,8 @@
 //! Fan-out: every subscriber is told once, alone and again on its own, and the state of an event follows from them.
 
 use punctual_channels::Misbehaviour;
+use punctual_engine::channels::as_channel;
+use punctual_store::subscribers;
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
@@ -15,6 +17,7 @@ on_both! {
     a_survey_routes_by_its_answers;
     a_subscriber_has_a_filter_and_a_switch_of_its_own;
     a_subscriber_is_defined_looked_at_and_removed;
+    a_subscribers_secret_is_stored_sealed_and_kept;
     deliveries_to_subscribers_are_no_part_of_the_outbox_figures;
 }
 
@@ -201,6 +204,31 @@ async fn a_subscriber_is_defined_looked_at_and_removed(bed: Bed) {
         .refused(422, "key_invalid");
     client.delete(path).await.expect(204);
     client.delete(path).await.refused(404, "not_found");
+}
+
+async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: Bed) {
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let client = Client::new(&bed).await;
+    let define = async |settings: Value| {
+        let body = json!({ "adapter": "webhook", "settings": settings, "events": ["response-completed"] });
+        let shown = client.put("/api/v1/subscribers/webhook:bi", body).await.expect(200);
+        assert_eq!(shown["secretsSet"], json!(["secret"]));
+        let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();
+        assert!(
+            stored.settings.contains("sealed:1:") && !stored.settings.contains(SECRET),
+            "{}",
+            stored.settings
+        );
+        let opened = bed.engine.channels.opened_settings(&as_channel(stored.clone()));
+        assert_eq!(opened["secret"], SECRET);
+        stored.settings
+    };
+    define(json!({ "url": "https://bi.example.org/in", "secret": SECRET })).await;
+    let before = define(json!({ "url": "https://bi.example.org/other" })).await;
+    let sealed = bed.engine.rekey(bed.now(), false).await.unwrap();
+    assert_eq!(sealed.channels, 0, "it has the key in use already");
+    let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();
+    assert_eq!(stored.settings, before);
 }
 
 async fn deliveries_to_subscribers_are_no_part_of_the_outbox_figures(bed: Bed) {

@@ -1,5 +1,6 @@
 //! What each provider's answers mean, as tables: plain values in, an outcome out.
 
+use proptest::prelude::*;
 use punctual_channels::{
     http::Answer,
     sendgrid, slack, sms_gateway, teams, twilio,
@@ -226,4 +227,45 @@ fn infobip_s_refusal_may_be_a_200() {
         (500, fault(Value::Null), "transient"),
     ];
     check(|answer| classify_infobip(answer, "own"), &cases);
+}
+
+/// Answers that are almost right: a real one with something else in one place.
+fn almost() -> impl Strategy<Value = String> {
+    let real = prop::sample::select(vec![
+        r#"{"sid":@,"status":@,"code":@,"message":@}"#,
+        r#"{"messages":[{"id":@,"messageId":@,"status":{"groupId":@,"name":@}}]}"#,
+        r#"{"error":{"code":@,"message":@,"error_data":{"details":@}}}"#,
+        r#"{"errors":[{"message":@,"field":@}]}"#,
+        r#"{"requestError":{"serviceException":{"messageId":@,"text":@,"validationErrors":{"to":@}}}}"#,
+        r#"{"messageId":@,"status":{"groupId":@,"name":@,"description":@}}"#,
+    ]);
+    let odd =
+        prop::sample::select(vec!["null", "1", "-1.5", "\"x\"", "\"\"", "[]", "{}", "true", "20429", "9e99"]);
+    (real, prop::collection::vec(odd, 8)).prop_map(|(real, odd)| {
+        let mut odd = odd.into_iter().cycle();
+        real.split('@').map(str::to_owned).reduce(|text, rest| text + odd.next().unwrap() + &rest).unwrap()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_answer_of_any_provider_has_a_meaning(status in 100..1000_u16, text in prop_oneof![any::<String>(), almost()]) {
+        let answer = answer(status, &text);
+        for outcome in [
+            twilio::classify(&answer),
+            sms_gateway::classify(&answer, Some("/messages/0/id"), Some(("/status", &["x".to_owned()])), "own"),
+            slack::classify(&answer, "own"),
+            teams::classify(&answer, "own"),
+            sendgrid::classify(&answer, "own"),
+            classify_cloud(&answer, "WhatsApp"),
+            classify_infobip(&answer, "own"),
+        ] {
+            let is_yes = matches!(&outcome, SendOutcome::Delivered { provider_id } if !provider_id.is_empty());
+            prop_assert_eq!(is_yes, matches!(outcome, SendOutcome::Delivered { .. }), "a yes has an id");
+            prop_assert!(!is_yes || (200..=299).contains(&status));
+            prop_assert!(crate::stand_in::error(&outcome).len() < 600);
+        }
+    }
 }

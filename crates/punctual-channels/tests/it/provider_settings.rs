@@ -237,3 +237,23 @@ fn an_address_is_a_number_a_name_or_a_mail_address() {
     assert!(adapter("sendgrid", "").check_address("a@b.example").is_ok());
     assert!(adapter("sendgrid", "").check_address("a").is_err());
 }
+
+#[test]
+fn the_examples_of_the_handbook_are_right() {
+    let handbook = include_str!("../../../../docs/channels.md");
+    let mut seen = Vec::new();
+    for block in handbook.split("```json\n").skip(1) {
+        let text = block.split("```").next().unwrap();
+        let example: Value = serde_json::from_str(text).unwrap_or_else(|fault| panic!("{fault}: {text}"));
+        let Some(name) = example["adapter"].as_str() else { continue };
+        let faults = adapter(name, "").check(&example["settings"]);
+        assert!(faults.is_empty(), "{name}: {faults:?}");
+        seen.push(name.to_owned());
+    }
+    let all = adapters(&Guard::new(AllowList::default()), &Trust::platform(), &Captured::new());
+    for name in all.iter().map(|adapter| adapter.name()) {
+        assert!(handbook.contains(&format!("`{name}`")), "{name} is not in the handbook");
+        let is_described_elsewhere = matches!(name, "memory" | "smtp" | "webhook");
+        assert!(is_described_elsewhere || seen.contains(&name.to_owned()), "{name} has no example");
+    }
+}

@@ -10,7 +10,7 @@ use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use punctual_store::operations::{
     rules::{self, RuleRow},
-    subjects::{self, SubjectRow},
+    subjects::{self, Between, SubjectRow},
 };
 
 use crate::{
@@ -163,8 +163,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let mut reader = app.engine.store.read().await?;
     // Whole days are kept as days of UTC: those of other zones begin and end within a day of it.
     let widened = |at: Timestamp, hours: i64| at.checked_add(hours.hours()).unwrap_or(at);
-    let found =
-        subjects::between(&mut reader.conn(), widened(from, -24), widened(to, 24), None, SHOWN).await?;
+    let (from, to) = (widened(from, -24), widened(to, 24));
+    let wanted = Between { from, to, limit: SHOWN, ..Between::default() };
+    let found = subjects::between(&mut reader.conn(), &wanted).await?;
     let mut undated = Vec::new();
     if view == View::List {
         undated = subjects::undated(&mut reader.conn(), UNDATED).await?;

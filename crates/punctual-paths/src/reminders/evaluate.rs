@@ -26,7 +26,6 @@ pub struct Ground {
     pub sums: HashMap<(String, String), i64>,
     /// By type and id of the source.
     pub existing: HashMap<(String, String), Vec<OfSource>>,
-    pub fallback: Option<Zone>,
     /// The sources have just been told.
     pub told: bool,
 }
@@ -34,10 +33,7 @@ pub struct Ground {
 impl Ground {
     pub fn zone(&self, source: &Source) -> Zone {
         let unit = source.row.business_unit.as_deref();
-        unit.and_then(|unit| self.zones.get(unit))
-            .or(self.fallback.as_ref())
-            .cloned()
-            .unwrap_or_else(|| Zone::named(None))
+        unit.and_then(|unit| self.zones.get(unit)).cloned().unwrap_or_else(|| Zone::named(None))
     }
 
     pub fn case<'a>(&'a self, setting: &'a Setting, source: &'a Source, zone: &'a Zone) -> Case<'a> {

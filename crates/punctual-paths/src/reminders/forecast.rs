@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use punctual_model::WorkKey;
+use punctual_model::{Audience, WorkKey};
 use punctual_store::{
-    Conn, StoreError,
+    Conn, StoreError, lists,
     reminders::settings,
     sources,
     work::{self, WorkRow},
@@ -16,7 +16,8 @@ use super::{
     KIND, Providers, Setting, delivery,
     evaluate::{Ground, invalid},
     load,
-    providers::{Source, Zone},
+    providers::{Case, Parts, Source, Zone},
+    recipients,
 };
 
 /// Rows read at once.
@@ -30,6 +31,8 @@ pub const NAMED: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Day {
     pub count: u64,
+    /// How many addresses its reminders go to, as things stand.
+    pub recipients: u64,
     pub by_path: BTreeMap<String, u64>,
     pub items: Vec<Item>,
 }
@@ -42,6 +45,8 @@ pub struct Item {
     pub title: String,
     /// Where that is not when it is due.
     pub reason: Option<&'static str>,
+    /// How many addresses it goes to, where that is known beforehand.
+    pub recipients: u64,
 }
 
 /// Days by local date and zone.
@@ -57,6 +62,7 @@ impl Forecast {
         let date = zone.date(item.due_at).to_string();
         let day = self.days.entry((date, zone.name.clone())).or_default();
         day.count += 1;
+        day.recipients += item.recipients;
         *day.by_path.entry(kind.to_owned()).or_default() += 1;
         if day.items.len() < NAMED {
             day.items.push(item);
@@ -103,7 +109,13 @@ pub async fn forecast(
 }
 
 fn item(row: &WorkRow, title: String) -> Result<Item, StoreError> {
-    Ok(Item { key: row.key.clone(), due_at: work::instant(row.ready_at)?, title, reason: None })
+    Ok(Item {
+        key: row.key.clone(),
+        due_at: work::instant(row.ready_at)?,
+        title,
+        reason: None,
+        recipients: 0,
+    })
 }
 
 async fn reminders(
@@ -132,6 +144,7 @@ async fn reminders(
         .into_iter()
         .map(|row| ((row.source_type.clone(), row.source_id.clone()), Source::new(row)))
         .collect();
+    let audiences = Audiences::load(conn, providers, &known, &found, &rows).await?;
     for row in &rows {
         let place = (row.source_type.clone().unwrap_or_default(), row.source_id.clone().unwrap_or_default());
         let setting = row.setting_id.as_ref().and_then(|id| known.get(id));
@@ -142,7 +155,8 @@ async fn reminders(
             continue;
         }
         let title = format!("{}: {}/{}", setting.name, place.0, place.1);
-        let mut first = item(row, title.clone())?;
+        let recipients = audiences.count(providers, &case);
+        let mut first = Item { recipients, ..item(row, title.clone())? };
         let policy = delivery::named(providers, &setting.definition);
         let later = |item: &mut Item| {
             if let Some(until) = policy.and_then(|policy| policy.waits_until(&case, item.due_at)) {
@@ -157,10 +171,65 @@ async fn reminders(
         while let Some(next) = setting.rule.next(&case, at).filter(|next| next.due_at < to) {
             at = next.due_at;
             let key = WorkKey::as_str(&next.key).to_owned();
-            let mut item = Item { key, due_at: at, title: title.clone(), reason: None };
+            let mut item = Item { key, due_at: at, title: title.clone(), reason: None, recipients };
             later(&mut item);
             forecast.add(KIND, &zone, item);
         }
     }
     Ok(())
+}
+
+/// What the number of recipients depends on besides the source itself.
+struct Audiences {
+    others: HashMap<(String, String), Source>,
+    /// How many targets a list has.
+    lists: HashMap<String, u64>,
+}
+
+impl Audiences {
+    async fn load(
+        conn: &mut Conn<'_>,
+        providers: &Providers,
+        settings: &HashMap<String, Setting>,
+        sources: &HashMap<(String, String), Source>,
+        rows: &[WorkRow],
+    ) -> Result<Self, StoreError> {
+        let mut looked_at: Vec<(String, String)> = Vec::new();
+        for row in rows {
+            let place = row.source_type.clone().zip(row.source_id.clone()).unwrap_or_default();
+            let setting = row.setting_id.as_ref().and_then(|id| settings.get(id));
+            let (Some(setting), Some(source)) = (setting, sources.get(&place)) else { continue };
+            let named = recipients::named(providers, &setting.definition);
+            looked_at.extend(named.and_then(|(provider, spec)| provider.looks_at(spec, source)));
+        }
+        let places: Vec<(&str, &str)> =
+            looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
+        let others = sources::by_keys(conn, &places).await?;
+        let mut names: Vec<String> = settings
+            .values()
+            .filter_map(|setting| setting.definition.pointer("/recipients/list")?.as_str())
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let found = if names.is_empty() { Vec::new() } else { lists::by_names(conn, names).await? };
+        let size =
+            |text: &str| serde_json::from_str::<Vec<String>>(text).map_or(0, |targets| targets.len() as u64);
+        Ok(Self {
+            others: others
+                .into_iter()
+                .map(|row| ((row.source_type.clone(), row.source_id.clone()), Source::new(row)))
+                .collect(),
+            lists: found.into_iter().map(|list| (list.name, size(&list.targets))).collect(),
+        })
+    }
+
+    fn count(&self, providers: &Providers, case: &Case<'_>) -> u64 {
+        let Some((provider, spec)) = recipients::named(providers, &case.setting.definition) else { return 0 };
+        match provider.resolve(spec, case, &Parts { sources: &self.others }) {
+            Ok(Audience::Targets(targets)) => targets.len() as u64,
+            Ok(Audience::List(name)) => self.lists.get(&name).copied().unwrap_or(0),
+            Err(_) => 0,
+        }
+    }
 }

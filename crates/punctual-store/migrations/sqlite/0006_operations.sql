@@ -71,7 +71,7 @@ CREATE TABLE operations_rules (
     run_at INTEGER,
     -- When the date was set that this occurrence follows from.
     dated_at INTEGER NOT NULL,
-    sync_status TEXT NOT NULL CHECK (sync_status IN ('pending', 'synced', 'failed')),
+    sync_status TEXT NOT NULL CHECK (sync_status = 'pending' OR sync_status = 'synced' OR sync_status = 'failed'),
     sync_error TEXT,
     sync_tries INTEGER NOT NULL DEFAULT 0,
     -- When the reconciler takes it; nothing once it is synced.

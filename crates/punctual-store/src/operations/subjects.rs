@@ -33,7 +33,8 @@ impl SubjectRow {
         [self.start_at, self.end_at].into_iter().flatten().min()
     }
 
-    fn last_at(&self) -> Option<i64> {
+    /// The later of its dates.
+    pub fn last_at(&self) -> Option<i64> {
         [self.start_at, self.end_at].into_iter().flatten().max()
     }
 }
@@ -226,29 +227,60 @@ pub async fn page(
 /// What is still under way this long after a calendar's end is not looked for: a walk has to end somewhere.
 pub const LONGEST_MICROS: i64 = 400 * 24 * 60 * 60 * 1_000_000;
 
-// Walks operations_subjects_by_time over a bounded stretch.
-const BETWEEN: Sql = Sql::same(
-    "operations_subjects.between",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM operations_subjects AS s
+/// Which of the events and tasks of a stretch of time are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Between {
+    pub from: Timestamp,
+    pub to: Timestamp,
+    pub subject_type: Option<String>,
+    pub organisation: Option<String>,
+    /// Only those that this person made or takes part in.
+    pub person: Option<String>,
+    /// Those behind this one: its later date and its id.
+    pub after: Option<(i64, String)>,
+    pub limit: i64,
+}
+
+macro_rules! between {
+    ($takes_part:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM operations_subjects AS s
      WHERE s.deleted_at IS NULL AND s.last_at >= $1 AND s.last_at < $3 AND s.first_at < $2
-         AND ($4 IS NULL OR s.organisation = $4)
-     ORDER BY s.last_at, s.id LIMIT $5"
-    ),
+         AND (s.last_at > $4 OR (s.last_at = $4 AND s.id > $5))
+         AND ($6 IS NULL OR s.subject_type = $6)
+         AND ($7 IS NULL OR s.organisation = $7)
+         AND ($8 IS NULL OR s.creator = $8 OR ",
+            $takes_part,
+            ")
+     ORDER BY s.last_at, s.id LIMIT $9"
+        )
+    };
+}
+// Walks operations_subjects_by_time over a bounded stretch.
+const BETWEEN: Sql = Sql::each(
+    "operations_subjects.between",
+    between!("EXISTS (SELECT 1 FROM json_each(s.people) AS p WHERE p.value = $8)"),
+    between!("jsonb_exists(s.people::jsonb, $8)"),
 );
 
 /// Everything with a date that falls between the two moments, by its end.
-pub async fn between(
-    conn: &mut Conn<'_>,
-    from: Timestamp,
-    to: Timestamp,
-    organisation: Option<&str>,
-    limit: i64,
-) -> Result<Vec<SubjectRow>> {
-    let walked = to.as_microsecond().saturating_add(LONGEST_MICROS);
-    conn.fetch_all(&BETWEEN, args![from, to, walked, organisation, limit]).await
+pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<SubjectRow>> {
+    let walked = wanted.to.as_microsecond().saturating_add(LONGEST_MICROS);
+    let (last_at, id) = wanted.after.clone().unwrap_or((i64::MIN, String::new()));
+    let args = args![
+        wanted.from,
+        wanted.to,
+        walked,
+        last_at,
+        id,
+        wanted.subject_type.clone(),
+        wanted.organisation.clone(),
+        wanted.person.clone(),
+        wanted.limit
+    ];
+    conn.fetch_all(&BETWEEN, args).await
 }
 
 const UNDATED: Sql = Sql::same(

@@ -1,14 +1,19 @@
 //! The tables of events, tasks, people and rules, statement by statement.
 
 use jiff::Timestamp;
-use punctual_store::operations::{
-    feeds::{self, FeedRow},
-    organisations::{self, OrganisationRow},
-    people::{self, PersonRow},
-    rules::{self, RuleRow, Synced},
-    subjects::{self, SubjectRow},
+use punctual_store::{
+    attention,
+    operations::{
+        feeds::{self, FeedRow},
+        organisations::{self, OrganisationRow},
+        people::{self, PersonRow},
+        rules::{self, RuleRow, Synced},
+        subjects::{self, Between, SubjectRow},
+    },
 };
 use punctual_testkit::{Bed, new_work, on_both};
+
+use crate::plans::{check, fill, many};
 
 on_both! {
     people_and_organisations_are_put_found_and_removed;
@@ -18,6 +23,7 @@ on_both! {
     only_what_is_late_is_reconciled;
     what_is_not_over_is_found_by_its_rule;
     a_link_is_found_by_its_hash_alone;
+    the_reconciler_never_reads_what_is_in_step;
 }
 
 fn person(id: &str, email: Option<&str>) -> PersonRow {
@@ -154,16 +160,28 @@ async fn a_calendar_finds_what_falls_into_it(bed: Bed) {
         subject("over", Some("2026-05-01T00:00:00Z"), Some("2026-06-01T00:00:00Z")),
         subject("after", Some("2026-05-17T00:00:00Z"), None),
         subject("undated", None, None),
-        SubjectRow { organisation: None, ..subject("other", Some("2026-05-11T01:00:00Z"), None) },
+        SubjectRow {
+            organisation: None,
+            people: r#"["ben","cat"]"#.into(),
+            ..subject("other", Some("2026-05-11T01:00:00Z"), None)
+        },
     ];
     subjects::insert(&mut tx.conn(), bed.now(), &rows).await.unwrap();
     let (from, to) = ("2026-05-10T00:00:00Z".parse().unwrap(), "2026-05-17T00:00:00Z".parse().unwrap());
-    let mut find = async |organisation: Option<&str>| {
-        let found = subjects::between(&mut tx.conn(), from, to, organisation, 10).await.unwrap();
+    let all = Between { from, to, limit: 10, ..Between::default() };
+    let mut find = async |wanted: Between| {
+        let found = subjects::between(&mut tx.conn(), &wanted).await.unwrap();
         found.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
-    assert_eq!(find(None).await, ["into", "inside", "other", "ends", "over"]);
-    assert_eq!(find(Some("choir")).await, ["into", "inside", "ends", "over"]);
+    assert_eq!(find(all.clone()).await, ["into", "inside", "other", "ends", "over"]);
+    let choir = Between { organisation: Some("choir".into()), ..all.clone() };
+    assert_eq!(find(choir).await, ["into", "inside", "ends", "over"]);
+    let inside = rows[2].last_at().unwrap();
+    let next = Between { after: Some((inside, "inside".into())), limit: 2, ..all.clone() };
+    assert_eq!(find(next).await, ["other", "ends"]);
+    assert!(find(Between { subject_type: Some("task".into()), ..all.clone() }).await.is_empty());
+    assert_eq!(find(Between { person: Some("ben".into()), ..all.clone() }).await, ["other"]);
+    assert_eq!(find(Between { person: Some("ann".into()), ..all }).await.len(), 5);
     tx.commit().await.unwrap();
 }
 
@@ -259,4 +277,26 @@ async fn a_link_is_found_by_its_hash_alone(bed: Bed) {
     assert!(feeds::delete(&mut tx.conn(), "person", "ann").await.unwrap());
     assert!(!feeds::delete(&mut tx.conn(), "person", "ann").await.unwrap());
     tx.commit().await.unwrap();
+}
+
+async fn the_reconciler_never_reads_what_is_in_step(bed: Bed) {
+    fill(
+        &bed,
+        many!(
+            "operations_rules",
+            "id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status, active, created_at, updated_at",
+            "'r' || n, 'event', 's' || n, 'start', 'relative', '{}', '[]', 0, 'synced', TRUE, 0, 0"
+        ),
+    )
+    .await;
+    for name in ["operations_rules.to_sync", "operations_rules.expected", "operations_rules.waiting"] {
+        bed.faults.explain(name);
+    }
+    let mut reader = bed.read().await;
+    assert!(rules::to_sync(&mut reader.conn(), bed.now(), 100).await.unwrap().is_empty());
+    check(&bed, "operations_rules.to_sync", "operations_rules_to_sync");
+    assert!(rules::expected(&mut reader.conn(), bed.now(), 200).await.unwrap().is_empty());
+    check(&bed, "operations_rules.expected", "work_ready");
+    assert!(attention::out_of_step(&mut reader.conn(), None, 10).await.unwrap().is_empty());
+    check(&bed, "operations_rules.waiting", "operations_rules_failed");
 }

@@ -62,6 +62,8 @@ pub struct ForecastDay {
     #[schema(example = "Pacific/Auckland")]
     pub time_zone: String,
     pub count: u64,
+    /// How many addresses its reminders go to, as lists and sources stand now.
+    pub recipients: u64,
     /// How many of each path.
     pub by_path: BTreeMap<String, u64>,
     /// At most the first hundred.

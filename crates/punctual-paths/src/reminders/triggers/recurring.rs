@@ -79,8 +79,12 @@ impl TriggerRule for Anniversary {
             Found::Missing => return Wanted { values, ..Wanted::nothing("date-missing") },
             Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
         };
+        let present = self.from(case, first, at);
+        // One that is due already may have been sent, and then the next one is planned.
+        let is_due = present.as_ref().is_some_and(|candidate| candidate.due_at <= at);
+        let next = if is_due { self.next(case, at) } else { None };
         Wanted {
-            candidates: self.from(case, first, at).into_iter().collect(),
+            candidates: present.into_iter().chain(next).collect(),
             reason: Some(ReasonCode::new("no-longer-wanted")),
             state: None,
             values,
