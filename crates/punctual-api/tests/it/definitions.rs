@@ -33,7 +33,7 @@ fn with_smtp(bed: BedBuilder) -> BedBuilder {
     bed.adapter(SmtpAdapter::new(Guard::new(allow), Trust::platform()))
 }
 
-fn with_providers(bed: BedBuilder) -> BedBuilder {
+pub fn with_providers(bed: BedBuilder) -> BedBuilder {
     let guard = Guard::new("127.0.0.0/8".parse().unwrap());
     let trust = Trust::platform();
     let (guard, trust) = (|| guard.clone(), || trust.clone());

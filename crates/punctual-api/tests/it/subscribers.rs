@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client::Client,
+    definitions::with_providers,
     surveys::{csi_gr, instance, published, visit},
 };
 
@@ -17,7 +18,7 @@ on_both! {
     a_survey_routes_by_its_answers;
     a_subscriber_has_a_filter_and_a_switch_of_its_own;
     a_subscriber_is_defined_looked_at_and_removed;
-    a_subscribers_secret_is_stored_sealed_and_kept;
+    a_subscribers_secret_is_stored_sealed_and_kept with with_providers;
     deliveries_to_subscribers_are_no_part_of_the_outbox_figures;
 }
 
