@@ -109,6 +109,7 @@
   const fetchPage = async (address) => {
     const answer = await fetch(address, { headers: { "X-Punctual-Live": "1" }, redirect: "error" });
     if (answer.status === 401) throw new Error("signed out");
+    if (answer.status === 204) throw new Error("the answer to a form");
     if (!answer.ok) throw new Error(String(answer.status));
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   };

@@ -2,13 +2,13 @@
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use punctual_wire::Problem;
 
-use crate::{Shared, answer::Refusal};
+use crate::{Shared, answer::Refusal, session::LIVE_HEADER};
 
 /// Nothing but what this server itself serves, and no script or style inside a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -16,7 +16,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Adds what every answer has. A page that needs another policy has set it already.
 pub async fn harden(request: Request, next: Next) -> Response {
+    let is_live = request.headers().contains_key(LIVE_HEADER);
     let mut response = next.run(request).await;
+    // A page that answered a form cannot be asked for again, and has nothing that changes.
+    if is_live && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response = StatusCode::NO_CONTENT.into_response();
+    }
     let headers = response.headers_mut();
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -20,6 +20,8 @@ use crate::{Engine, EngineError};
 
 /// The type of an event that tells the state of a source.
 pub const SOURCE_CHANGED: &str = "source.changed";
+/// How often events that collide with others are tried.
+const TRIES: usize = 5;
 /// The type of an event that says a source is gone.
 pub const SOURCE_DELETED: &str = "source.deleted";
 
@@ -122,8 +124,23 @@ pub struct Told {
 }
 
 impl Engine {
-    /// Takes events in their order, in one transaction; an answer for each.
+    /// Takes events in their order, in one transaction; an answer for each. What stood in another transaction's way is
+    /// tried again: a source and what is counted under it may be told at once, from two sides.
     pub async fn take_events(
+        &self,
+        sinks: &EventSinks,
+        told: &[Told],
+    ) -> Result<Vec<EventTaken>, EngineError> {
+        let mut tries = 1;
+        loop {
+            match self.take_events_once(sinks, told).await {
+                Err(EngineError::Store(error)) if error.is_collision() && tries < TRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    async fn take_events_once(
         &self,
         sinks: &EventSinks,
         told: &[Told],

@@ -36,7 +36,13 @@ pub struct EventLog {
     store: Store,
     random: Arc<dyn Random>,
     /// What goes on, by kind.
-    ongoing: Mutex<HashMap<Kind, EventRow>>,
+    ongoing: Mutex<HashMap<Kind, Ongoing>>,
+}
+
+/// An event that goes on.
+struct Ongoing {
+    class: String,
+    row: EventRow,
 }
 
 impl EventLog {
@@ -44,18 +50,19 @@ impl EventLog {
         Self { store, random, ongoing: Mutex::default() }
     }
 
-    /// Something happened once more. The same detail as before is the same event, going on.
-    pub async fn again(&self, now: Timestamp, kind: Kind, detail: &str) {
+    /// Something happened once more. The same class as before is the same event, going on; how it is worded may differ
+    /// from one time to the next, and the latest wording stands.
+    pub async fn again(&self, now: Timestamp, kind: Kind, class: &str, detail: &str) {
         let mut ongoing = self.ongoing.lock().await;
         let detail = shortened(detail);
-        let event = match ongoing.get(&kind).filter(|before| before.detail == detail) {
-            Some(before) => {
-                EventRow { last_at: now.as_microsecond(), count: before.count + 1, ..before.clone() }
+        let event = match ongoing.get(&kind).filter(|before| before.class == class) {
+            Some(Ongoing { row: before, .. }) => {
+                EventRow { last_at: now.as_microsecond(), count: before.count + 1, detail, ..before.clone() }
             }
             None => self.new_row(now, kind, 1, detail),
         };
         if self.write(&event).await {
-            ongoing.insert(kind, event);
+            ongoing.insert(kind, Ongoing { class: class.to_owned(), row: event });
         }
     }
 
@@ -63,13 +70,13 @@ impl EventLog {
     pub async fn stands(&self, now: Timestamp, kind: Kind, count: i64, detail: &str) {
         let mut ongoing = self.ongoing.lock().await;
         let detail = shortened(detail);
-        let event = match ongoing.get(&kind) {
+        let event = match ongoing.get(&kind).map(|ongoing| &ongoing.row) {
             Some(before) if before.count == count && before.detail == detail => return,
             Some(before) => EventRow { last_at: now.as_microsecond(), count, detail, ..before.clone() },
             None => self.new_row(now, kind, count, detail),
         };
         if self.write(&event).await {
-            ongoing.insert(kind, event);
+            ongoing.insert(kind, Ongoing { class: String::new(), row: event });
         }
     }
 

@@ -22,6 +22,8 @@ pub fn is_perhaps_too_slow(error: &CentralError) -> bool {
 /// Why nothing could be forwarded.
 pub struct Failure {
     pub why: String,
+    /// What kind of failure it is: the same one may be worded differently each time.
+    pub class: String,
     /// What central asked for.
     pub retry_after: Option<Duration>,
 }
@@ -36,13 +38,18 @@ impl From<CentralError> for Failure {
             CentralError::Unreachable(_) | CentralError::Strange { .. } => None,
         };
         let retry_after = asked.map(|seconds| Duration::from_secs(seconds.min(LONGEST_PATIENCE)));
-        Self { why: format!("central: {error}"), retry_after }
+        let class = match &error {
+            CentralError::Refused(problem) => problem.code.to_string(),
+            CentralError::Unreachable(_) => "unreachable".to_owned(),
+            CentralError::Strange { status } => status.to_string(),
+        };
+        Self { why: format!("central: {error}"), class, retry_after }
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self { why: format!("the buffer: {}", chain(&error)), retry_after: None }
+        Self { why: format!("the buffer: {}", chain(&error)), class: "buffer".to_owned(), retry_after: None }
     }
 }
 

@@ -146,7 +146,7 @@ impl Agent {
         let cleared = settlement.handed_over.len() + settlement.refused.len();
         if cleared == 0 && !batch.is_empty() {
             let why = "central acknowledged none of the rows that were sent";
-            return Err(Failure { why: why.to_owned(), retry_after: None });
+            return Err(Failure { why: why.to_owned(), class: why.to_owned(), retry_after: None });
         }
         self.reached(now).await;
         let next =
@@ -224,7 +224,7 @@ impl Agent {
                      `{known}` or another folder",
                     self.config.data_dir.display()
                 );
-                return Err(Failure { why, retry_after: None });
+                return Err(Failure { class: "other-site".to_owned(), why, retry_after: None });
             }
             Some(_) => {}
             None => {
@@ -275,9 +275,9 @@ impl Agent {
     }
 
     async fn failed(&self, now: Timestamp, failure: Failure) -> ForwardReport {
-        let Failure { why, retry_after } = failure;
+        let Failure { why, class, retry_after } = failure;
         tracing::warn!(reason = why, "forwarding failed; rows stay until the next try");
-        self.log.again(now, Kind::ForwardFailed, &why).await;
+        self.log.again(now, Kind::ForwardFailed, &class, &why).await;
         self.link().failure = Some(why.clone());
         let wait = retry_after.map_or(self.config.retry_every, |asked| asked.max(self.config.retry_every));
         ForwardReport { failure: Some(why), next: Next::At(later(now, wait)), ..ForwardReport::nothing() }

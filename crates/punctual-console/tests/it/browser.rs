@@ -7,6 +7,10 @@ use std::sync::Arc;
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{NotificationSource, SendOutcome};
+use punctual_store::{
+    site_events::SiteEventRow,
+    sites::{self, Contact},
+};
 use punctual_testkit::{Bed, BedBuilder, Database, Scripted, WallClock, new_work, run};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -69,6 +73,38 @@ impl Stage {
         let complaints = self.browser.complaints(&self.address);
         assert!(complaints.is_empty(), "{complaints:#?}");
         self.stop.cancel();
+    }
+}
+
+/// Two sites in touch, and one that fell silent with something in its buffer.
+async fn with_sites(bed: &Bed) {
+    for (site, silent_for, backlog, offset) in
+        [("plant-7", 4, 0, 40), ("plant-9", 9, 12, -900), ("depot-2", 7_300, 214, 95_000)]
+    {
+        let then = bed.now() - jiff::SignedDuration::from_secs(silent_for);
+        let mut tx = bed.begin().await;
+        sites::insert(&mut tx.conn(), then - jiff::SignedDuration::from_hours(24 * 30), site).await.unwrap();
+        tx.commit().await.unwrap();
+        let contact = Contact {
+            version: Some("0.1.0".into()),
+            backlog,
+            oldest_buffered_age_seconds: (backlog > 0).then_some(silent_for / 10),
+            refused: 0,
+            clock_offset_ms: Some(offset),
+        };
+        let failed = SiteEventRow {
+            seq: 0,
+            site: site.into(),
+            id: format!("{site}-1"),
+            category: "Notification".into(),
+            kind: "forward-failed".into(),
+            began_at: then.as_microsecond() - 600_000_000,
+            last_at: then.as_microsecond(),
+            count: 54,
+            detail: "central did not answer: connection timed out".into(),
+        };
+        let events = if backlog > 100 { vec![failed] } else { Vec::new() };
+        bed.engine.note_contact(then, site, Some((contact, events))).await.unwrap();
     }
 }
 
@@ -144,6 +180,7 @@ async fn busy(bed: Bed) -> Bed {
     bed.wait(1);
     bed.tick().await;
     bed.wait(19);
+    with_sites(&bed).await;
     for (n, name) in ["first-aid", "police-vetting", "forklift-licence", "site-induction"].iter().enumerate()
     {
         let days = i64::try_from(n).unwrap() + 1;
@@ -335,6 +372,8 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("outbox-filtered", "/outbox?status=parked&site=depot-2"),
             ("attention", "/attention"),
             ("work", "/work"),
+            ("sites", "/sites"),
+            ("site", "/sites/depot-2"),
             ("channels", "/channels"),
             ("notification", notification.as_str()),
             ("work-row", held.as_str()),

@@ -1,5 +1,6 @@
 //! The other pages: the overview's figures, one notification's story, the frame around all of them.
 
+use axum::http::Method;
 use punctual_model::SendOutcome;
 use punctual_testkit::{Bed, Scripted, on_both};
 
@@ -12,6 +13,7 @@ on_both! {
     a_channel_that_cannot_send_says_why;
     a_channel_s_last_hour_is_shown;
     sites_show_who_is_heard_from_and_what_waits_there;
+    a_page_that_answered_a_form_is_not_asked_for_again;
     a_database_that_is_away_is_told_and_comes_back;
 }
 
@@ -109,6 +111,15 @@ async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {
     let reply = client.get("/outbox").await.refused(503, "storage_unavailable");
     assert!(reply.headers.contains_key("retry-after"));
     client.page("/outbox").await;
+}
+
+async fn a_page_that_answered_a_form_is_not_asked_for_again(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let ask = async |headers: &[(&str, &str)]| {
+        client.send(Method::GET, "/outbox/confirm", headers, String::new()).await.status
+    };
+    assert_eq!(ask(&[]).await, 405);
+    assert_eq!(ask(&[("x-punctual-live", "1")]).await, 204, "a live page asks, and no fault is shown");
 }
 
 async fn sites_show_who_is_heard_from_and_what_waits_there(bed: Bed) {

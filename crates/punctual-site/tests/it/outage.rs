@@ -2,7 +2,7 @@
 
 use punctual_model::Clock;
 use punctual_site::Next;
-use punctual_testkit::{Bed, Way, on_both, scale};
+use punctual_testkit::{Bed, Way, on_both};
 
 use crate::rig::{Rig, drain, notify_many, tick};
 
@@ -13,7 +13,7 @@ on_both! {
 }
 
 async fn r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_in_order(bed: Bed) {
-    let rows = scale(10_000, 100_000);
+    let rows = 100_000;
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     rig.proxy.set(Way::Cut);

@@ -77,7 +77,7 @@ async fn pause(millis: u64) {
 }
 
 async fn storm(place: Place) {
-    let kills = scale(8, 500);
+    let kills = scale(20, 500);
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut chance = move |below: u64| {
         seed ^= seed << 13;
