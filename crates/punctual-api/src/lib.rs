@@ -24,6 +24,7 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod preferences;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;

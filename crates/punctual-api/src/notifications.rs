@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::kpis::INTERVAL;
+use punctual_model::Priority;
 use punctual_store::{
     StoreError,
     attempts::{self, AttemptRow},
@@ -214,7 +215,11 @@ async fn touchable(
     Ok(row)
 }
 
-async fn answer_with(app: &App, row: NotificationRow) -> Answer {
+async fn answer_with(app: &App, mut row: NotificationRow) -> Answer {
+    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
+        row.reason_code.get_or_insert(reason.to_owned());
+        row.ready_at = row.ready_at.max(until.as_microsecond());
+    }
     let mut reader = app.engine.store.read().await?;
     let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
     Shaped::ok(&shape(row, &tries, true)?)
@@ -252,6 +257,9 @@ fn shape(row: NotificationRow, tries: &[AttemptRow], with_text: bool) -> Result<
         template: row.template,
         locale: row.locale,
         business_unit: row.business_unit,
+        priority: Priority::of(row.priority).as_str().into(),
+        topic: row.topic,
+        failover: row.failover.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         work_id: row.work_id,
         uncertain: row.uncertain,
         version: row.version,

@@ -13,8 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules,
-    secrets, sites, sources, subscribers, surveys, templates, work,
+    notifications, operations, preferences, reconciliations, reminder_settings, retention, sandbox,
+    scheduler, schedules, secrets, sites, sources, subscribers, surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -41,6 +41,7 @@ use crate::{
         (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
+        (name = "Manners", description = "What people want, and what holds for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
         (name = "Operations", description = "Events and tasks that announce their own start and end"),
@@ -119,6 +120,10 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(channels::test))
         .routes(routes!(channels::rotate::rotate))
         .routes(routes!(secrets::rekey))
+        .routes(routes!(preferences::list))
+        .routes(routes!(preferences::get, preferences::put, preferences::delete))
+        .routes(routes!(preferences::link))
+        .routes(routes!(preferences::settings, preferences::put_settings))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))

@@ -8,6 +8,7 @@ mod notification;
 mod operations;
 mod outbox;
 mod overview;
+mod preferences;
 mod reminders;
 mod sandbox;
 mod sites;
@@ -38,5 +39,6 @@ pub fn routes() -> Router<Shared> {
         .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
+        .merge(preferences::routes())
         .merge(sandbox::routes())
 }

@@ -15,6 +15,7 @@ pub mod events;
 pub mod intake;
 pub mod kpis;
 pub mod listeners;
+pub mod manners;
 pub mod metrics;
 pub mod operate;
 pub mod path;
@@ -67,6 +68,8 @@ pub struct Parts {
     pub channels: Channels,
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
+    /// What this node knows of manners.
+    pub manners: manners::Manners,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     /// The loops of this node, while they run.
@@ -109,6 +112,7 @@ impl Engine {
             channels,
             vault: setup.vault,
             metrics: Metrics::new(),
+            manners: manners::Manners::default(),
             intake,
             held: Arc::default(),
             running: std::sync::Mutex::default(),

@@ -16,6 +16,7 @@ pub mod facts;
 pub mod idempotency;
 pub mod lists;
 pub mod maintenance;
+pub mod manners;
 pub mod messages;
 mod migrate;
 pub mod notifications;

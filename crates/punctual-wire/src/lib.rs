@@ -17,6 +17,7 @@ pub mod instant;
 pub mod keys;
 pub mod limits;
 pub mod lists;
+pub mod manners;
 pub mod messages;
 pub mod names;
 mod nearest;

@@ -7,6 +7,7 @@ mod definitions;
 mod document;
 mod idempotency;
 mod keys;
+mod manners;
 mod operations;
 mod pages;
 mod reminder_changes;
