@@ -26,6 +26,7 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod preferences;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;

@@ -85,6 +85,7 @@ fn test_message() -> punctual_model::Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: "2026-11-03T08:30:00Z".parse().unwrap(),
     }
 }

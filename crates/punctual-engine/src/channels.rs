@@ -10,7 +10,9 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::{Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy};
+use punctual_model::{
+    Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, manners::ChannelManners,
+};
 use punctual_store::{Conn, StoreError, channels, subscribers};
 use tokio::sync::Semaphore;
 
@@ -30,6 +32,8 @@ pub struct Opened {
     pub retry: RetryPolicy,
     /// An attempt with no certain end is parked for a person instead of being repeated.
     pub at_most_once: bool,
+    /// What it keeps to.
+    pub manners: ChannelManners,
     pub(crate) permits: Arc<Semaphore>,
     adapter: String,
     /// Version and time of the definition: one that was removed and made again counts from 1 anew.
@@ -59,6 +63,7 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
         settings: row.settings,
         retry: row.retry,
         at_most_once: false,
+        manners: "{}".into(),
         version: row.version,
         updated_at: row.updated_at,
     }
@@ -173,6 +178,7 @@ impl Channels {
                     settings: "{}".into(),
                     retry: "{}".into(),
                     at_most_once: false,
+                    manners: "{}".into(),
                     version: 0,
                     updated_at: 0,
                 });
@@ -221,6 +227,7 @@ impl Channels {
             channel,
             retry,
             at_most_once: row.at_most_once,
+            manners: ChannelManners::read(&row.manners),
             permits,
             adapter: row.adapter.clone(),
             written: (row.version, row.updated_at),

@@ -28,6 +28,16 @@ struct ByState {
     state: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfChannel {
+    channel: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByReason {
+    reason: String,
+}
+
 pub struct Metrics {
     registry: Registry,
     accepted: Counter,
@@ -40,6 +50,8 @@ pub struct Metrics {
     batches: Histogram,
     queue: Family<ByState, Gauge>,
     loop_failures: Counter<u64, AtomicU64>,
+    resting: Family<OfChannel, Gauge>,
+    held_back: Family<ByReason, Counter>,
 }
 
 impl Default for Metrics {
@@ -64,6 +76,8 @@ impl Metrics {
             batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
             queue: Family::default(),
             loop_failures: Counter::default(),
+            resting: Family::default(),
+            held_back: Family::default(),
             registry: Registry::default(),
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
@@ -84,6 +98,12 @@ impl Metrics {
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
         registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
+        registry.register("channel_resting", "1 for a channel that rests", metrics.resting.clone());
+        registry.register(
+            "held_back",
+            "Messages that waited, moved or stayed, by reason",
+            metrics.held_back.clone(),
+        );
         Self { registry, ..metrics }
     }
 
@@ -146,6 +166,14 @@ impl Metrics {
 
     pub(crate) fn loop_failed(&self) {
         self.loop_failures.inc();
+    }
+
+    pub(crate) fn channel_rests(&self, channel: &str, rests: bool) {
+        self.resting.get_or_create(&OfChannel { channel: channel.to_owned() }).set(i64::from(rests));
+    }
+
+    pub(crate) fn held_back(&self, reason: &str) {
+        self.held_back.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
     }
 
     /// Sets the gauges that are read from the tables when somebody asks.

@@ -23,6 +23,8 @@ pub struct Outgoing {
     pub html: Option<String>,
     pub type_data: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
+    /// Where the recipient says that they do not want such messages, with one click; for mail.
+    pub unsubscribe: Option<String>,
     /// When this attempt is made.
     pub at: Timestamp,
 }

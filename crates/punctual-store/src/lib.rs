@@ -17,6 +17,7 @@ pub mod idempotency;
 pub mod inbox;
 pub mod lists;
 pub mod maintenance;
+pub mod manners;
 pub mod messages;
 mod migrate;
 pub mod notifications;

@@ -68,6 +68,10 @@ pub struct ServeArgs {
     /// Where links to surveys lead, such as `https://ask.example.org/s/{publicId}`; this server by default.
     #[arg(long, env = "PUNCTUAL_SURVEY_URL", value_name = "URL")]
     pub survey_url: Option<String>,
+    /// The address under which people reach this server, such as `https://punctual.example.org`: links to their own
+    /// page, for preferences and to unsubscribe, begin with it.
+    #[arg(long, env = "PUNCTUAL_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
     /// Run although the database may lose acknowledged rows at a power cut.
     #[arg(long, env = "PUNCTUAL_ACCEPT_WEAK_DURABILITY")]
     pub accept_weak_durability: bool,
@@ -117,6 +121,7 @@ struct File {
     keep_for: Option<String>,
     stuck_after: Option<String>,
     survey_url: Option<String>,
+    public_url: Option<String>,
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
 }
@@ -136,6 +141,7 @@ const KNOWN_KEYS: &[&str] = &[
     "keep_for",
     "stuck_after",
     "survey_url",
+    "public_url",
     "accept_weak_durability",
     "log_format",
 ];
@@ -159,6 +165,7 @@ pub struct Config {
     pub keep_for: Duration,
     pub stuck_after: Duration,
     pub survey_url: Option<String>,
+    pub public_url: Option<String>,
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
     pub crash_at: Option<punctual_store::CrashPoint>,
@@ -194,6 +201,7 @@ impl Config {
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
             survey_url: args.survey_url.or(file.survey_url),
+            public_url: args.public_url.or(file.public_url),
             accept_weak_durability: args.accept_weak_durability
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
@@ -214,20 +222,32 @@ impl Config {
                 (url.starts_with("https://") || url.starts_with("http://")) && url.contains("{publicId}");
             ensure!(leads, "survey_url ({url}) must be an address with {{publicId}} in it");
         }
+        if let Some(url) = &config.public_url {
+            let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            let leads = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['?', '#', ' ']));
+            ensure!(leads, "public_url ({url}) must be an address such as https://punctual.example.org");
+        }
         Ok(config)
     }
 
     /// Where links to surveys lead, on a server that listens there.
     pub fn survey_link(&self, address: SocketAddr) -> String {
-        self.survey_url.clone().unwrap_or_else(|| {
+        let own = || format!("{}/s/{{publicId}}", self.public_address(address));
+        self.survey_url.clone().unwrap_or_else(own)
+    }
+
+    /// What links to this server begin with, where it listens there.
+    pub fn public_address(&self, address: SocketAddr) -> String {
+        let own = || {
             // Nobody can open the address that means "all of them".
             let address = if address.ip().is_unspecified() {
                 SocketAddr::from(([127, 0, 0, 1], address.port()))
             } else {
                 address
             };
-            format!("http://{address}/s/{{publicId}}")
-        })
+            format!("http://{address}")
+        };
+        self.public_url.as_deref().map_or_else(own, |url| url.trim_end_matches('/').to_owned())
     }
 
     /// A third of the lease, as the rule for renewals says; never so rare that a long call outlives its lease.
@@ -312,6 +332,7 @@ mod tests {
         assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
         assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
+        assert!(fault("public_url = \"punctual.example.org\"").contains("must be an address"));
         assert!(fault("survey_url = \"https://ask.example.org/s/\"").contains("with {publicId} in it"));
     }
 

@@ -1,6 +1,7 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
 mod channels;
+mod manners;
 mod operations;
 mod reminders;
 mod samples;
@@ -30,6 +31,7 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     let listener = listen(&config).await?;
     let address = format!("http://{}", listener.local_addr()?);
     node.survey_link.set(config.survey_link(listener.local_addr()?));
+    node.engine.manners.links_lead_to(config.public_address(listener.local_addr()?));
     node.let_time_flow();
     let running = node.start_working().await?;
     let kept = std::fs::read_to_string(config.data_dir.join("admin.key")).unwrap_or_default();

@@ -9,6 +9,7 @@ mod document;
 mod idempotency;
 mod inbox;
 mod keys;
+mod manners;
 mod operations;
 mod pages;
 mod reminder_changes;

@@ -91,6 +91,12 @@ async fn a_mail_is_queued_at_sendgrid() {
     });
     assert_eq!(json_of(&stand_in.requests()[0]), expected);
 
+    let link = "https://punctual.example/p/abc.def";
+    channel.send(Outgoing { unsubscribe: Some(link.to_owned()), ..message.clone() }).await;
+    let headers = json_of(&stand_in.requests()[0])["headers"].clone();
+    assert_eq!(headers["List-Unsubscribe"], format!("<{link}>"));
+    assert_eq!(headers["List-Unsubscribe-Post"], "List-Unsubscribe=One-Click");
+
     let program = Attachment { media_type: "application/x-msdownload".to_owned(), ..file };
     for (odd, reason) in [
         (Outgoing { attachments: vec![program], ..message.clone() }, "attachment_invalid"),

@@ -53,6 +53,7 @@ fn outgoing(channel: &str, address: &str) -> Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: at(),
     }
 }

@@ -375,6 +375,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),
             ("channels", "/channels"),
+            ("preferences", "/preferences"),
             ("notification", notification.as_str()),
             ("work-row", held.as_str()),
         ];

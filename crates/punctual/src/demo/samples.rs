@@ -38,6 +38,7 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     }
     definitions(engine, now).await?;
     super::channels::load(engine, now).await?;
+    super::manners::load(engine, now).await?;
     sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
