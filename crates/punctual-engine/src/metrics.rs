@@ -9,11 +9,17 @@ use prometheus_client::{
 };
 use punctual_model::SendOutcome;
 
-use crate::DueReport;
+use crate::{DueReport, events::Touched};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByKind {
     kind: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByAsker {
+    by: String,
     outcome: String,
 }
 
@@ -32,6 +38,7 @@ pub struct Metrics {
     registry: Registry,
     accepted: Counter,
     work: Family<ByKind, Counter>,
+    planned: Family<ByAsker, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
     lateness: Histogram,
@@ -52,6 +59,7 @@ impl Metrics {
         let metrics = Self {
             accepted: Counter::default(),
             work: Family::default(),
+            planned: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
             lateness: Histogram::new([
@@ -64,6 +72,11 @@ impl Metrics {
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
         registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
+        registry.register(
+            "work_planned",
+            "Work rows planned, moved and taken back, by what asked for it and how",
+            metrics.planned.clone(),
+        );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
         registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
@@ -98,6 +111,21 @@ impl Metrics {
         for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
             let labels = ByKind { kind: kind.to_owned(), outcome: outcome.to_owned() };
             self.work.get_or_create(&labels).inc_by(count as u64);
+        }
+    }
+
+    /// What an event, a change or a decision did to what is planned.
+    pub fn planned(&self, by: &str, touched: &Touched) {
+        let Touched { created, updated, deactivated, unchanged } = *touched;
+        let outcomes = [
+            ("created", created),
+            ("updated", updated),
+            ("deactivated", deactivated),
+            ("unchanged", unchanged),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByAsker { by: by.to_owned(), outcome: outcome.to_owned() };
+            self.planned.get_or_create(&labels).inc_by(count);
         }
     }
 
