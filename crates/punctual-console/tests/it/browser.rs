@@ -415,7 +415,6 @@ pub async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
 #[test]
 fn a_reminder_is_planned_saved_and_explained() {
     on_sqlite(async |bed| {
-        bed.leaves_open("what is planned");
         for id in ["1", "2", "3"] {
             let state =
                 json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "email": "aroha@example.org" });

@@ -46,16 +46,19 @@ pub enum Change {
 }
 
 impl Change {
-    fn work(&self, now: Timestamp) -> Option<NewWork> {
+    fn work(&self, now: Timestamp, again: u32) -> Option<NewWork> {
         let (key, input) = match self {
             Self::Setting { id, version } => (
                 WorkKey::reminder_change("setting", id, &version.to_string()),
                 json!({ "setting": id, "version": version }),
             ),
-            Self::Unit { id, at } => (
-                WorkKey::reminder_change("unit", id, &at.as_microsecond().to_string()),
-                json!({ "unit": id }),
-            ),
+            Self::Unit { id, at } => {
+                let mark = match again {
+                    0 => at.as_microsecond().to_string(),
+                    again => format!("{}.{again}", at.as_microsecond()),
+                };
+                (WorkKey::reminder_change("unit", id, &mark), json!({ "unit": id }))
+            }
         };
         Some(NewWork {
             key: key.ok()?,
@@ -74,7 +77,16 @@ impl Change {
 
 /// Writes down that a change is to be applied, in the transaction that makes it.
 pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Option<String>, StoreError> {
-    let Some(work) = change.work(now) else { return Ok(None) };
+    let mut again = 0;
+    let work = loop {
+        let Some(work) = change.work(now, again) else { return Ok(None) };
+        let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
+        // In the sandbox time may stand: the same zone twice at one instant is two changes.
+        match (change, before) {
+            (Change::Unit { .. }, Some(_)) => again += 1,
+            _ => break work,
+        }
+    };
     ensure_in(tx, now, std::slice::from_ref(&work), Cause::Machine).await?;
     Ok(Some(work.key.as_str().to_owned()))
 }
