@@ -41,6 +41,8 @@ pub struct Metrics {
     planned: Family<ByAsker, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
+    receipts: Family<ByChannel, Counter>,
+    receipts_unknown: Counter,
     lateness: Histogram,
     batches: Histogram,
     queue: Family<ByState, Gauge>,
@@ -62,6 +64,8 @@ impl Metrics {
             planned: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
+            receipts: Family::default(),
+            receipts_unknown: Counter::default(),
             lateness: Histogram::new([
                 0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0,
             ]),
@@ -79,6 +83,16 @@ impl Metrics {
         );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register(
+            "receipts",
+            "What providers told of messages, by the channel that was called back and what they said",
+            metrics.receipts.clone(),
+        );
+        registry.register(
+            "receipts_unknown",
+            "Receipts for messages that are not known",
+            metrics.receipts_unknown.clone(),
+        );
         registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
@@ -142,6 +156,20 @@ impl Metrics {
 
     pub(crate) fn uncertain(&self, count: usize) {
         self.uncertain.inc_by(count as u64);
+    }
+
+    pub(crate) fn receipt(&self, channel: &str, outcome: &str) {
+        let labels = ByChannel { channel: channel.to_owned(), outcome: outcome.to_owned() };
+        self.receipts.get_or_create(&labels).inc();
+    }
+
+    /// A call whose signature was wrong, or that could not be read.
+    pub(crate) fn callback_refused(&self, channel: &str) {
+        self.receipt(channel, "refused");
+    }
+
+    pub(crate) fn receipts_unknown(&self, count: usize) {
+        self.receipts_unknown.inc_by(count as u64);
     }
 
     pub(crate) fn loop_failed(&self) {

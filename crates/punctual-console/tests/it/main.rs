@@ -10,6 +10,7 @@ mod operations;
 mod outbox;
 mod pages;
 mod people;
+mod receipts;
 mod reminders;
 mod sessions;
 mod survey_page;

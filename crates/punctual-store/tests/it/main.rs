@@ -8,6 +8,7 @@ mod open;
 mod operations;
 mod people;
 mod plans;
+mod receipts;
 mod reminders;
 mod schema;
 mod site_buffer;

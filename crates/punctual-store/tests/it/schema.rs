@@ -40,7 +40,7 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 9] = [
+const BOOLEANS: [&str; 10] = [
     "on_hold",
     "cancelled_by_person",
     "reports_back",
@@ -50,6 +50,7 @@ const BOOLEANS: [&str; 9] = [
     "met",
     "fired",
     "is_all_day",
+    "needs_person",
 ];
 
 fn of_sqlite(bed: &Bed) -> Schema {
