@@ -17,6 +17,7 @@ use punctual_store::{Conn, StoreError, channels, subscribers};
 use tokio::sync::Semaphore;
 
 use crate::{
+    arrivals::Hears,
     config::later,
     secrets::open_settings,
     vault::{Vault, is_reference},
@@ -106,6 +107,8 @@ struct State {
     opened: HashMap<String, Arc<Opened>>,
     /// Why a configured channel could not be opened.
     broken: HashMap<String, String>,
+    /// Subscribers that hear of arrivals.
+    hears: Arc<Vec<Hears>>,
 }
 
 impl Channels {
@@ -169,7 +172,10 @@ impl Channels {
 
     /// Reads the definitions and opens what is new or changed.
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let mut rows = defined(conn).await?;
+        let subscribers = subscribers::all(conn).await?;
+        let hears = Arc::new(subscribers.iter().filter_map(Hears::of).collect());
+        let mut rows = channels::all(conn).await?;
+        rows.extend(subscribers.into_iter().map(as_channel));
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -194,8 +200,13 @@ impl Channels {
             }
         }
         let mut state = self.lock();
-        *state = State { read_at: Some(now), opened, broken };
+        *state = State { read_at: Some(now), opened, broken, hears };
         Ok(())
+    }
+
+    /// Subscribers that hear of arrivals, as of the last look at the table.
+    pub(crate) fn hears(&self) -> Arc<Vec<Hears>> {
+        self.lock().hears.clone()
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.

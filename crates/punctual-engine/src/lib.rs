@@ -3,6 +3,7 @@
 //! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
 //! tick and record. A path decides (see [`Path`]); this crate writes.
 
+pub mod arrivals;
 pub mod attention;
 pub mod channels;
 pub mod config;

@@ -9,11 +9,17 @@ use prometheus_client::{
 };
 use punctual_model::SendOutcome;
 
-use crate::DueReport;
+use crate::{DueReport, events::Touched};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByKind {
     kind: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByAsker {
+    by: String,
     outcome: String,
 }
 
@@ -42,6 +48,7 @@ pub struct Metrics {
     registry: Registry,
     accepted: Counter,
     work: Family<ByKind, Counter>,
+    planned: Family<ByAsker, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
     receipts: Family<ByChannel, Counter>,
@@ -66,6 +73,7 @@ impl Metrics {
         let metrics = Self {
             accepted: Counter::default(),
             work: Family::default(),
+            planned: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
             receipts: Family::default(),
@@ -82,6 +90,11 @@ impl Metrics {
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
         registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
+        registry.register(
+            "work_planned",
+            "Work rows planned, moved and taken back, by what asked for it and how",
+            metrics.planned.clone(),
+        );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
         registry.register(
@@ -132,6 +145,21 @@ impl Metrics {
         for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
             let labels = ByKind { kind: kind.to_owned(), outcome: outcome.to_owned() };
             self.work.get_or_create(&labels).inc_by(count as u64);
+        }
+    }
+
+    /// What an event, a change or a decision did to what is planned.
+    pub fn planned(&self, by: &str, touched: &Touched) {
+        let Touched { created, updated, deactivated, unchanged } = *touched;
+        let outcomes = [
+            ("created", created),
+            ("updated", updated),
+            ("deactivated", deactivated),
+            ("unchanged", unchanged),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByAsker { by: by.to_owned(), outcome: outcome.to_owned() };
+            self.planned.get_or_create(&labels).inc_by(count);
         }
     }
 

@@ -56,6 +56,11 @@ pub trait Path: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
+    /// Its rows keep the books in order and send nothing: lists of what is due leave them out.
+    fn is_housekeeping(&self) -> bool {
+        false
+    }
+
     /// Whether `settled` wants to be told when all notifications of a row have settled.
     fn follows_deliveries(&self) -> bool {
         false

@@ -63,6 +63,7 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "already-delivered" => "It was sent before",
         "anchor-in-past" => "Its date had long passed when it was set",
         "attachment_invalid" => "An attachment cannot be sent",
+        "business-unit-changed" => "Its source belongs to another business unit now",
         "cancelled" => "A person cancelled it",
         "certificate-invalid" => "The receiver's certificate is not valid",
         "content-refused" => "The provider refused the text",

@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     step!(6, "0006_operations"),
     step!(8, "0008_manners"),
     step!(9, "0009_receipts"),
+    step!(11, "0011_dates"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -65,6 +65,9 @@ pub struct ServeArgs {
     /// After how long a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
+    /// How often reminders are reconciled with their sources, such as `6h`; at least a minute.
+    #[arg(long, env = "PUNCTUAL_RECONCILE_EVERY", value_name = "DURATION")]
+    pub reconcile_every: Option<String>,
     /// Where links to surveys lead, such as `https://ask.example.org/s/{publicId}`; this server by default.
     #[arg(long, env = "PUNCTUAL_SURVEY_URL", value_name = "URL")]
     pub survey_url: Option<String>,
@@ -120,6 +123,7 @@ struct File {
     sweep_every: Option<String>,
     keep_for: Option<String>,
     stuck_after: Option<String>,
+    reconcile_every: Option<String>,
     survey_url: Option<String>,
     public_url: Option<String>,
     accept_weak_durability: Option<bool>,
@@ -140,6 +144,7 @@ const KNOWN_KEYS: &[&str] = &[
     "sweep_every",
     "keep_for",
     "stuck_after",
+    "reconcile_every",
     "survey_url",
     "public_url",
     "accept_weak_durability",
@@ -164,6 +169,7 @@ pub struct Config {
     pub sweep_every: Duration,
     pub keep_for: Duration,
     pub stuck_after: Duration,
+    pub reconcile_every: Duration,
     pub survey_url: Option<String>,
     pub public_url: Option<String>,
     pub accept_weak_durability: bool,
@@ -173,6 +179,9 @@ pub struct Config {
 
 /// The longest call a channel may make; a lease must outlive it.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+
+/// Reconciliation beside events is seldom.
+const SHORTEST_LOOK: Duration = Duration::from_secs(60);
 
 impl Config {
     /// Puts flags, variables, file and defaults together.
@@ -200,6 +209,11 @@ impl Config {
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
+            reconcile_every: duration(
+                "reconcile_every",
+                args.reconcile_every.or(file.reconcile_every),
+                "6h",
+            )?,
             survey_url: args.survey_url.or(file.survey_url),
             public_url: args.public_url.or(file.public_url),
             accept_weak_durability: args.accept_weak_durability
@@ -216,6 +230,12 @@ impl Config {
         ensure!(
             config.master_key.is_none() || config.master_key_file.is_none(),
             "give either PUNCTUAL_MASTER_KEY or master_key_file, not both"
+        );
+        ensure!(
+            config.reconcile_every >= SHORTEST_LOOK,
+            "reconcile_every ({}) must be at least {}: it repairs what events have missed and is no poll",
+            durations::format(config.reconcile_every),
+            durations::format(SHORTEST_LOOK)
         );
         if let Some(url) = &config.survey_url {
             let leads =
@@ -330,6 +350,7 @@ mod tests {
         assert!(fault("leases = \"60s\"").contains("line 1: `leases` is not known; did you mean `lease`?"));
         assert!(fault("lease = \"1 month\"").contains("lease = \"1 month\""));
         assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
+        assert!(fault("reconcile_every = \"1s\"").contains("reconcile_every (1s) must be at least 1m"));
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
         assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
         assert!(fault("public_url = \"punctual.example.org\"").contains("must be an address"));

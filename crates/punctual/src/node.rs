@@ -67,7 +67,10 @@ impl Node {
         };
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
-        let reminders = Arc::new(Providers::built_in());
+        let reminders = Arc::new(Providers {
+            reconcile_every: SignedDuration::try_from(config.reconcile_every)?,
+            ..Providers::built_in()
+        });
         reminders.check_bounds()?;
         let survey_link = SurveyLink::default();
         let engine = Engine::new(Setup {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
+    Arrival, Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
@@ -15,8 +15,10 @@ use punctual_store::{
 use super::{Batch, DueReport, trace::Trace};
 use crate::{
     Claimed, Engine, EngineError,
+    arrivals::Arrived,
     delivery::HandOver,
     effects,
+    events::Touched,
     intake::{kind_of, route},
 };
 
@@ -25,6 +27,7 @@ struct Outcome {
     settlement: Settlement,
     notifications: Vec<NewNotification>,
     effects: Vec<Effect>,
+    arrived: Vec<Arrived>,
     audited: Option<&'static str>,
     trace: Option<Trace>,
 }
@@ -34,6 +37,7 @@ pub(super) struct SettledBatch {
     report: DueReport,
     hand_over: HandOver,
     traces: Vec<Trace>,
+    planned: Touched,
 }
 
 impl Engine {
@@ -80,7 +84,7 @@ impl Engine {
 
         let mut report = DueReport { claimed: outcomes.len(), ..Default::default() };
         let (mut queued, mut effects, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-        let mut traces = Vec::new();
+        let (mut traces, mut arrived) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             let settlement = outcome.settlement;
             if !everything_held && !held.contains(&settlement.id) {
@@ -96,6 +100,7 @@ impl Engine {
                 }
             }
             effects.extend(outcome.effects);
+            arrived.extend(outcome.arrived);
             traces.extend(outcome.trace);
             if let Some(at) = settlement.retry_at {
                 tx.raise(Stage::Work, at);
@@ -105,16 +110,18 @@ impl Engine {
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
-        effects::write(tx, now, &*batch.path, effects).await?;
+        self.tell_subscribers(tx, now, &arrived).await?;
+        let planned = effects::write(tx, now, &*batch.path, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
-        Ok(SettledBatch { report, hand_over, traces })
+        Ok(SettledBatch { report, hand_over, traces, planned })
     }
 
     /// Counts, logs and traces a batch whose decisions are on disk.
     pub(super) async fn settled(&self, batch: &Batch, settled: SettledBatch) -> (DueReport, HandOver) {
-        let SettledBatch { report, hand_over, traces } = settled;
+        let SettledBatch { report, hand_over, traces, planned } = settled;
         self.keep_traces(traces).await;
         self.metrics.worked(batch.path.kind(), &report);
+        self.metrics.planned(batch.path.kind(), &planned);
         tracing::debug!(
             work.kind = batch.path.kind(),
             work.claimed = report.claimed,
@@ -183,6 +190,12 @@ impl Engine {
             open_notifications: 0,
         };
         let (mut queue, mut audited) = (Vec::new(), None);
+        let arrived = |arrival: Arrival| Arrived { arrival, business_unit: row.business_unit.clone() };
+        let beside = decided.effects.iter().filter_map(|effect| match effect {
+            Effect::Publish(arrival) => Some(arrived(arrival.clone())),
+            _ => None,
+        });
+        let mut arrivals: Vec<Arrived> = beside.collect();
         let mut hold = |settlement: &mut Settlement| {
             settlement.on_hold = true;
             audited = Some("hold");
@@ -197,7 +210,10 @@ impl Engine {
                 }
                 queue = new;
             }
-            Decision::Publish(_) => settlement.status = WorkStatus::Completed.as_str(),
+            Decision::Publish(arrival) => {
+                settlement.status = WorkStatus::Completed.as_str();
+                arrivals.push(arrived(arrival));
+            }
             Decision::Skip(reason) => {
                 settlement.status = WorkStatus::Deactivated.as_str();
                 settlement.reason = Some(reason.as_str().to_owned());
@@ -234,7 +250,8 @@ impl Engine {
             let outcome = serde_json::json!({ "status": word, "reasonCode": settlement.reason });
             Trace::new(row, outcome, decided.trace, &self.config.node, now)
         });
-        Outcome { settlement, notifications: queue, effects: decided.effects, audited, trace }
+        let effects = decided.effects;
+        Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use punctual_engine::{EVENT, accept_in, channels::subscriber_channel};
+use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
 use punctual_model::{
     Audience, Filter, NewNotification, NotificationId,
     ids::derive_uuid,
@@ -12,7 +12,7 @@ use punctual_model::{
 };
 use punctual_store::{
     StoreError, Tx,
-    outbox::{self, NewEvent},
+    outbox::{self, About, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::InstanceRow,
     surveys,
@@ -24,8 +24,8 @@ use super::Version;
 /// The event of an answer.
 pub const RESPONSE_COMPLETED: &str = "response-completed";
 
-/// Every type of event that there is.
-pub const EVENT_TYPES: [&str; 1] = [RESPONSE_COMPLETED];
+/// Every type of event that there is, besides topics of schedules.
+pub const EVENT_TYPES: [&str; 2] = [RESPONSE_COMPLETED, SCHEDULE_ARRIVED];
 
 /// An answer that was just kept.
 pub struct Answered<'a> {
@@ -44,22 +44,26 @@ pub async fn tell(tx: &mut Tx, now: Timestamp, answered: &Answered<'_>) -> Resul
     let payload = payload(answered, integration.as_deref());
     let event = NewEvent {
         event_type: RESPONSE_COMPLETED.to_owned(),
-        instance_public_id: instance.public_id.clone(),
-        survey_id: instance.survey_id,
+        about: About::Survey {
+            instance_public_id: instance.public_id.clone(),
+            survey_id: instance.survey_id,
+        },
         business_unit: instance.business_unit.clone(),
         payload: payload.to_string(),
     };
-    let Some(id) = outbox::insert(&mut tx.conn(), now, &event).await? else { return Ok(None) };
+    let inserted = outbox::insert(&mut tx.conn(), now, &[event]).await?;
+    let Some(id) = inserted.into_values().next() else { return Ok(None) };
     let known = subscribers::all(&mut tx.conn()).await?;
     let keys = concerned(&answered.version.schema, instance, answered.answers, &payload, &known);
     let (mut deliveries, mut notifications) = (Vec::new(), Vec::new());
     for key in keys {
         let new = notification(&key, instance, &payload);
-        deliveries.push((key, new.id.to_string()));
+        let notification_id = new.id.to_string();
+        deliveries.push(NewDelivery { event_id: id, subscriber: key, notification_id });
         notifications.push(new);
     }
     if !deliveries.is_empty() {
-        outbox::insert_deliveries(&mut tx.conn(), id, &deliveries).await?;
+        outbox::insert_deliveries(&mut tx.conn(), &deliveries).await?;
         accept_in(tx, now, notifications).await?;
     }
     Ok(Some(id))

@@ -1,7 +1,7 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
 use punctual_store::{
-    outbox::{self, NewEvent},
+    outbox::{self, About, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::{self, Change, InstanceFilter, NewInstance},
     survey_responses::{self, NewResponse},
@@ -170,27 +170,44 @@ async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
 async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
     let event = NewEvent {
         event_type: "response-completed".into(),
-        instance_public_id: "a".into(),
-        survey_id: 1,
+        about: About::Survey { instance_public_id: "a".into(), survey_id: 1 },
         business_unit: Some("nz".into()),
         payload: "{}".into(),
     };
+    let arrived = NewEvent {
+        event_type: "schedule.arrived".into(),
+        about: About::Work { key: "schedule:nightly".into() },
+        business_unit: None,
+        payload: "{}".into(),
+    };
+    let both = [event, arrived];
     let sent = bed.accept_to(&["x"]).await.remove(0);
     bed.tick().await;
     let mut tx = bed.begin().await;
-    let id = outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap().unwrap();
-    assert_eq!(outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap(), None);
-    let deliveries = [("b".to_owned(), "none".to_owned()), ("a".to_owned(), sent)];
-    outbox::insert_deliveries(&mut tx.conn(), id, &deliveries).await.unwrap();
+    let ids = outbox::insert(&mut tx.conn(), bed.now(), &both).await.unwrap();
+    let id = ids["a"];
+    assert!(outbox::insert(&mut tx.conn(), bed.now(), &both).await.unwrap().is_empty());
+    let to = |subscriber: &str, notification_id: String| NewDelivery {
+        event_id: id,
+        subscriber: subscriber.into(),
+        notification_id,
+    };
+    let deliveries = [to("b", "none".into()), to("a", sent)];
+    outbox::insert_deliveries(&mut tx.conn(), &deliveries).await.unwrap();
     let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
     let told: Vec<(&str, Option<&str>, Option<i64>)> =
         found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
     assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
-    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().instance_public_id, "a");
+    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().survey_id, Some(1));
+    let arrived = outbox::get(&mut tx.conn(), ids["schedule:nightly"]).await.unwrap().unwrap();
+    assert_eq!(
+        (arrived.work_key.as_deref(), arrived.instance_public_id.as_deref()),
+        (Some("schedule:nightly"), None)
+    );
     assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 1);
     let (nz, de) = (["nz".to_owned()], ["de".to_owned()]);
-    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 1);
-    assert!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap().is_empty());
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 2);
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap(), [arrived]);
 }
 
 async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
