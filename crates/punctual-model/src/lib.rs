@@ -15,6 +15,7 @@ pub mod keys;
 pub mod local_time;
 pub mod nearest;
 pub mod notification;
+pub mod object;
 pub mod phone;
 pub mod reason;
 pub mod registry;
@@ -22,6 +23,7 @@ pub mod retry;
 pub mod secret;
 pub mod status;
 pub mod survey;
+pub mod table;
 
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 pub use clock::{Clock, ManualClock, Random};

@@ -1,6 +1,8 @@
 //! Configuration: flags, then `PUNCTUAL_*` variables, then `punctual.toml`, then the defaults. Checked whole at
 //! start-up; a bad file stops the process and says what would be right.
 
+mod connections;
+
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
+use punctual_reports::Connections;
 use serde::Deserialize;
 
 /// The flags of `serve` and `demo`.
@@ -119,6 +122,7 @@ struct File {
     survey_url: Option<String>,
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
+    reports: Option<connections::ReportsFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -138,6 +142,7 @@ const KNOWN_KEYS: &[&str] = &[
     "survey_url",
     "accept_weak_durability",
     "log_format",
+    "reports",
 ];
 
 /// What a node runs with.
@@ -161,6 +166,7 @@ pub struct Config {
     pub survey_url: Option<String>,
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
+    pub report_connections: Connections,
     pub crash_at: Option<punctual_store::CrashPoint>,
 }
 
@@ -197,6 +203,7 @@ impl Config {
             accept_weak_durability: args.accept_weak_durability
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+            report_connections: connections::read(file.reports)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
         };
         ensure!(

@@ -3,6 +3,7 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod foreign;
 mod notifications;
 mod open;
 mod operations;
