@@ -81,6 +81,16 @@ impl WorkRow {
     pub fn input_hash(&self) -> Result<InputHash, StoreError> {
         InputHash::parse_hex(&self.input_hash).map_err(|_| StoreError::Stored("work.input_hash"))
     }
+    /// The ids of the notifications that its decision queued.
+    pub fn queued(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Coordinates {
+            #[serde(default)]
+            notifications: Vec<String>,
+        }
+        let coordinates = self.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        coordinates.map_or_else(Vec::new, |Coordinates { notifications }| notifications)
+    }
 }
 
 /// An instant from its stored form. What is stored was written by us, so a value out of range is damage.
