@@ -50,9 +50,10 @@ use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, ReminderSink},
-    reports::{content::Sources, with_built_ins},
+    reports::built_in,
     surveys::{Catalogue, SurveySink},
 };
+use punctual_reports::Sources;
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
@@ -89,7 +90,7 @@ impl ApiState {
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
-        let reports = with_built_ins(Sources::default());
+        let reports = built_in();
         Self { engine, wall, sandbox: None, sinks, reminders, reports, options: ApiOptions::default() }
     }
 }

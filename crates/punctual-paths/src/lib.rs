@@ -16,8 +16,8 @@ use punctual_engine::Path;
 
 /// Every path that ships, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    let sources = reports::with_built_ins(reports::content::Sources::default());
-    all_with(Arc::new(reminders::Providers::built_in()), surveys::SurveyLink::default(), sources)
+    let providers = Arc::new(reminders::Providers::built_in());
+    all_with(providers, surveys::SurveyLink::default(), reports::built_in())
 }
 
 /// Every path that ships, with reminders by these providers, links to surveys that lead there, and reports from these
@@ -25,7 +25,7 @@ pub fn all() -> Vec<Arc<dyn Path>> {
 pub fn all_with(
     providers: Arc<reminders::Providers>,
     survey_link: surveys::SurveyLink,
-    report_sources: Arc<reports::content::Sources>,
+    report_sources: Arc<punctual_reports::Sources>,
 ) -> Vec<Arc<dyn Path>> {
     vec![
         Arc::new(schedules::Schedules),

@@ -9,9 +9,9 @@
 mod builtins;
 pub mod cadence;
 pub mod commands;
-pub mod content;
 mod cron;
 pub mod decide;
+pub mod forecast;
 pub mod period;
 pub mod plan;
 pub mod prepare;
@@ -27,13 +27,13 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Path};
 use punctual_model::{KeyParts, ReasonCode, RetryPolicy, WorkKey};
+use punctual_reports::Sources;
 use punctual_store::{Conn, StoreError};
 use serde_json::Value;
 
 use crate::rollout::RunKind;
-use content::Sources;
 
-pub use builtins::with_built_ins;
+pub use builtins::{built_in, with_built_ins};
 pub use cadence::{Cadence, Occurrence};
 pub use subscription::{CatchUp, Planned, Subscription};
 

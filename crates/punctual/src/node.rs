@@ -11,9 +11,10 @@ use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, reconcile, zones},
-    reports::{content::Sources, with_built_ins},
+    reports::with_built_ins,
     surveys::SurveyLink,
 };
+use punctual_reports::Sources;
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -73,7 +74,8 @@ impl Node {
         let reminders = Arc::new(Providers::built_in());
         reminders.check_bounds()?;
         let survey_link = SurveyLink::default();
-        let reports = with_built_ins(Sources::default());
+        let sources = Sources::new(&guard, &Trust::platform(), config.report_connections.clone())?;
+        let reports = with_built_ins(sources);
         let engine = Engine::new(Setup {
             store,
             blobs,

@@ -6,7 +6,8 @@ use std::sync::{
 };
 
 use futures_util::future::BoxFuture;
-use punctual_paths::reports::content::{Asked, Builtin, FetchFault, Table};
+use punctual_model::table::Table;
+use punctual_reports::{Asked, Builtin, FetchFault};
 use punctual_store::Store;
 use punctual_testkit::{Bed, on_both, scale};
 use serde_json::{Value, json};

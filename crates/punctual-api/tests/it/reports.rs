@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use punctual_api::ApiState;
-use punctual_paths::reports::{content::Sources, with_built_ins};
+use punctual_paths::reports::with_built_ins;
+use punctual_reports::Sources;
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
@@ -26,6 +27,7 @@ on_both! {
     a_cancelled_run_does_not_end_the_chain;
     owners_and_recipients_that_are_gone_are_shown_and_handed_over;
     a_report_goes_to_a_list_with_a_template;
+    the_forecast_has_what_is_planned_and_what_follows;
 }
 
 pub const REPORT: &str = "/api/v1/report-subscriptions";
@@ -509,4 +511,26 @@ async fn a_report_goes_to_a_list_with_a_template(bed: Bed) {
         (bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()),
         ("Weekly deliveries / 2026-05-11 – 2026-05-17", "0 rows")
     );
+}
+
+async fn the_forecast_has_what_is_planned_and_what_follows(bed: Bed) {
+    let client = client(&bed).await;
+    bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
+    subscribe(&client, weekly(|body| body["recipients"] = json!({ "list": "ops" }))).await;
+    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-06-02").await.expect(200);
+    let days: Vec<(&str, i64, &str)> = ahead["days"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| {
+            let item = &day["items"][0];
+            (
+                day["localDate"].as_str().unwrap(),
+                day["recipients"].as_i64().unwrap(),
+                item["title"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let monday = |date: &'static str| (date, 2, "Weekly deliveries");
+    assert_eq!(days, [monday("2026-05-18"), monday("2026-05-25"), monday("2026-06-01")], "{ahead}");
 }

@@ -31,7 +31,12 @@ impl Engine {
                 Ok(None) => return Err(Unread::Gone(format!("the file {} is gone", file.file_name))),
                 Err(error) => return Err(Unread::Unreachable(chain(&error))),
             };
-            files.push(Attachment { file_name: file.file_name, media_type: file.media_type, content });
+            files.push(Attachment {
+                file_name: file.file_name,
+                media_type: file.media_type,
+                content,
+                content_id: file.content_id,
+            });
         }
         Ok(Arc::new(files))
     }

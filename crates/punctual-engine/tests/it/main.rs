@@ -5,6 +5,7 @@ mod claim;
 mod decide;
 mod deliver;
 mod ensure;
+mod files;
 mod lease;
 mod listeners;
 mod loops;

@@ -1,12 +1,12 @@
 //! Reports over Punctual's own data: what was delivered, by site and channel, and what surveys came to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_reports::{Asked, Builtin, FetchFault, Sources};
 use punctual_store::{Store, StoreError, notifications, surveys};
 use serde_json::Value;
-
-use super::content::{Asked, Builtin, Cell, Column, FetchFault, Kind, Sources, Table};
 
 /// Rows a built-in report has at most: sites times channels, or surveys.
 const MOST_ROWS: i64 = 10_000;
@@ -16,9 +16,16 @@ pub fn with_built_ins(sources: Sources) -> Arc<Sources> {
     Arc::new(sources.with_builtin(Arc::new(DeliveryKpis)).with_builtin(Arc::new(SurveyResults)))
 }
 
+/// The sources of a server without configuration: only those that ship. One for all, because opening the client for
+/// endpoints reads the machine's certificates.
+pub fn built_in() -> Arc<Sources> {
+    static SOURCES: OnceLock<Arc<Sources>> = OnceLock::new();
+    SOURCES.get_or_init(|| with_built_ins(Sources::default())).clone()
+}
+
 fn storage(error: StoreError) -> FetchFault {
     tracing::warn!(%error, "a built-in report could not be read");
-    FetchFault { may_pass: true, code: "source-unavailable", detail: "the figures could not be read".into() }
+    FetchFault::passing("source-unavailable", "the figures could not be read")
 }
 
 fn seconds(micros: Option<i64>) -> Cell {
@@ -107,7 +114,12 @@ impl Builtin for SurveyResults {
     }
 }
 
-/// A share in whole thousandths, exactly as it is shown.
+/// A share in thousandths, exactly as it is shown.
 fn share(part: i64, whole: i64) -> Cell {
-    if whole == 0 { Cell::Null } else { Cell::Text(format!("{:.3}", part as f64 / whole as f64)) }
+    if whole == 0 {
+        return Cell::Null;
+    }
+    let thousandths = (part.saturating_mul(1_000) + whole / 2) / whole;
+    let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    Amount::parse(&text).map_or(Cell::Null, Cell::Decimal)
 }

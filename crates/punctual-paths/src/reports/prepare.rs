@@ -4,16 +4,11 @@
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, EngineError};
 use punctual_model::WorkKey;
+use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
 use punctual_store::{Lane, report_subscriptions, rollouts};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    KIND, OWNER_VERSION, RunKey, blob_name,
-    content::{Asked, FetchFault, Look, Place, Presented, Sources, present},
-    period::Period,
-    plan,
-    subscription::Subscription,
-};
+use super::{KIND, OWNER_VERSION, RunKey, blob_name, period::Period, plan, subscription::Subscription};
 use crate::rollout::{Duty, Owner, Run, Stage, Taken, duty, take};
 
 /// What came of preparing a run, for the decision.

@@ -2,13 +2,13 @@
 
 use jiff::{Timestamp, civil::Weekday};
 use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey};
+use punctual_reports::Definition;
 use punctual_store::report_subscriptions::SubscriptionRow;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     cadence::{Cadence, Occurrence, Written},
-    content::Definition,
     period::{Period, PeriodRule},
     rule,
 };

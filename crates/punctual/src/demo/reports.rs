@@ -9,9 +9,10 @@ use punctual_api::ReportDraft;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ids::derive_uuid};
 use punctual_paths::{
-    reports::{KIND, Subscription, content::Sources, rollouts},
+    reports::{KIND, Subscription, rollouts},
     rollout::{CHECKLIST, Owner, Run, RunKind, Stage, Taken, stages::Scope, take},
 };
+use punctual_reports::Sources;
 use punctual_store::{Lane, StoreError, report_subscriptions, rollouts::over, run_ownership};
 use serde_json::{Value, json};
 
@@ -37,7 +38,8 @@ fn guid(name: &str) -> String {
 
 fn weekly() -> Value {
     json!({ "name": "Deliveries of the week", "cadence": { "cron": "0 8 * * MON", "timeZone": "Europe/Berlin" },
-        "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "csv", "xlsx"] },
+        "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "csv", "xlsx"],
+            "totals": ["delivered", "parked"], "chart": { "kind": "bar", "x": "channel", "y": ["delivered", "parked"] } },
         "recipients": { "list": "management" }, "owner": "jonas", "catchUp": "last" })
 }
 

@@ -12,9 +12,9 @@ use punctual_model::{
 use punctual_paths::{
     messages::{NewMessage, send_at},
     reminders::Providers,
-    reports::content::Sources,
     schedules::NewSchedule,
 };
+use punctual_reports::Sources;
 use punctual_store::{
     Lane,
     business_units::{self, BusinessUnitRow},

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::{
     receiver::Receiver,
-    server::{Place, Server},
+    server::{KEY, Place, Server},
 };
 
 /// Where a run dies: after it was taken, when its files are written, and around what is written with its decision.
@@ -135,50 +135,133 @@ impl MailServer {
     }
 }
 
-async fn run_now(server: &Server, guid: &str) -> Value {
+/// A server with a database that reports can read: an empty file is one.
+fn with_warehouse(place: &Place) -> Server {
+    std::fs::write(place.folder().join("warehouse.db"), "").unwrap();
+    let file = place.folder().join("punctual.toml");
+    std::fs::write(file, "[reports.connections.warehouse]\nurl = \"sqlite:warehouse.db\"\n").unwrap();
+    place.start(&[])
+}
+
+async fn subscribe(server: &Server, report: Value) -> String {
+    let subscription = json!({
+        "name": "Täglich ✓", "cadence": { "cron": "0 8 * * *", "timeZone": "Europe/Berlin" }, "report": report,
+        "recipients": { "addresses": ["to@b.example"] }, "channel": "email:default", "locale": "de",
+    });
+    let (status, made) = server.post("/api/v1/report-subscriptions", &subscription).await.unwrap();
+    assert_eq!(status, 201, "{made}");
+    made["guid"].as_str().unwrap().to_owned()
+}
+
+/// Asks for a run and waits until `ends` says that it has ended.
+async fn run_now(server: &Server, guid: &str, ends: impl Fn(&Value) -> bool) -> Value {
     let path = format!("/api/v1/report-subscriptions/{guid}/automation-runs");
     let (status, asked) = server.post(&path, &json!({})).await.unwrap();
     assert_eq!(status, 202, "{asked}");
     let path = format!("{path}/{}", asked["manualRunGuid"].as_str().unwrap());
     server
-        .until("a report", async |server| {
+        .until("the end of a run", async |server| {
             let (_, run) = server.get(&path).await;
-            (run["notifications"][0]["status"] == "delivered").then_some(run)
+            ends(&run).then_some(run)
         })
         .await
+}
+
+fn is_delivered(run: &Value) -> bool {
+    run["notifications"][0]["status"] == "delivered"
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_arrives_as_a_mail_with_its_table_its_chart_and_its_files() {
     let (place, mail) = (Place::sqlite(), MailServer::start().await);
-    let server = place.start(&[]);
+    let server = with_warehouse(&place);
     let settings = json!({ "host": "127.0.0.1", "port": mail.port, "tls": "none", "from": "Reports <reports@a.example>" });
     server.put("/api/v1/channels/email:default", &json!({ "adapter": "smtp", "settings": settings })).await;
-    let subscription = json!({
-        "name": "Täglich ✓", "cadence": { "cron": "0 8 * * *", "timeZone": "Europe/Berlin" },
-        "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "csv", "xlsx"] },
-        "recipients": { "addresses": ["to@b.example"] }, "channel": "email:default",
-    });
-    let (status, made) = server.post("/api/v1/report-subscriptions", &subscription).await.unwrap();
-    assert_eq!(status, 201, "{made}");
-    let run = run_now(&server, made["guid"].as_str().unwrap()).await;
+    let query = "SELECT 'Nord' AS site, 1234 AS orders UNION ALL SELECT 'Süd & <Ost>', 7";
+    let guid = subscribe(
+        &server,
+        json!({ "source": { "sql": { "connection": "warehouse", "query": query } }, "format": ["html", "csv", "xlsx"],
+            "totals": ["orders"], "chart": { "kind": "bar", "x": "site", "y": ["orders"] } }),
+    )
+    .await;
+    let run = run_now(&server, &guid, is_delivered).await;
     let got = mail.first();
     assert_eq!((&got["to"], &got["defects"]), (&json!(["to@b.example"]), &json!([])));
     let parts = got["parts"].as_array().unwrap();
     let of = |kind: &str| parts.iter().filter(|part| part["type"] == kind).collect::<Vec<_>>();
     assert_eq!((of("text/plain").len(), of("text/html").len()), (1, 1), "{parts:?}");
-    assert!(of("text/html")[0]["text"].as_str().unwrap().contains("Täglich ✓"));
+    let html = of("text/html")[0]["text"].as_str().unwrap();
+    for expected in ["Täglich ✓", "1.234", "Süd &amp; &lt;Ost&gt;", "1.241"] {
+        assert!(html.contains(expected), "{expected}: {html}");
+    }
+    let chart = of("image/png");
+    assert_eq!((chart.len(), &chart[0]["disposition"]), (1, &json!("inline")), "{parts:?}");
+    let cid = chart[0]["contentId"].as_str().unwrap().trim_matches(['<', '>']);
+    assert!(html.contains(&format!("cid:{cid}")), "the mail shows its chart");
     let csv = of("text/csv");
     assert_eq!((csv.len(), &csv[0]["disposition"]), (1, &json!("attachment")));
+    assert!(csv[0]["text"].as_str().unwrap().contains("Nord"));
+    assert_eq!(of("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet").len(), 1);
     // What arrived is what was kept.
-    let file = run["artefacts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|file| file["mediaType"].as_str().unwrap().starts_with("text/csv"))
-        .unwrap();
-    let reply = server.client.get(format!("{}{}", server.address, file["href"].as_str().unwrap()));
-    let kept = reply.bearer_auth(crate::server::KEY).send().await.unwrap().bytes().await.unwrap();
-    let hex: String = kept.iter().map(|byte| format!("{byte:02x}")).collect();
+    let files = run["artefacts"].as_array().unwrap();
+    let kept_csv = files.iter().find(|file| file["name"].as_str().unwrap().ends_with(".csv")).unwrap();
+    let href = kept_csv["href"].as_str().unwrap();
+    let reply = server.client.get(format!("{}{href}", server.address)).bearer_auth(KEY).send().await.unwrap();
+    let hex: String = reply.bytes().await.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(csv[0]["hex"], json!(hex));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_fails_is_slow_or_endless_has_a_clear_outcome_and_harms_nothing_else() {
+    let place = Place::sqlite();
+    let server = with_warehouse(&place);
+    server.put("/api/v1/channels/email:default", &json!({ "adapter": "memory" })).await;
+    let report = |query: &str, more: Value| {
+        let mut report = json!({ "source": { "sql": { "connection": "warehouse", "query": query } }, "format": ["html", "csv"] });
+        for (name, value) in more.as_object().unwrap() {
+            report[name] = value.clone();
+        }
+        report
+    };
+    let failing = subscribe(&server, report("SELECT n FROM nothing", json!({}))).await;
+    let run = run_now(&server, &failing, |run| !run["fault"].is_null()).await;
+    assert_eq!((&run["fault"]["code"], &run["artefacts"]), (&json!("query_failed"), &json!([])), "{run}");
+
+    let writing = subscribe(&server, report("SELECT 1 AS n", json!({}))).await;
+    let body = json!({ "report": report("DELETE FROM nothing", json!({})) });
+    let path = format!("{}/api/v1/report-subscriptions/{writing}", server.address);
+    let changed = server.client.patch(path).bearer_auth(KEY).json(&body).send().await.unwrap();
+    if changed.status().is_success() {
+        let run = run_now(&server, &writing, |run| !run["fault"].is_null()).await;
+        assert!(run["fault"]["code"].as_str().unwrap().starts_with("query_"), "{run}");
+    }
+
+    let numbers = |until: &str| {
+        format!("WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s{until}) SELECT n FROM s")
+    };
+    let endless = numbers("").replace("SELECT n FROM s", "SELECT max(n) AS n FROM s");
+    let slow = subscribe(&server, report(&endless, json!({ "timeout": "1s" }))).await;
+    let started = std::time::Instant::now();
+    let slow_run = run_now(&server, &slow, |run| {
+        // The server answers all the while.
+        !run["fault"].is_null()
+    })
+    .await;
+    assert_eq!(
+        (&slow_run["fault"]["code"], &slow_run["status"]),
+        (&json!("query_timeout"), &json!("pending")),
+        "{slow_run}"
+    );
+    assert!(started.elapsed().as_secs() < 20);
+
+    let empty = subscribe(&server, report("SELECT 1 AS n WHERE 0", json!({}))).await;
+    let run = run_now(&server, &empty, is_delivered).await;
+    assert_eq!(run["rows"], 0);
+
+    let million = subscribe(&server, report(&numbers(" WHERE n < 1000000"), json!({ "rowCap": 5000 }))).await;
+    let run = run_now(&server, &million, is_delivered).await;
+    assert_eq!((&run["rows"], &run["truncated"]), (&json!(5000), &json!(true)), "{run}");
+    let (status, queue) = server.get("/api/v1/report-runs/failed").await;
+    assert_eq!(status, 200);
+    assert!(queue["items"].as_array().unwrap().len() >= 2, "{queue}");
 }
