@@ -9,6 +9,7 @@ mod attention;
 mod auth;
 mod body;
 mod business_units;
+mod callbacks;
 mod channels;
 mod docs;
 mod envelope;
@@ -16,6 +17,7 @@ mod events;
 mod forecast;
 mod health;
 mod idempotency;
+mod inbox;
 mod keys;
 mod lists;
 mod messages;
@@ -37,6 +39,7 @@ mod serve;
 mod sites;
 mod sources;
 mod subscribers;
+mod suppressions;
 mod surveys;
 mod templates;
 mod trail;
@@ -145,6 +148,8 @@ pub(crate) struct App {
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
     pub in_flight: Semaphore,
+    /// Calls of providers under way at once: they have a budget of their own.
+    pub callbacks: Semaphore,
     /// One at a time moves the clock or ticks, so that an answer tells what its own request did.
     pub driver: Mutex<()>,
     /// The OpenAPI document as it is served.
@@ -152,6 +157,9 @@ pub(crate) struct App {
 }
 
 pub(crate) type Shared = Arc<App>;
+
+/// Anybody may call; each call is one short transaction.
+const CALLBACKS_AT_ONCE: usize = 64;
 
 /// Every route.
 pub fn router(state: ApiState) -> axum::Router {
@@ -185,6 +193,7 @@ fn app(state: ApiState, document: String) -> Shared {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
+        callbacks: Semaphore::new(CALLBACKS_AT_ONCE),
         driver: Mutex::new(()),
         document,
         engine: state.engine,

@@ -12,9 +12,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, operations, reconciliations, reminder_settings, reports, retention, sandbox, scheduler,
-    schedules, secrets, sites, sources, subscribers, surveys, templates, work,
+    Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
+    messages, metrics, notifications, operations, reconciliations, reminder_settings, reports, retention,
+    sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys, templates,
+    work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -44,6 +45,9 @@ use crate::{
         (name = "Rollouts", description = "Moving over from an old scheduler, stage by stage and back"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
+        (name = "Suppressions", description = "Addresses that get nothing"),
+        (name = "Callbacks", description = "What providers tell later of messages; signed, without a key"),
+        (name = "Inbox", description = "Messages to whoever asks"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
         (name = "Operations", description = "Events and tasks that announce their own start and end"),
@@ -66,6 +70,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(notifications::timeline))
         .routes(routes!(notifications::retry))
         .routes(routes!(notifications::discard))
+        .routes(routes!(notifications::acknowledge))
         .routes(routes!(retention::get))
         .routes(routes!(retention::purge))
         .routes(routes!(messages::list, messages::post))
@@ -150,6 +155,13 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(channels::test))
         .routes(routes!(channels::rotate::rotate))
         .routes(routes!(secrets::rekey))
+        .routes(routes!(suppressions::list))
+        .routes(routes!(suppressions::get, suppressions::put, suppressions::delete))
+        .routes(routes!(callbacks::get, callbacks::post))
+        .routes(routes!(callbacks::post_secret))
+        .routes(routes!(inbox::list))
+        .routes(routes!(inbox::read_all))
+        .routes(routes!(inbox::read))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))

@@ -6,11 +6,13 @@
 //!
 //! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
 //! for what they share, `http` for the one way out over HTTP, `captured` for what stays in memory (the memory channel
-//! and the sandbox), `guard` for the addresses that must not be reached, `trust` for certificates.
+//! and the sandbox), `callback` for what
+//! providers tell later, `guard` for the addresses that must not be reached, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
 
+pub mod callback;
 pub mod captured;
 pub mod guard;
 pub mod http;

@@ -4,6 +4,7 @@ mod attention;
 mod calendar;
 mod channels;
 mod confirm;
+mod inbox;
 mod notification;
 mod operations;
 mod outbox;
@@ -13,6 +14,7 @@ mod sandbox;
 mod sites;
 mod sources;
 mod story;
+mod suppressions;
 mod surveys;
 mod why;
 mod work;
@@ -38,5 +40,7 @@ pub fn routes() -> Router<Shared> {
         .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
+        .merge(suppressions::routes())
+        .merge(inbox::routes())
         .merge(sandbox::routes())
 }

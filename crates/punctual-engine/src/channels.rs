@@ -36,6 +36,13 @@ pub struct Opened {
     written: (i64, i64),
 }
 
+impl Opened {
+    /// The adapter that opened it.
+    pub(crate) fn adapter(&self) -> &str {
+        &self.adapter
+    }
+}
+
 /// What the channels of subscribers begin with; no other channel does.
 pub const SUBSCRIBERS: &str = "event.";
 
@@ -192,13 +199,15 @@ impl Channels {
 
     fn open(&self, row: &channels::ChannelRow) -> Result<Opened, String> {
         let key: ChannelKey = row.key.parse().map_err(|fault| format!("{fault}"))?;
-        let adapter = match &self.capture {
+        // What goes to the inbox stays here anyway.
+        let capture = self.capture.as_ref().filter(|_| row.adapter != crate::inbox::INBOX);
+        let adapter = match capture {
             Some(capture) => capture,
             None => self.adapters.get(&row.adapter).ok_or_else(|| format!("no adapter `{}`", row.adapter))?,
         };
         let mut settings: serde_json::Value =
             serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
-        if self.capture.is_some() {
+        if capture.is_some() {
             settings = serde_json::json!({});
         } else {
             self.fill_in(&row.key, adapter.secret_fields(), &mut settings)?;

@@ -10,6 +10,7 @@ mod plan;
 mod render;
 mod send;
 mod settle;
+mod suppressed;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -113,6 +114,8 @@ impl Engine {
     }
 
     pub(crate) async fn refresh_channels(&self, now: Timestamp) -> Result<(), StoreError> {
+        // First: a channel that is open for the first time must not send past the list.
+        self.refresh_suppressions(now).await?;
         if self.channels.is_stale(now) {
             let mut reader = self.store.read().await?;
             self.channels.refresh(&mut reader.conn(), now).await?;
@@ -169,10 +172,11 @@ impl Engine {
         let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
         let ledger = plan::Ledger::new(earlier);
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
-        Ok(rows
+        let planned = rows
             .into_iter()
             .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
-            .collect())
+            .collect();
+        self.leave_out_suppressed(tx, planned, &ledger, now).await
     }
 
     async fn intend(&self, tx: &mut Tx, items: &[ToSend], now: Timestamp) -> Result<(), StoreError> {

@@ -12,6 +12,7 @@ pub mod effects;
 mod ensure;
 mod error;
 pub mod events;
+pub mod inbox;
 pub mod intake;
 pub mod kpis;
 pub mod listeners;
@@ -19,10 +20,12 @@ pub mod metrics;
 pub mod operate;
 pub mod path;
 mod purge;
+pub mod receipts;
 mod run;
 mod sandbox;
 pub mod secrets;
 pub mod sites;
+mod suppressions;
 mod sweep;
 pub mod timeline;
 pub mod trial;
@@ -67,6 +70,7 @@ pub struct Parts {
     pub channels: Channels,
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
+    pub(crate) suppressions: suppressions::Suppressions,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     /// The loops of this node, while they run.
@@ -96,7 +100,9 @@ impl Engine {
         for path in setup.paths {
             paths.add(path.kind(), path)?;
         }
-        let channels = Channels::new(setup.adapters, setup.capture, setup.vault.clone())?;
+        let mut adapters = setup.adapters;
+        adapters.push(Arc::new(inbox::InboxAdapter(setup.store.clone())));
+        let channels = Channels::new(adapters, setup.capture, setup.vault.clone())?;
         let intake = intake::Queue::new(if setup.store.is_single_process() { 1 } else { 2 });
         Ok(Self(Arc::new(Parts {
             store: setup.store,
@@ -109,6 +115,7 @@ impl Engine {
             channels,
             vault: setup.vault,
             metrics: Metrics::new(),
+            suppressions: suppressions::Suppressions::default(),
             intake,
             held: Arc::default(),
             running: std::sync::Mutex::default(),

@@ -34,6 +34,8 @@ pub struct Metrics {
     work: Family<ByKind, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
+    receipts: Family<ByChannel, Counter>,
+    receipts_unknown: Counter,
     lateness: Histogram,
     batches: Histogram,
     queue: Family<ByState, Gauge>,
@@ -54,6 +56,8 @@ impl Metrics {
             work: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
+            receipts: Family::default(),
+            receipts_unknown: Counter::default(),
             lateness: Histogram::new([
                 0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0,
             ]),
@@ -66,6 +70,16 @@ impl Metrics {
         registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register(
+            "receipts",
+            "What providers told of messages, by the channel that was called back and what they said",
+            metrics.receipts.clone(),
+        );
+        registry.register(
+            "receipts_unknown",
+            "Receipts for messages that are not known",
+            metrics.receipts_unknown.clone(),
+        );
         registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
@@ -114,6 +128,20 @@ impl Metrics {
 
     pub(crate) fn uncertain(&self, count: usize) {
         self.uncertain.inc_by(count as u64);
+    }
+
+    pub(crate) fn receipt(&self, channel: &str, outcome: &str) {
+        let labels = ByChannel { channel: channel.to_owned(), outcome: outcome.to_owned() };
+        self.receipts.get_or_create(&labels).inc();
+    }
+
+    /// A call whose signature was wrong, or that could not be read.
+    pub(crate) fn callback_refused(&self, channel: &str) {
+        self.receipt(channel, "refused");
+    }
+
+    pub(crate) fn receipts_unknown(&self, count: usize) {
+        self.receipts_unknown.inc_by(count as u64);
     }
 
     pub(crate) fn loop_failed(&self) {

@@ -4,7 +4,7 @@
 //! ended removes nothing and waits for a person.
 
 use jiff::Timestamp;
-use punctual_store::{Lane, facts, idempotency, notifications};
+use punctual_store::{Lane, facts, idempotency, inbox, notifications, receipts};
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError, config::earlier};
@@ -75,6 +75,10 @@ impl Engine {
         let report = PurgeReport { at: now, removed, keep_for_days, held_back };
         let mut tx = self.store.begin(Lane::Intake).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
+        receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
+        if held_back.is_none() {
+            inbox::forget(&mut tx.conn(), self.purged_before(now)).await?;
+        }
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         tx.commit().await?;

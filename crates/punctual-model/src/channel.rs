@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::{ChannelKey, NotificationId, ReasonCode};
+use crate::{Callback, CallbackFault, CallbackTaken, ChannelKey, NotificationId, ReasonCode};
 
 /// One message to one target, rendered and ready to leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,16 @@ pub trait Channel: Send + Sync {
     /// How many sends may be under way at once from one node.
     fn permits(&self) -> usize {
         16
+    }
+
+    /// Whether the provider tells later what became of a message: its id is then kept where a receipt finds it.
+    fn takes_receipts(&self) -> bool {
+        false
+    }
+
+    /// Reads a call of the provider's, after its signature; pure.
+    fn callback(&self, _call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        Err(CallbackFault::NotTaken)
     }
 }
 

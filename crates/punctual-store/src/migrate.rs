@@ -36,6 +36,7 @@ const STEPS: &[Step] = &[
     step!(5, "0005_surveys"),
     step!(6, "0006_operations"),
     step!(7, "0007_reports"),
+    step!(9, "0009_receipts"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -23,6 +23,7 @@ pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, pres
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
+pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 
 use crate::StoreError;

@@ -131,11 +131,37 @@ pub struct Notification {
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedTarget {
     pub address: String,
-    /// `delivered`, `transient`, `permanent` or `uncertain`; null while the attempt is under way.
+    /// `delivered` (the provider took it), `transient`, `permanent` or `uncertain`; `suppressed` where it was left out;
+    /// null while the attempt is under way.
     pub outcome: Option<Cow<'static, str>>,
     /// The provider's id for it.
     pub message_id: Option<String>,
     pub at: Option<Timestamp>,
+    /// When it arrived, as the provider says: another fact than that it was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_at: Option<Timestamp>,
+    /// What the provider told last of it; only over channels whose provider calls back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<TargetReceipt>,
+}
+
+/// What a provider told of a message that it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetReceipt {
+    /// `accepted` until the provider says more; then `sent`, `delivered`, `read`, `failed` or `complained`.
+    #[schema(example = "delivered")]
+    pub state: Cow<'static, str>,
+    /// The provider's own code and words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<Timestamp>,
+    /// When the last receipt came that said something new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_at: Option<Timestamp>,
 }
 
 /// Which notifications are listed; what is left out does not limit.
@@ -197,6 +223,11 @@ pub struct Kpis {
     /// Deliveries whose end is not known.
     #[serde(default)]
     pub uncertain: i64,
+    /// Messages of which a provider said in the last interval that they arrived, and that they did not.
+    #[serde(default)]
+    pub confirmed_last_interval: i64,
+    #[serde(default)]
+    pub not_delivered_last_interval: i64,
     pub by_site: Vec<SiteKpis>,
     /// What the last daily purge did; null before the first.
     #[serde(default)]

@@ -2,10 +2,12 @@
 
 mod attention;
 mod bad_input;
+mod callbacks;
 mod client;
 mod definitions;
 mod document;
 mod idempotency;
+mod inbox;
 mod keys;
 mod operations;
 mod pages;
@@ -25,6 +27,7 @@ mod sites;
 mod sources;
 mod stories;
 mod subscribers;
+mod suppressions;
 mod survey_answers;
 mod survey_stories;
 mod surveys;

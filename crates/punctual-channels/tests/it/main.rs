@@ -1,5 +1,6 @@
 //! The adapters against real peers: an SMTP server in Python, HTTP servers on loopback, the guard against its table.
 
+mod callbacks;
 mod captured;
 mod classify;
 mod guard;

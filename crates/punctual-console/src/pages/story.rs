@@ -81,6 +81,7 @@ pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, r
         "withdraw" => "Withdrawn".to_owned(),
         "deactivate" => "Skipped".to_owned(),
         "note" => "Noted".to_owned(),
+        "acknowledge" => "Seen".to_owned(),
         other => other.to_owned(),
     };
     let reason = reason.filter(|reason| !reason.is_empty());

@@ -9,6 +9,7 @@ mod live;
 mod operations;
 mod outbox;
 mod pages;
+mod receipts;
 mod reminders;
 mod sessions;
 mod survey_page;

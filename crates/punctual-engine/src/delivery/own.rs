@@ -43,7 +43,7 @@ impl Engine {
     /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit.
     pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Reserved> {
         let mut wanted: HashMap<String, u32> = HashMap::new();
-        for item in queued.iter().filter(|item| sendable(item, now)) {
+        for item in queued.iter().filter(|item| self.keeps(item, now)) {
             *wanted.entry(item.channel.clone()).or_default() += 1;
         }
         let mut reserved = Vec::new();
@@ -53,7 +53,7 @@ impl Engine {
             let count = count.min(free);
             let Ok(permits) = channel.permits.clone().try_acquire_many_owned(count) else { continue };
             let until = later(now, self.lease_for(Some(&channel)));
-            let own = queued.iter_mut().filter(|item| item.channel == key && sendable(item, now));
+            let own = queued.iter_mut().filter(|item| item.channel == key && self.keeps(item, now));
             for item in own.take(usize::try_from(count).unwrap_or(0)) {
                 item.lease_until = Some(until);
             }
@@ -65,6 +65,15 @@ impl Engine {
             item.lease_until = None;
         }
         reserved
+    }
+
+    /// What may be on the suppression list is left to the ordinary claim, which asks the table.
+    fn keeps(&self, item: &Queued, now: Timestamp) -> bool {
+        sendable(item, now)
+            && match &item.new.audience {
+                Audience::Targets(targets) => self.suppressions.doubtful(&item.channel, targets).is_empty(),
+                Audience::List(_) => false,
+            }
     }
 
     /// Writes the intents of what was inserted already claimed, and makes it ready for sending.

@@ -50,6 +50,11 @@ impl Ledger {
         }
         Self(ledger)
     }
+
+    /// Whether a target of this notification has it already.
+    pub(super) fn reached(&self, seq: i64) -> bool {
+        self.0.get(&seq).is_some_and(|targets| targets.values().any(|past| *past == Past::Delivered))
+    }
 }
 
 pub(super) async fn lists_of(

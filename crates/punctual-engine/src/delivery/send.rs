@@ -12,6 +12,8 @@ use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
 use punctual_store::{
     Lane, attempts,
     notifications::{self, ClaimedNotification, Delivery},
+    receipts::{self, Expected},
+    suppressions::SuppressionRow,
 };
 
 use super::{
@@ -19,7 +21,7 @@ use super::{
     conclude::conclude,
     event_id,
     files::{Files, Unread},
-    parked,
+    parked, suppressed,
 };
 use crate::{Engine, EngineError, Opened, config::later, due::chain};
 
@@ -49,6 +51,10 @@ struct Sent {
     settled: Vec<(ClaimedNotification, Delivery)>,
     /// Those of which nobody knows whether they arrived.
     in_doubt: HashSet<i64>,
+    /// Addresses that are of no use any more.
+    suppressed: Vec<SuppressionRow>,
+    /// What the provider will tell more about.
+    expected: Vec<Expected>,
 }
 
 /// Notifications whose lease was lost: nothing more is sent for them.
@@ -198,13 +204,17 @@ impl Engine {
                 sent.in_doubt.insert(item.row.seq);
             }
             for answer in answers {
+                sent.suppressed.extend(suppressed::refused(&item.row, &answer));
+                if channel.channel.takes_receipts() {
+                    sent.expected.extend(expected(&item.row, &answer));
+                }
                 sent.results.push(recorded(&item.row, answer));
             }
             sent.settled.push((item.row, delivery));
         }
         let mut tries = 1;
         loop {
-            match self.write_sent(&sent, now, tries > 1).await {
+            match self.write_sent(channel, &sent, now, tries > 1).await {
                 Err(error) if tries < SETTLE_TRIES => {
                     tracing::warn!(error = %chain(&error), "what was sent could not be recorded; it is tried again");
                     tries += 1;
@@ -216,6 +226,7 @@ impl Engine {
 
     async fn write_sent(
         &self,
+        channel: &Opened,
         sent: &Sent,
         now: Timestamp,
         again: bool,
@@ -224,6 +235,11 @@ impl Engine {
         if !sent.results.is_empty() {
             attempts::record(&mut tx.conn(), &sent.results).await?;
         }
+        if !sent.expected.is_empty() {
+            let told = receipts::expect(&mut tx.conn(), channel.adapter(), &sent.expected).await?;
+            self.follow_receipts(&mut tx, now, &told).await?;
+        }
+        self.suppress_in(&mut tx, now, &sent.suppressed).await?;
         let report = self.settle_deliveries_in(&mut tx, &sent.settled, &sent.in_doubt, now, again).await?;
         tx.commit().await?;
         self.metrics.uncertain(sent.in_doubt.len());
@@ -288,6 +304,20 @@ fn unread(item: ToSend, error: &str, now: Timestamp) -> (ToSend, Vec<Answer>, Op
         })
         .collect();
     (item, answers, None)
+}
+
+/// What a receipt will find this message by.
+fn expected(row: &ClaimedNotification, answer: &Answer) -> Option<Expected> {
+    match &answer.outcome {
+        SendOutcome::Delivered { provider_id } if !provider_id.is_empty() => Some(Expected {
+            provider_id: provider_id.clone(),
+            channel: row.channel.clone(),
+            seq: row.seq,
+            target: answer.target.clone(),
+            attempt: row.tries,
+        }),
+        _ => None,
+    }
 }
 
 fn recorded(row: &ClaimedNotification, answer: Answer) -> attempts::AttemptResult {

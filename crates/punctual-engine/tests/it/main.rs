@@ -17,6 +17,8 @@ mod r06_claims;
 mod r09_nodes;
 mod r11_duplicates;
 mod r13_races;
+mod receipts;
 mod settled;
+mod suppressed;
 mod templates;
 mod withdraw;

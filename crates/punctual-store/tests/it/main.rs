@@ -9,6 +9,7 @@ mod open;
 mod operations;
 mod people;
 mod plans;
+mod receipts;
 mod reminders;
 mod reports;
 mod schema;
