@@ -27,6 +27,7 @@ mod parameters;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
+mod reports;
 mod retention;
 mod sandbox;
 mod scheduler;
@@ -49,6 +50,7 @@ use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, ReminderSink},
+    reports::{content::Sources, with_built_ins},
     surveys::{Catalogue, SurveySink},
 };
 use tokio::sync::{Mutex, Semaphore};
@@ -59,6 +61,7 @@ pub use keys::{
 pub use openapi::document;
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
+pub use reports::{Draft as ReportDraft, whole as report_definition};
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -71,6 +74,8 @@ pub struct ApiState {
     pub sinks: EventSinks,
     /// How reminders are triggered, addressed and delivered.
     pub reminders: Arc<Providers>,
+    /// Where reports come from.
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
 }
 
@@ -84,7 +89,8 @@ impl ApiState {
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
-        Self { engine, wall, sandbox: None, sinks, reminders, options: ApiOptions::default() }
+        let reports = with_built_ins(Sources::default());
+        Self { engine, wall, sandbox: None, sinks, reminders, reports, options: ApiOptions::default() }
     }
 }
 
@@ -133,6 +139,7 @@ pub(crate) struct App {
     pub surveys: Arc<Catalogue>,
     pub public: PublicLimits,
     pub reminders: Arc<Providers>,
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
@@ -150,7 +157,11 @@ pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let app = app(state, openapi::text(&document));
     wrapped(
-        routes.merge(docs::routes()).merge(operations::feeds::public()).fallback(envelope::no_such_route),
+        routes
+            .merge(docs::routes())
+            .merge(operations::feeds::public())
+            .merge(reports::as_known())
+            .fallback(envelope::no_such_route),
         app,
     )
 }
@@ -182,6 +193,7 @@ fn app(state: ApiState, document: String) -> Shared {
         surveys,
         public: PublicLimits::default(),
         reminders: state.reminders,
+        reports: state.reports,
         options: state.options,
     })
 }

@@ -16,7 +16,6 @@ use punctual_wire::{
     limits::BATCH_MAX,
     messages::{Message, MessageAccepted, MessageRequest},
 };
-use serde_json::Value;
 
 use crate::{
     App, Shared,
@@ -178,14 +177,8 @@ async fn found(
 }
 
 fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
-    let result: Option<Value> = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let notifications = result.as_ref().and_then(|result| result.get("notifications")?.as_array());
     Ok(Message {
-        notifications: notifications
-            .into_iter()
-            .flatten()
-            .filter_map(|id| id.as_str().map(str::to_owned))
-            .collect(),
+        notifications: row.queued(),
         work_id: row.id,
         status: row.status.into(),
         on_hold: row.on_hold,

@@ -34,7 +34,7 @@ pub use filter::Filter;
 pub use ids::{ChannelKey, NotificationId, WorkId};
 pub use input_hash::InputHash;
 pub use keys::{KeyError, KeyParts, WorkKey};
-pub use notification::{Audience, NewNotification, NotificationSource};
+pub use notification::{Audience, FileRef, NewNotification, NotificationSource};
 pub use phone::Phone;
 pub use reason::ReasonCode;
 pub use registry::{DuplicateKey, Registry};

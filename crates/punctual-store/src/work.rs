@@ -18,11 +18,11 @@ pub use claim::{
 };
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use operate::{
-    Changed, OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry,
+    Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, insert_retry, release_hold, retry,
     set_trace,
 };
 pub use planned::{OfSource, ahead, insert_ended, of_source, of_sources};
-pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
+pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, troubled};
 
 use crate::StoreError;
 
@@ -80,6 +80,16 @@ impl WorkRow {
     }
     pub fn input_hash(&self) -> Result<InputHash, StoreError> {
         InputHash::parse_hex(&self.input_hash).map_err(|_| StoreError::Stored("work.input_hash"))
+    }
+    /// The ids of the notifications that its decision queued.
+    pub fn queued(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Coordinates {
+            #[serde(default)]
+            notifications: Vec<String>,
+        }
+        let coordinates = self.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        coordinates.map_or_else(Vec::new, |Coordinates { notifications }| notifications)
     }
 }
 

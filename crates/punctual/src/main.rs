@@ -25,6 +25,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// Batches are made of many small texts; glibc's allocator took a tenth of the time of a delivery.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Turns business events into messages that go out on time, once, and can be explained.
 #[derive(Parser)]
 #[command(name = "punctual", version, max_term_width = 100)]

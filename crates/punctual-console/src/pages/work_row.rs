@@ -136,7 +136,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let mut reader = app.engine.store.read().await?;
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), row.id).await?;
-    let sent = notifications::by_ids(&mut reader.conn(), produced(&row)).await?;
+    let sent = notifications::by_ids(&mut reader.conn(), row.queued()).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?,
@@ -168,14 +168,6 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         trace: trace.map(|bytes| pretty_text(&String::from_utf8_lossy(&bytes))),
         row,
     })
-}
-
-/// The notifications that a row has made.
-fn produced(row: &WorkRow) -> Vec<String> {
-    let result: Value =
-        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let ids = result["notifications"].as_array().into_iter().flatten();
-    ids.filter_map(|id| id.as_str().map(str::to_owned)).collect()
 }
 
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {

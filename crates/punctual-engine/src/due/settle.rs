@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkStatus};
+use punctual_model::{
+    Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
+};
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
     notifications::{self, Queued},
@@ -241,7 +243,7 @@ impl Engine {
 fn identify(row: &Claimed, new: &mut Vec<NewNotification>) {
     for item in new.iter_mut().filter(|item| item.id.0.is_nil()) {
         let channel = item.channel.as_ref().map_or("", |channel| channel.as_str());
-        item.id = NotificationId::derived(&row.key, channel, &item.audience.identity());
+        item.id = NotificationId::derived(WorkId(row.id), &row.key, channel, &item.audience.identity());
     }
     if new.len() > 1 {
         let mut seen = HashSet::with_capacity(new.len());

@@ -1,7 +1,7 @@
 //! What each decision does to its row.
 
 use punctual_engine::EngineError;
-use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode, RetryPolicy};
+use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode, RetryPolicy, WorkId};
 use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, on_both};
 
 on_both! {
@@ -64,10 +64,11 @@ async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
 }
 
 async fn the_id_of_a_notification_follows_from_its_row(bed: Bed) {
-    bed.ensure_one(new_work("test", "deliver:1", bed.now())).await;
+    let row = bed.ensure_one(new_work("test", "deliver:1", bed.now())).await.id;
     bed.tick().await;
     let expected =
-        NotificationId::derived("deliver:1", "memory:default", "targets=a@example.org").to_string();
+        NotificationId::derived(WorkId(row), "deliver:1", "memory:default", "targets=a@example.org")
+            .to_string();
     assert_eq!(bed.notification(&expected).await.status, "delivered");
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::{Audience, NotificationId, WorkKey};
+use punctual_model::WorkKey;
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -40,15 +40,18 @@ pub async fn delivery_logs(
     conn: &mut Conn<'_>,
     instances: &[InstanceRow],
 ) -> Result<HashMap<String, Vec<LogEntry>>, StoreError> {
-    let mut wanted: HashMap<String, (&str, i64)> = HashMap::new();
+    let mut sends: HashMap<String, (&str, i64)> = HashMap::new();
     for instance in instances {
-        let identity = Audience::Targets(vec![instance.recipient_address.clone()]).identity();
         // The message after those that arrived may be under way, or given up.
         for ordinal in 1..=instance.sends + 1 {
             let Ok(key) = WorkKey::survey_send(&instance.public_id, ordinal) else { continue };
-            let id = NotificationId::derived(key.as_str(), &instance.channel, &identity);
-            wanted.insert(id.to_string(), (&instance.public_id, ordinal));
+            sends.insert(key.as_str().to_owned(), (&instance.public_id, ordinal));
         }
+    }
+    let mut wanted: HashMap<String, (&str, i64)> = HashMap::new();
+    for row in work::by_keys(conn, sends.keys().cloned().collect()).await? {
+        let Some(which) = sends.get(&row.key) else { continue };
+        wanted.extend(row.queued().into_iter().map(|id| (id, *which)));
     }
     let rows = notifications::by_ids(conn, wanted.keys().cloned().collect()).await?;
     let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;

@@ -25,6 +25,8 @@ pub struct ClaimedNotification {
     pub locale: Option<String>,
     pub context: Option<String>,
     pub type_data: Option<String>,
+    /// The files that go along, a JSON array.
+    pub attachments: Option<String>,
     pub retry_count: i64,
     /// Which try this is, counted over operator retries too.
     pub tries: i64,
@@ -49,7 +51,7 @@ macro_rules! claim { ($lock:literal) => { concat!("
     FROM due
     WHERE notifications.seq = due.seq AND notifications.version = due.version
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
-        locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
+        locale, context, type_data, attachments, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
 const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
@@ -59,7 +61,7 @@ const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 const READY: Sql = Sql::same(
     "notifications.ready",
     "SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-         retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, version + 1 AS version
+         attachments, retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, version + 1 AS version
      FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
        AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND ready_at <= $2

@@ -10,6 +10,7 @@ mod operations;
 mod people;
 mod plans;
 mod reminders;
+mod reports;
 mod schema;
 mod site_buffer;
 mod surveys;

@@ -113,7 +113,7 @@ async fn show(
         ..WorkFilter::default()
     };
     let works = work::list(&mut reader.conn(), &filter).await?;
-    let sent = works.iter().flat_map(produced).collect();
+    let sent = works.iter().flat_map(WorkRow::queued).collect();
     let sent = notifications::by_ids(&mut reader.conn(), sent).await?;
     let ids = people_of(&row);
     let known = people::by_ids(&mut reader.conn(), ids.clone()).await?;
@@ -271,13 +271,6 @@ fn rule_in_words(rule: &RuleRow) -> String {
             format!("At {at} {day}{zone}")
         }
     }
-}
-
-fn produced(row: &WorkRow) -> Vec<String> {
-    let result: serde_json::Value =
-        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let ids = result["notifications"].as_array().into_iter().flatten();
-    ids.filter_map(|id| id.as_str().map(str::to_owned)).collect()
 }
 
 fn done(fields: &Fields) -> Option<&'static str> {
