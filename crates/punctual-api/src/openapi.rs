@@ -98,6 +98,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(surveys::instances::get, surveys::instances::delete))
         .routes(routes!(surveys::results::get))
         .routes(routes!(surveys::results::csv))
+        .routes(routes!(surveys::results::xlsx))
         .routes(routes!(surveys::public::get))
         .routes(routes!(surveys::public::opened))
         .routes(routes!(surveys::public::respond))
