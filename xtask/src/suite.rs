@@ -35,6 +35,10 @@ const TRIALS: &[Trial] = &[
         about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
     },
     Trial {
+        name: "reports",
+        about: "two schedulers race for 10,000 runs on each database; each is delivered once",
+    },
+    Trial {
         name: "sites",
         about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
     },

@@ -99,10 +99,15 @@ impl Provider for SendGrid {
         let mut files = Vec::new();
         for file in &message.attachments {
             check_attachment(file).map_err(|detail| permanent("attachment_invalid", detail))?;
-            files.push(json!({
+            let mut part = json!({
                 "content": STANDARD.encode(&file.content), "type": file.media_type,
                 "filename": file.file_name, "disposition": "attachment",
-            }));
+            });
+            if let Some(id) = &file.content_id {
+                part["content_id"] = id.as_str().into();
+                part["disposition"] = "inline".into();
+            }
+            files.push(part);
         }
         if !files.is_empty() {
             mail["attachments"] = files.into();

@@ -4,6 +4,7 @@
 //! intake, status or figure. Each channel has its own permits, so it delays no other channel either.
 
 mod conclude;
+mod files;
 mod manners;
 mod own;
 mod plan;

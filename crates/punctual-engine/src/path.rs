@@ -41,7 +41,11 @@ pub trait Path: Send + Sync {
     }
 
     /// Outside I/O for long-running kinds; no transaction is open. What it makes is handed to `decide`.
-    fn prepare<'a>(&'a self, _row: &'a Claimed) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
+    fn prepare<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        _row: &'a Claimed,
+    ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
         Box::pin(async { Ok(serde_json::Value::Null) })
     }
 

@@ -35,6 +35,8 @@ pub struct Attachment {
     pub file_name: String,
     pub media_type: String,
     pub content: Vec<u8>,
+    /// What the HTML of the message calls it, where it is shown inside: `cid:…`.
+    pub content_id: Option<String>,
 }
 
 /// What came of one try.

@@ -40,6 +40,18 @@ pub struct NotificationSource {
     pub script: Option<String>,
 }
 
+/// A file that goes along, by the name of its blob: it is read when the message is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRef {
+    pub blob: String,
+    pub file_name: String,
+    pub media_type: String,
+    /// Set where the HTML shows it in place, as `cid:CONTENT_ID`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
+}
+
 /// A notification as its producer hands it over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewNotification {
@@ -57,6 +69,7 @@ pub struct NewNotification {
     pub context: Option<serde_json::Value>,
     /// Fields that only this type of channel understands, a JSON object.
     pub type_data: Option<serde_json::Value>,
+    pub attachments: Vec<FileRef>,
     pub business_unit: Option<String>,
     pub source: NotificationSource,
     pub site_enqueued_at: Option<Timestamp>,
@@ -93,6 +106,7 @@ impl NewNotification {
             locale: None,
             context: None,
             type_data: None,
+            attachments: Vec::new(),
             business_unit: None,
             source: NotificationSource::default(),
             site_enqueued_at: None,
@@ -105,6 +119,11 @@ impl NewNotification {
 }
 
 impl NewNotification {
+    /// Its files as they are stored, where it has some.
+    pub fn attachments_json(&self) -> Option<String> {
+        (!self.attachments.is_empty()).then(|| serde_json::json!(self.attachments).to_string())
+    }
+
     /// The digest of its content: equal for a repeat, different for a reused id. The site counts as content, so that
     /// no site can use an id in another one's name; when it was enqueued does not, for a resend may say another time.
     pub fn content_digest(&self) -> InputHash {
@@ -140,6 +159,9 @@ impl NewNotification {
         for channel in &self.failover {
             field(Some("failover"));
             field(Some(channel.as_str()));
+        }
+        if !self.attachments.is_empty() {
+            field(Some(&serde_json::json!(self.attachments).to_string()));
         }
         InputHash::from_bytes(digest.finalize().into())
     }

@@ -6,6 +6,8 @@ pub mod due_window;
 pub mod messages;
 pub mod operations;
 pub mod reminders;
+pub mod reports;
+pub mod rollout;
 pub mod schedules;
 pub mod surveys;
 
@@ -15,13 +17,16 @@ use punctual_engine::Path;
 
 /// Every path that ships, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Arc<dyn Path>> {
-    all_with(Arc::new(reminders::Providers::built_in()), surveys::SurveyLink::default())
+    let providers = Arc::new(reminders::Providers::built_in());
+    all_with(providers, surveys::SurveyLink::default(), reports::built_in())
 }
 
-/// Every path that ships, with reminders by these providers and links to surveys that lead there.
+/// Every path that ships, with reminders by these providers, links to surveys that lead there, and reports from these
+/// sources.
 pub fn all_with(
     providers: Arc<reminders::Providers>,
     survey_link: surveys::SurveyLink,
+    report_sources: Arc<punctual_reports::Sources>,
 ) -> Vec<Arc<dyn Path>> {
     vec![
         Arc::new(schedules::Schedules),
@@ -32,5 +37,6 @@ pub fn all_with(
         Arc::new(reminders::changes::Changes::new(providers.clone())),
         Arc::new(reminders::reconcile::Reconcile::new(providers)),
         Arc::new(surveys::Surveys::new(survey_link)),
+        Arc::new(reports::Reports::new(report_sources)),
     ]
 }

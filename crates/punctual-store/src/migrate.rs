@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     step!(4, "0004_reminders"),
     step!(5, "0005_surveys"),
     step!(6, "0006_operations"),
+    step!(7, "0007_reports"),
     step!(8, "0008_manners"),
     step!(9, "0009_receipts"),
     step!(11, "0011_dates"),

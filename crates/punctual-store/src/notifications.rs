@@ -19,7 +19,7 @@ pub use claim::{
     ClaimedNotification, Delivery, Earliest, ExpiredLease, claim, claim_up_to, earliest, expired,
     release_leases, renew, settle,
 };
-pub use figures::{Ending, count_ended, ended_in, last_delivered};
+pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};

@@ -33,6 +33,11 @@ const KINDS: &[Kind] = &[
         id: "id",
         answered: &["version", "createdAt", "updatedAt", "warnings"],
     },
+    Kind {
+        folder: "report-subscriptions",
+        id: "guid",
+        answered: &["version", "createdAt", "updatedAt", "warnings", "nextRunAt", "timeZone"],
+    },
 ];
 
 #[derive(Args)]

@@ -25,6 +25,8 @@ mod reminder_repair;
 mod reminder_settings;
 mod reminder_thresholds;
 mod reminders;
+mod report_ownership;
+mod reports;
 mod rig_reminders;
 mod scopes;
 mod server;

@@ -153,6 +153,7 @@ fn claimed(item: Queued, id: String, seq: i64) -> ClaimedNotification {
         targets: None,
         context: json(&new.context),
         type_data: json(&new.type_data),
+        attachments: new.attachments_json(),
         kind: new.kind,
         subject: new.subject,
         body: new.body,

@@ -17,8 +17,12 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Promise, Sending, ToSend, conclude::conclude, event_id, manners::failover, parked,
-    suppressed,
+    DeliveryReport, Promise, Sending, ToSend,
+    conclude::conclude,
+    event_id,
+    files::{Files, Unread},
+    manners::failover,
+    parked, suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
@@ -80,17 +84,30 @@ impl Engine {
         let (mut underway, mut calls, mut done) = (HashMap::new(), Vec::new(), Vec::new());
         let lost = Lost::default();
         for item in items {
-            match templates.render(&item.row) {
-                Ok(text) => {
-                    for target in &item.targets {
-                        let mut message = outgoing(&item.row, &channel, target, &text, now);
-                        message.unsubscribe = self.unsubscribe_link(&item.row, target);
-                        calls.push(self.call(channel.clone(), item.row.seq, message, lost.clone()));
-                    }
-                    underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
+            let text = match templates.render(&item.row) {
+                Ok(text) => text,
+                Err(fault) => {
+                    done.push(unsendable(item, fault.reason, fault.error, now));
+                    continue;
                 }
-                Err(fault) => done.push(unsendable(item, fault.reason, fault.error, now)),
+            };
+            let files = match self.files_of(&item.row).await {
+                Ok(files) => files,
+                Err(Unread::Gone(error)) => {
+                    done.push(unsendable(item, "attachment-missing", error, now));
+                    continue;
+                }
+                Err(Unread::Unreachable(error)) => {
+                    done.push(unread(item, &error, now));
+                    continue;
+                }
+            };
+            for target in &item.targets {
+                let mut message = outgoing(&item.row, &channel, target, &text, now);
+                message.unsubscribe = self.unsubscribe_link(&item.row, target);
+                calls.push(self.call(channel.clone(), item.row.seq, message, files.clone(), lost.clone()));
             }
+            underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
         }
         let at_once = channel.channel.permits().clamp(1, calls.len().max(1));
         let mut answers = stream::iter(calls).buffer_unordered(at_once);
@@ -141,12 +158,15 @@ impl Engine {
         &self,
         channel: Arc<Opened>,
         seq: i64,
-        message: Outgoing,
+        mut message: Outgoing,
+        files: Files,
         lost: Lost,
     ) -> (i64, Option<Answer>) {
         if lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&seq) {
             return (seq, None);
         }
+        message.attachments = files.as_ref().clone();
+        drop(files);
         let target = message.address.clone();
         let limit = channel.channel.timeout() * 2;
         let send = AssertUnwindSafe(channel.channel.send(message)).catch_unwind();
@@ -282,6 +302,7 @@ fn outgoing(
         body: text.body.clone(),
         html: text.html.clone(),
         type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
+        // Read once for all targets, and put in when it is this one's turn.
         attachments: Vec::new(),
         unsubscribe: None,
         at: now,
@@ -306,6 +327,20 @@ fn unsendable(
         })
         .collect();
     (item, answers, Some(delivery))
+}
+
+/// A message whose files cannot be read now is tried again as one that a channel did not take.
+fn unread(item: ToSend, error: &str, now: Timestamp) -> (ToSend, Vec<Answer>, Option<Delivery>) {
+    let answers = item
+        .targets
+        .iter()
+        .map(|target| Answer {
+            target: target.clone(),
+            outcome: SendOutcome::Transient { error: error.to_owned(), retry_after: None },
+            at: now,
+        })
+        .collect();
+    (item, answers, None)
 }
 
 /// What a receipt will find this message by.

@@ -7,6 +7,7 @@ mod claim;
 mod decide;
 mod deliver;
 mod ensure;
+mod files;
 mod lease;
 mod listeners;
 mod loops;

@@ -25,6 +25,8 @@ pub struct ClaimedNotification {
     pub locale: Option<String>,
     pub context: Option<String>,
     pub type_data: Option<String>,
+    /// The files that go along, a JSON array.
+    pub attachments: Option<String>,
     pub retry_count: i64,
     /// Which try this is, counted over operator retries too.
     pub tries: i64,
@@ -54,7 +56,7 @@ macro_rules! claim { ($lock:literal) => { concat!("
     FROM due
     WHERE notifications.seq = due.seq AND notifications.version = due.version
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
-        locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.priority,
+        locale, context, type_data, attachments, retry_count, tries, ready_at, work_id, reports_back, notifications.priority,
         business_unit, topic, failover, notifications.version") } }
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
@@ -66,7 +68,7 @@ const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 const READY: Sql = Sql::same(
     "notifications.ready",
     "SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-         retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, priority, business_unit, topic, failover,
+         attachments, retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, priority, business_unit, topic, failover,
          version + 1 AS version
      FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1

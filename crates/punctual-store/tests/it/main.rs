@@ -3,6 +3,7 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod foreign;
 mod manners;
 mod notifications;
 mod open;
@@ -11,6 +12,7 @@ mod people;
 mod plans;
 mod receipts;
 mod reminders;
+mod reports;
 mod schema;
 mod site_buffer;
 mod surveys;

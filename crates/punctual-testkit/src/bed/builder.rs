@@ -5,6 +5,7 @@ use std::sync::Arc;
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Path};
 use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
+use punctual_store::blobs::Blobs;
 
 use super::{Bed, Database, START};
 use crate::WallClock;
@@ -24,6 +25,8 @@ pub struct Recipe {
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<ManualClock>,
     pub(super) captured: Arc<Captured>,
+    /// Shared by all nodes, as in an installation with several.
+    pub(super) blobs: Blobs,
     /// Set where another clock than the manual one tells the time.
     pub(super) told_by: Option<Arc<dyn Clock>>,
 }
@@ -62,6 +65,7 @@ impl BedBuilder {
             listeners: Listeners::default(),
             clock: Arc::new(ManualClock::new(start)),
             captured,
+            blobs: Blobs::in_memory(),
             told_by: None,
         })
     }
