@@ -24,6 +24,7 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod proxies;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
@@ -57,6 +58,7 @@ pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use serve::{Peer, serve};

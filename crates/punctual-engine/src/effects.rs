@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
-use crate::{Path, ensure::ensure_in};
+use crate::{Path, accept_in, ensure::ensure_in};
 
-/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured.
+/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
+/// what others are told.
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
@@ -21,7 +22,7 @@ pub async fn write(
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let mut own: Vec<serde_json::Value> = Vec::new();
+    let (mut own, mut told): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -33,6 +34,7 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
+            Effect::Tell(event) => told.push(event),
             // Told already, before the transaction's end.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
@@ -49,6 +51,10 @@ pub async fn write(
     }
     if !wanted.is_empty() {
         ensure_in(tx, now, &wanted, Cause::Machine).await?;
+    }
+    if !told.is_empty() {
+        let queued = path.tell(&mut tx.conn(), now, told).await?;
+        accept_in(tx, now, queued).await?;
     }
     Ok(())
 }

@@ -126,7 +126,11 @@ mod tests {
         assert_eq!(id, of(258, "message:a", "email:default", "targets=a"));
         // Frozen: with another namespace or layout a decision taken again would queue a second message.
         assert_eq!(id.to_string(), "00000000-0102-81bb-922f-851dac867757");
-        assert_ne!(derive_uuid(&["ab", "c"]), derive_uuid(&["a", "bc"]), "joining alone would make these one");
+        assert_ne!(
+            derive_uuid(&["ab", "c"]),
+            derive_uuid(&["a", "bc"]),
+            "joining alone would make these one"
+        );
         for other in [
             of(259, "message:a", "email:default", "targets=a"),
             of(258, "message:b", "email:default", "targets=a"),

@@ -30,6 +30,8 @@ pub mod sources;
 pub mod subscribers;
 pub mod survey_instances;
 pub mod survey_responses;
+pub mod survey_results;
+pub mod survey_tries;
 pub mod surveys;
 pub mod templates;
 pub mod wake;

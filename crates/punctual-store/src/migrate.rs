@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     step!(4, "0004_reminders"),
     step!(5, "0005_surveys"),
     step!(6, "0006_operations"),
+    step!(10, "0010_surveys_more"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -20,7 +20,7 @@ pub use claim::{
 };
 pub use figures::{Ending, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
-pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
+pub use kpis::{Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};

@@ -29,43 +29,77 @@ pub struct NewEvent {
     pub payload: String,
 }
 
-#[derive(FromRow, Deserialize)]
-struct Id {
-    id: i64,
+/// An event that was not told before.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct InsertedEvent {
+    pub id: i64,
+    pub event_type: String,
+    pub instance_public_id: String,
 }
 
-const INSERT: Sql = Sql::same(
+macro_rules! insert { ($values:literal) => { concat!("
+    INSERT INTO outbox_events (event_type, instance_public_id, survey_id, business_unit, payload, created_at)
+    ", $values, "
+    ON CONFLICT (instance_public_id, event_type) DO NOTHING") } }
+const INSERT: Sql = Sql::rows(
     "outbox_events.insert",
-    "INSERT INTO outbox_events (event_type, instance_public_id, survey_id, business_unit, payload, created_at)
-     VALUES ($2, $3, $4, $5, $6, $1)
-     ON CONFLICT (instance_public_id, event_type) DO NOTHING
-     RETURNING id",
+    insert!("VALUES ($2, $3, $4, $5, $6, $1)"),
+    concat!(
+        insert!(
+            "SELECT r.event_type, r.instance, r.survey_id, r.business_unit, r.payload, $1
+    FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
+        AS r(event_type, instance, survey_id, business_unit, payload)"
+        ),
+        "
+    RETURNING id, event_type, instance_public_id"
+    ),
 );
 
-/// Keeps an event; nothing where the same was told of the instance before.
-pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &NewEvent) -> Result<Option<i64>> {
-    let n = new.clone();
-    let bound = args![now, n.event_type, n.instance_public_id, n.survey_id, n.business_unit, n.payload];
-    let row: Option<Id> = conn.fetch_optional(&INSERT, bound).await?;
-    Ok(row.map(|row| row.id))
+/// Keeps events; answers those of which the same was not told of the instance before.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            new.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        now,
+        column!(|e| e.event_type.as_str()),
+        column!(|e| e.instance_public_id.as_str()),
+        column!(|e| e.survey_id),
+        column!(|e| e.business_unit.as_deref()),
+        column!(|e| e.payload.as_str()),
+    ];
+    let record = |row: usize, id: i64| InsertedEvent {
+        id,
+        event_type: new[row].event_type.clone(),
+        instance_public_id: new[row].instance_public_id.clone(),
+    };
+    conn.insert(&INSERT, bound, record).await
+}
+
+/// To whom an event goes, and which notification carries it there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDelivery {
+    pub event_id: i64,
+    pub subscriber: String,
+    pub notification_id: String,
 }
 
 const INSERT_DELIVERIES: Sql = Sql::rows(
     "outbox_deliveries.insert",
     "INSERT INTO outbox_deliveries (event_id, subscriber, notification_id) VALUES ($1, $2, $3)",
     "INSERT INTO outbox_deliveries (event_id, subscriber, notification_id)
-     SELECT $1, r.subscriber, r.notification_id FROM UNNEST($2::text[], $3::text[]) AS r(subscriber, notification_id)",
+     SELECT r.event_id, r.subscriber, r.notification_id
+     FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS r(event_id, subscriber, notification_id)",
 );
 
-/// Says to whom an event goes, each by subscriber and notification.
-pub async fn insert_deliveries(
-    conn: &mut Conn<'_>,
-    event_id: i64,
-    deliveries: &[(String, String)],
-) -> Result<u64> {
-    let (subscribers, notifications): (Vec<&str>, Vec<&str>) =
-        deliveries.iter().map(|(subscriber, id)| (subscriber.as_str(), id.as_str())).unzip();
-    conn.execute(&INSERT_DELIVERIES, args![event_id, subscribers, notifications]).await
+/// Says to whom events go.
+pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) -> Result<u64> {
+    let events: Vec<i64> = deliveries.iter().map(|one| one.event_id).collect();
+    let subscribers: Vec<&str> = deliveries.iter().map(|one| one.subscriber.as_str()).collect();
+    let notifications: Vec<&str> = deliveries.iter().map(|one| one.notification_id.as_str()).collect();
+    conn.execute(&INSERT_DELIVERIES, args![events, subscribers, notifications]).await
 }
 
 macro_rules! page {

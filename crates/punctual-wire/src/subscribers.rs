@@ -16,7 +16,8 @@ pub struct SubscriberRequest {
     /// What the adapter needs; a secret may be given as `env:NAME`.
     #[schema(value_type = Object, required = false)]
     pub settings: Value,
-    /// The types of events it hears; `response-completed` by default.
+    /// The types of events it hears, `response-completed` by default: `response-completed`, `instance-sent`, `instance-opened`,
+    /// `instance-expired`.
     #[schema(example = json!(["response-completed"]), required = false)]
     pub events: Vec<String>,
     /// Only events for which this is true, over the answers and the fields of the payload.

@@ -24,6 +24,7 @@ mod sources;
 mod stories;
 mod subscribers;
 mod survey_answers;
+mod survey_events;
 mod survey_stories;
 mod surveys;
 mod units;

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::{
+    db::{Conn, Result, Sql, args},
+    survey_tries,
+};
 
 #[derive(FromRow, Deserialize)]
 struct Doomed {
@@ -112,6 +115,7 @@ pub async fn purge(
         statuses.push(row.status);
     }
     conn.execute(&BURY, args![now, ids, digests, statuses]).await?;
+    survey_tries::keep(conn, seqs.clone()).await?;
     conn.execute(&DELETE_ATTEMPTS, args![seqs.clone()]).await?;
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
