@@ -55,7 +55,7 @@ pub fn test(args: &[String]) -> Result<u8> {
     let code = environment.run(runner.command(args))?;
     // nextest leaves the examples to cargo; `cargo test` has run them already.
     if code == 0 && args.is_empty() && matches!(runner, Runner::Nextest) {
-        return environment.run(run::cargo(["test", "--workspace", "--doc", "--quiet"]));
+        return environment.run(run::cargo(["test", "--workspace", "--all-features", "--doc", "--quiet"]));
     }
     Ok(code)
 }
@@ -112,6 +112,8 @@ impl Runner {
         if !selects_packages(args) {
             command.arg("--workspace");
         }
+        // What a build can leave out is tested too.
+        command.arg("--all-features");
         command.args(args);
         command
     }

@@ -93,15 +93,15 @@ pub async fn put(
 }
 
 pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
-    app.engine.channels.adapter(name).ok_or_else(|| {
+    let refused = |detail: String| Failure::from(FieldError::new("/adapter", Code::OutOfRange, detail));
+    let adapter = app.engine.channels.adapter(name).ok_or_else(|| {
         let known = app.engine.channels.adapter_names().join("`, `");
-        FieldError::new(
-            "/adapter",
-            Code::OutOfRange,
-            format!("There is no such adapter; there are `{known}`."),
-        )
-        .into()
-    })
+        refused(format!("There is no such adapter; there are `{known}`."))
+    })?;
+    match adapter.left_out() {
+        Some(why) => Err(refused(format!("There is no such adapter here: {why}."))),
+        None => Ok(adapter),
+    }
 }
 
 pub(crate) fn with_old_secrets(

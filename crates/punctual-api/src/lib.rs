@@ -27,6 +27,7 @@ mod openapi;
 mod operations;
 mod parameters;
 mod preferences;
+mod proxies;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
@@ -69,6 +70,7 @@ pub use operations::{
     people::row as person_row,
     rules::{rule_shape, spec as rule_spec},
 };
+pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use reports::{Draft as ReportDraft, whole as report_definition};

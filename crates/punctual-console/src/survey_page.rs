@@ -280,7 +280,7 @@ async fn answer(
 
 /// The page's script says that somebody sees it.
 async fn seen(State(app): State<Shared>, Path(id): Path<String>) -> Result<Response, Refusal> {
-    opened(&app.engine, &id).await?;
+    opened(&app.engine, &app.surveys, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -1,7 +1,7 @@
 //! Arrivals of schedules, told to subscribers: an event and a delivery for each subscriber that hears the topic, written
 //! in the transaction that completes the row. A topic that nobody hears leaves no event.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use jiff::Timestamp;
 use punctual_model::{Arrival, Audience, Filter, NewNotification, NotificationId, ids::derive_uuid};
@@ -128,10 +128,11 @@ impl Engine {
                 payload: payload.to_string(),
             })
             .collect();
-        let ids = outbox::insert(&mut tx.conn(), now, &events).await?;
+        let inserted = outbox::insert(&mut tx.conn(), now, &events).await?;
+        let ids: HashMap<&str, i64> = inserted.iter().map(|event| (event.about.as_str(), event.id)).collect();
         let (mut deliveries, mut notifications) = (Vec::new(), Vec::new());
         for (one, payload, takers) in told {
-            let Some(event_id) = ids.get(&one.arrival.id).copied() else { continue };
+            let Some(event_id) = ids.get(one.arrival.id.as_str()).copied() else { continue };
             for taker in takers {
                 let new = one.notification(&taker.key, &payload);
                 let (subscriber, notification_id) = (taker.key.clone(), new.id.to_string());

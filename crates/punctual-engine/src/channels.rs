@@ -153,6 +153,14 @@ impl Channels {
         self.lock().broken.get(key).cloned()
     }
 
+    /// Every configured channel that cannot send, with why, in order.
+    pub fn all_broken(&self) -> Vec<(String, String)> {
+        let mut broken: Vec<_> =
+            self.lock().broken.iter().map(|(key, why)| (key.clone(), why.clone())).collect();
+        broken.sort_unstable();
+        broken
+    }
+
     /// The keys that can send, in order.
     pub fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.lock().opened.keys().cloned().collect();

@@ -7,13 +7,13 @@ use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
-    Path,
+    Path, accept_in,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
 };
 
-/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured. Answers
-/// what that did to the rows there are.
+/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
+/// what others are told. Answers what that did to the rows there are.
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
@@ -27,7 +27,7 @@ pub async fn write(
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let mut own: Vec<serde_json::Value> = Vec::new();
+    let (mut own, mut told): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -39,6 +39,7 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
+            Effect::Tell(event) => told.push(event),
             // Listeners were told before the transaction's end; subscribers are told in it, by whoever settles.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
@@ -61,6 +62,10 @@ pub async fn write(
                 _ => touched.unchanged += 1,
             }
         }
+    }
+    if !told.is_empty() {
+        let queued = path.tell(&mut tx.conn(), now, told).await?;
+        accept_in(tx, now, queued).await?;
     }
     Ok(touched)
 }

@@ -80,6 +80,11 @@ pub trait Adapter: Send + Sync {
     /// The name in a channel's `adapter` field.
     fn name(&self) -> &'static str;
 
+    /// Why nothing can be sent with this adapter here, where that is so: this build was made without it.
+    fn left_out(&self) -> Option<String> {
+        None
+    }
+
     /// Every fault of these settings, so that a person can mend them at once.
     fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault>;
 

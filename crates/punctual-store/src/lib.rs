@@ -40,6 +40,8 @@ pub mod subscribers;
 pub mod suppressions;
 pub mod survey_instances;
 pub mod survey_responses;
+pub mod survey_results;
+pub mod survey_tries;
 pub mod surveys;
 pub mod templates;
 pub mod wake;

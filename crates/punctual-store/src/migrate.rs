@@ -38,6 +38,7 @@ const STEPS: &[Step] = &[
     step!(7, "0007_reports"),
     step!(8, "0008_manners"),
     step!(9, "0009_receipts"),
+    step!(10, "0010_surveys_more"),
     step!(11, "0011_dates"),
 ];
 

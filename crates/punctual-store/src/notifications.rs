@@ -21,7 +21,7 @@ pub use claim::{
 };
 pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
-pub use kpis::{Kpis, SiteKpis, kpis, site_kpis};
+pub use kpis::{Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub(crate) use query::contains_pattern;

@@ -1,8 +1,6 @@
 //! The outbox: what happened, and which notification carries it to whom. An event's own state is never written: it
 //! follows from its deliveries.
 
-use std::collections::HashMap;
-
 use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
@@ -50,37 +48,35 @@ impl About {
     }
 }
 
-#[derive(FromRow, Deserialize)]
-struct Inserted {
-    id: i64,
-    about: String,
+/// An event that was not told before.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct InsertedEvent {
+    pub id: i64,
+    pub event_type: String,
+    /// The name of what it is about.
+    pub about: String,
 }
 
-macro_rules! insert {
-    ($values:literal) => {
-        concat!(
-            "INSERT INTO outbox_events
-         (event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at)
-     ",
-            $values,
-            "
-     ON CONFLICT DO NOTHING
-     RETURNING id, COALESCE(work_key, instance_public_id) AS about"
-        )
-    };
-}
+macro_rules! insert { ($values:literal) => { concat!("
+    INSERT INTO outbox_events (event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at)
+    ", $values, "
+    ON CONFLICT DO NOTHING") } }
 const INSERT: Sql = Sql::rows(
     "outbox_events.insert",
     insert!("VALUES ($2, $3, $4, $5, $6, $7, $1)"),
-    insert!(
-        "SELECT r.event_type, r.instance_public_id, r.survey_id, r.work_key, r.business_unit, r.payload, $1
-     FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
-          AS r(event_type, instance_public_id, survey_id, work_key, business_unit, payload)"
+    concat!(
+        insert!(
+            "SELECT r.event_type, r.instance_public_id, r.survey_id, r.work_key, r.business_unit, r.payload, $1
+    FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+        AS r(event_type, instance_public_id, survey_id, work_key, business_unit, payload)"
+        ),
+        "
+    RETURNING id, event_type, COALESCE(work_key, instance_public_id) AS about"
     ),
 );
 
-/// Keeps events; answers the new ones by what they are about. What was told of the same before is left as it is.
-pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<HashMap<String, i64>> {
+/// Keeps events; answers those of which the same was not told before.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
     macro_rules! column {
         (|$event:ident| $value:expr) => {
             new.iter().map(|$event| $value).collect::<Vec<_>>()
@@ -103,8 +99,12 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Re
         column!(|event| event.business_unit.as_deref()),
         column!(|event| event.payload.as_str()),
     ];
-    let rows: Vec<Inserted> = conn.fetch_all(&INSERT, bound).await?;
-    Ok(rows.into_iter().map(|row| (row.about, row.id)).collect())
+    let record = |row: usize, id: i64| InsertedEvent {
+        id,
+        event_type: new[row].event_type.clone(),
+        about: new[row].about.name().to_owned(),
+    };
+    conn.insert(&INSERT, bound, record).await
 }
 
 /// To whom an event goes, and which notification carries it there.

@@ -19,8 +19,8 @@ pub struct SubscriberRequest {
     /// What the adapter needs; a secret may be given as `env:NAME`.
     #[schema(value_type = Object, required = false)]
     pub settings: Value,
-    /// The types of events it hears: `response-completed` (the default), `schedule.arrived`, or topics of schedules; one that
-    /// ends in `*` stands for all with that beginning.
+    /// The types of events it hears: `response-completed` (the default), `instance-sent`, `instance-opened`,
+    /// `instance-expired`, `schedule.arrived`, or topics of schedules; one that ends in `*` stands for all with that beginning.
     #[schema(example = json!(["response-completed", "operations.*"]), required = false)]
     pub events: Vec<String>,
     /// Only events for which this is true, over the answers and the fields of the payload; of an arrival over `topic` and

@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use punctual_api::TrustedProxies;
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
 use punctual_reports::Connections;
@@ -53,6 +54,9 @@ pub struct ServeArgs {
     /// Networks that messages may go to although they are internal, such as `127.0.0.0/8,10.1.0.0/16:8443`.
     #[arg(long, env = "PUNCTUAL_OUTGOING_ALLOW", value_name = "NETWORKS")]
     pub outgoing_allow: Option<String>,
+    /// Proxies whose `X-Forwarded-For` is believed, such as `127.0.0.1,10.0.0.0/8`; nobody's by default.
+    #[arg(long, env = "PUNCTUAL_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    pub trusted_proxies: Option<String>,
     /// This node's name in attempts and logs; the host's name and process by default.
     #[arg(long, env = "PUNCTUAL_NODE", value_name = "NAME")]
     pub node: Option<String>,
@@ -121,6 +125,7 @@ struct File {
     master_key_file: Option<PathBuf>,
     role: Option<Role>,
     outgoing_allow: Option<String>,
+    trusted_proxies: Option<String>,
     node: Option<String>,
     lease: Option<String>,
     sweep_every: Option<String>,
@@ -143,6 +148,7 @@ const KNOWN_KEYS: &[&str] = &[
     "master_key_file",
     "role",
     "outgoing_allow",
+    "trusted_proxies",
     "node",
     "lease",
     "sweep_every",
@@ -169,6 +175,7 @@ pub struct Config {
     pub address_file: Option<PathBuf>,
     pub role: Role,
     pub outgoing_allow: AllowList,
+    pub trusted_proxies: TrustedProxies,
     pub node: String,
     pub lease: Duration,
     pub sweep_every: Duration,
@@ -199,6 +206,7 @@ impl Config {
             .or(file.database_url)
             .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("punctual.sqlite").display()));
         let allow = args.outgoing_allow.or(file.outgoing_allow).unwrap_or_default();
+        let proxies = args.trusted_proxies.or(file.trusted_proxies).unwrap_or_default();
         let config = Self {
             listen: args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data_dir,
@@ -210,6 +218,7 @@ impl Config {
             address_file: args.address_file,
             role: args.role.or(file.role).unwrap_or_default(),
             outgoing_allow: allow.parse().context("outgoing_allow")?,
+            trusted_proxies: proxies.parse().context("trusted_proxies")?,
             node: args.node.or(file.node).unwrap_or_else(default_node),
             lease: duration("lease", args.lease.or(file.lease), "60s")?,
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
@@ -361,6 +370,7 @@ mod tests {
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
         assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
         assert!(fault("public_url = \"punctual.example.org\"").contains("must be an address"));
+        assert!(fault("trusted_proxies = \"localhost\"").contains("trusted_proxies"));
         assert!(fault("survey_url = \"https://ask.example.org/s/\"").contains("with {publicId} in it"));
     }
 

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
-use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
+use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup, channels::SUBSCRIBERS};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, reconcile, zones},
@@ -130,6 +130,22 @@ impl Node {
             sandbox: self.sandbox.as_ref().map(|(clock, _)| clock.clone()),
             stop,
         }
+    }
+
+    /// Says which ways out there are: every channel and subscriber that can send, and those that cannot, with why.
+    pub async fn tell_channels(&self) -> Result<()> {
+        let channels = &self.engine.channels;
+        let mut reader = self.engine.store.read().await?;
+        channels.refresh(&mut reader.conn(), self.engine.clock.now()).await?;
+        let (subscribers, others): (Vec<String>, Vec<String>) =
+            channels.keys().into_iter().partition(|key| key.starts_with(SUBSCRIBERS));
+        let subscribers: Vec<&str> =
+            subscribers.iter().filter_map(|key| key.strip_prefix(SUBSCRIBERS)).collect();
+        tracing::info!(channels = others.join(" "), subscribers = subscribers.join(" "), "ways out");
+        for (key, error) in channels.all_broken() {
+            tracing::warn!(channel.key = key, error, "this channel cannot send");
+        }
+        Ok(())
     }
 
     /// Releases what a crash left and starts the loops.

@@ -36,6 +36,7 @@ mod stories;
 mod subscribers;
 mod suppressions;
 mod survey_answers;
+mod survey_events;
 mod survey_stories;
 mod surveys;
 mod units;
