@@ -70,20 +70,36 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, EngineError> {
-        let outcomes: Vec<Outcome> = batch
+        let follows = batch.path.follows_deliveries();
+        let mut outcomes: Vec<Outcome> = batch
             .rows
             .iter()
             .zip(decided)
             .map(|(row, decided)| self.outcome(batch, row, decided, now))
             .collect();
+        let wanted: Vec<(i64, NewNotification)> = outcomes
+            .iter_mut()
+            .flat_map(|outcome| {
+                let id = outcome.settlement.id;
+                std::mem::take(&mut outcome.notifications).into_iter().map(move |new| (id, new))
+            })
+            .collect();
+        let channels =
+            route(tx, wanted.iter().map(|(_, new)| (&new.channel, &new.audience, new.kind.as_str())));
+        let channels = channels.await?;
         let settlements: Vec<Settlement> =
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
-        let held = work::settle(&mut tx.conn(), now, &settlements).await?;
+        // The database works on the rows while their messages are made ready.
+        let mut conn = tx.conn();
+        let (held, mut queued) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
+            queued(wanted, channels, follows, now)
+        });
+        let held = held?;
         let everything_held = held.len() == outcomes.len();
         let held: HashSet<i64> = if everything_held { HashSet::new() } else { held.into_iter().collect() };
 
         let mut report = DueReport { claimed: outcomes.len(), ..Default::default() };
-        let (mut queued, mut effects, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut effects, mut entries) = (Vec::new(), Vec::new());
         let (mut traces, mut arrived) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             let settlement = outcome.settlement;
@@ -105,8 +121,9 @@ impl Engine {
             if let Some(at) = settlement.retry_at {
                 tx.raise(Stage::Work, at);
             }
-            let follows = batch.path.follows_deliveries();
-            queued.extend(outcome.notifications.into_iter().map(|new| (settlement.id, follows, new)));
+        }
+        if !everything_held {
+            queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id)));
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
@@ -137,37 +154,13 @@ impl Engine {
     async fn queue_in(
         &self,
         tx: &mut Tx,
-        new: Vec<(i64, bool, NewNotification)>,
+        mut queued: Vec<Queued>,
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<HandOver, StoreError> {
-        if new.is_empty() {
+        if queued.is_empty() {
             return Ok(HandOver::default());
         }
-        let channels =
-            route(tx, new.iter().map(|(_, _, item)| (&item.channel, &item.audience, item.kind.as_str())))
-                .await?;
-        let mut queued: Vec<Queued> = new
-            .into_iter()
-            .zip(channels)
-            .map(|((work_id, reports_back, mut new), channel)| {
-                if new.kind.is_empty() {
-                    new.kind = kind_of(&channel);
-                }
-                let ready_at = new.not_before.map_or(now, |at| at.max(now));
-                let digest = new.content_digest().to_string();
-                Queued {
-                    new,
-                    digest,
-                    channel,
-                    ready_at,
-                    lease_until: None,
-                    work_id: Some(work_id),
-                    reports_back,
-                }
-            })
-            .collect();
-        queued.sort_unstable_by_key(|item| item.new.id);
         let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
         let refs: Vec<&Queued> = queued.iter().collect();
         let inserted = notifications::insert_absent(&mut tx.conn(), now, &refs).await?;
@@ -253,6 +246,29 @@ impl Engine {
         let effects = decided.effects;
         Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace }
     }
+}
+
+/// What rows have decided to send, as it goes into the table, in the order of the ids.
+fn queued(
+    wanted: Vec<(i64, NewNotification)>,
+    channels: Vec<String>,
+    reports_back: bool,
+    now: Timestamp,
+) -> Vec<Queued> {
+    let mut queued: Vec<Queued> = wanted
+        .into_iter()
+        .zip(channels)
+        .map(|((work_id, mut new), channel)| {
+            if new.kind.is_empty() {
+                new.kind = kind_of(&channel);
+            }
+            let ready_at = new.not_before.map_or(now, |at| at.max(now));
+            let digest = new.content_digest().to_string();
+            Queued { new, digest, channel, ready_at, lease_until: None, work_id: Some(work_id), reports_back }
+        })
+        .collect();
+    queued.sort_unstable_by_key(|item| item.new.id);
+    queued
 }
 
 /// Gives notifications that have none the id that follows from their row, so that deciding twice queues once. One that
