@@ -270,6 +270,7 @@ async fn rig_reports_r13_two_schedulers_race_for_every_run(bed: Bed) {
             for key in wanted {
                 let reply = rival.post(&ownership_of(&key), old()).await;
                 match reply.status {
+                    200 if won % 10 > 0 => won += 1,
                     200 => {
                         let report = json!({ "owner": "oldScheduler", "status": "deliveryCreated" });
                         rival.patch(&ownership_of(&key), report).await.expect(200);

@@ -106,7 +106,7 @@ impl Decide for Loaded {
         };
         let mut effects = Vec::new();
         let stored_unit = stored.and_then(|stored| stored.business_unit.clone());
-        effects.extend(record(row, &run, stage, stored_unit, now, &outcome).to_effect());
+        effects.extend(record(row, &run, stage, stored_unit, &outcome).to_effect());
         if let Some(coordinates) = &outcome.delivered {
             let put = Put::Delivered { key: row.key.clone(), coordinates: coordinates.clone() };
             effects.extend(put.to_effect());
@@ -266,14 +266,7 @@ impl Put {
     }
 }
 
-fn record(
-    row: &Claimed,
-    run: &RunKey,
-    stage: Option<Stage>,
-    unit: Option<String>,
-    _now: Timestamp,
-    outcome: &Outcome,
-) -> Put {
+fn record(row: &Claimed, run: &RunKey, stage: Option<Stage>, unit: Option<String>, outcome: &Outcome) -> Put {
     let reason = match &outcome.decision {
         Decision::Skip(reason)
         | Decision::Fail(reason)

@@ -111,13 +111,13 @@ fn input_hash(guid: &str, key: &str) -> InputHash {
 }
 
 /// Plans the next run of a subscription whose row is locked, and stops what it had planned otherwise. A period that has
-/// had its run, or whose run a person has cancelled, is passed over.
+/// had its run, or whose run a person has cancelled, is passed over. Answers the run that this planned, or planned anew.
 pub(super) async fn plan_next(
     tx: &mut Tx,
     now: Timestamp,
     subscription: &Subscription,
 ) -> Result<Option<Planned>, StoreError> {
-    let mut next = None;
+    let (mut next, mut is_new) = (None, false);
     if subscription.is_active() {
         for occurrence in subscription.cadence.after(now).take(LOOKED_AT) {
             let planned = subscription
@@ -125,17 +125,17 @@ pub(super) async fn plan_next(
                 .map_err(|_| StoreError::Stored("report_subscriptions.guid"))?;
             let wanted = work(subscription, &planned);
             let ensured = ensure_in(tx, now, std::slice::from_ref(&wanted), Cause::Machine).await?;
-            let passed_over = ensured
-                .iter()
-                .all(|one| matches!(one.outcome, EnsureOutcome::Completed | EnsureOutcome::LeftCancelled));
-            if !passed_over {
-                next = Some(planned);
-                break;
+            let Some(outcome) = ensured.into_iter().next().map(|one| one.outcome) else { break };
+            if matches!(outcome, EnsureOutcome::Completed | EnsureOutcome::LeftCancelled) {
+                continue;
             }
+            is_new = !matches!(outcome, EnsureOutcome::Unchanged | EnsureOutcome::InProgress);
+            next = Some(planned);
+            break;
         }
     }
     stop_others(tx, now, subscription, next.as_ref()).await?;
-    Ok(next)
+    Ok(next.filter(|_| is_new))
 }
 
 /// What is planned for later and no longer wanted is ended; on a subscription that is paused or gone, all that waits.
