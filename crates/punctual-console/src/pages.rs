@@ -10,6 +10,7 @@ mod operations;
 mod outbox;
 mod overview;
 mod reminders;
+mod reports;
 mod sandbox;
 mod sites;
 mod sources;
@@ -38,6 +39,7 @@ pub fn routes() -> Router<Shared> {
         .merge(why::routes())
         .merge(operations::routes())
         .merge(surveys::routes())
+        .merge(reports::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(suppressions::routes())

@@ -11,6 +11,7 @@ mod outbox;
 mod pages;
 mod receipts;
 mod reminders;
+mod reports;
 mod sessions;
 mod survey_page;
 mod surveys;

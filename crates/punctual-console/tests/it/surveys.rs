@@ -102,7 +102,10 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: Bed) {
     }
     let filtered = client.page(&format!("/surveys/{survey}?field=wip&value=0")).await;
     assert!(filtered.contains("1 asked, 1 answered: 100 %."), "{filtered}");
-    assert!(filtered.contains(&format!("/surveys/{survey}/results.xlsx?field=wip&#38;value=0")), "{filtered}");
+    assert!(
+        filtered.contains(&format!("/surveys/{survey}/results.xlsx?field=wip&#38;value=0")),
+        "{filtered}"
+    );
     let csv = client.get(&format!("/surveys/{survey}/results.csv?field=wip&value=0")).await;
     assert_eq!((csv.status, csv.text.lines().count()), (200, 2), "{}", csv.text);
     let sheet = client.get(&format!("/surveys/{survey}/results.xlsx")).await;

@@ -64,7 +64,8 @@ fn cell(answer: Option<&Value>) -> Cell {
             .or_else(|| Amount::parse(&number.to_string()).map(Cell::Decimal))
             .unwrap_or_else(|| Cell::text(number.to_string())),
         Some(Value::Array(items)) => {
-            let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+            let texts =
+                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
             Cell::Text(texts.collect::<Vec<_>>().join("; "))
         }
         Some(other) => Cell::text(other.to_string()),
