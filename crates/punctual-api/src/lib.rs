@@ -26,6 +26,8 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod preferences;
+mod proxies;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
@@ -63,6 +65,12 @@ pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use operations::{
+    organisations::row as organisation_row,
+    people::row as person_row,
+    rules::{rule_shape, spec as rule_spec},
+};
+pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use reports::{Draft as ReportDraft, whole as report_definition};

@@ -13,9 +13,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
-    messages, metrics, notifications, operations, reconciliations, reminder_settings, reports, retention,
-    sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys, templates,
-    work,
+    messages, metrics, notifications, operations, preferences, reconciliations, reminder_settings, reports,
+    retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys,
+    templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -48,6 +48,7 @@ use crate::{
         (name = "Suppressions", description = "Addresses that get nothing"),
         (name = "Callbacks", description = "What providers tell later of messages; signed, without a key"),
         (name = "Inbox", description = "Messages to whoever asks"),
+        (name = "Manners", description = "What people want, and what holds for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
         (name = "Operations", description = "Events and tasks that announce their own start and end"),
@@ -163,6 +164,10 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(inbox::list))
         .routes(routes!(inbox::read_all))
         .routes(routes!(inbox::read))
+        .routes(routes!(preferences::list))
+        .routes(routes!(preferences::get, preferences::put, preferences::delete))
+        .routes(routes!(preferences::link))
+        .routes(routes!(preferences::settings, preferences::put_settings))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))

@@ -9,6 +9,7 @@ mod notification;
 mod operations;
 mod outbox;
 mod overview;
+mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
@@ -44,5 +45,6 @@ pub fn routes() -> Router<Shared> {
         .merge(channels::routes())
         .merge(suppressions::routes())
         .merge(inbox::routes())
+        .merge(preferences::routes())
         .merge(sandbox::routes())
 }

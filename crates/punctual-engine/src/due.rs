@@ -105,6 +105,12 @@ impl Engine {
         Ok(ready.map(|(kind, _)| kind).collect())
     }
 
+    /// The kinds of what people wait for, without housekeeping.
+    pub fn kinds_of_interest(&self) -> Vec<String> {
+        let paths = self.paths.iter().filter(|(_, path)| !path.is_housekeeping());
+        paths.map(|(kind, _)| kind.to_owned()).collect()
+    }
+
     /// When the next row of each known kind is ready, soonest first.
     pub(crate) async fn earliest_work(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let kinds: Vec<&str> = self.paths.keys().collect();

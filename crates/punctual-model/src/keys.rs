@@ -152,6 +152,11 @@ impl WorkKey {
         Self::join("operations", &[rule_id, occurrence])
     }
 
+    /// What one person did not get on one local day, told at once.
+    pub fn digest(person: &str, local_date: &str) -> Result<Self, KeyError> {
+        Self::join("digest", &[person, local_date])
+    }
+
     pub fn message(id: &str) -> Result<Self, KeyError> {
         Self::join("message", &[id])
     }

@@ -77,6 +77,10 @@ pub struct NewNotification {
     pub priority: i64,
     /// Not before this instant.
     pub not_before: Option<Timestamp>,
+    /// What it is about, for people who want to hear of some things and not of others.
+    pub topic: Option<String>,
+    /// The channels that are tried one after another where its own does not get it across.
+    pub failover: Vec<ChannelKey>,
 }
 
 /// The priority of an ordinary message.
@@ -108,6 +112,8 @@ impl NewNotification {
             site_enqueued_at: None,
             priority: ORDINARY_PRIORITY,
             not_before: None,
+            topic: None,
+            failover: Vec::new(),
         }
     }
 }
@@ -145,7 +151,15 @@ impl NewNotification {
         field(self.source.site.as_deref());
         field(self.source.instance.as_deref());
         field(self.source.script.as_deref());
-        // Only where there are some, so that digests from before there were any stay what they are.
+        // Only where they are there, so that the digests of older rows stay what they were.
+        if let Some(topic) = &self.topic {
+            field(Some("topic"));
+            field(Some(topic));
+        }
+        for channel in &self.failover {
+            field(Some("failover"));
+            field(Some(channel.as_str()));
+        }
         if !self.attachments.is_empty() {
             field(Some(&serde_json::json!(self.attachments).to_string()));
         }

@@ -1,6 +1,7 @@
 //! The paths: what becomes due, and what is decided when it is. Each is thin: its own table and decisions, and no
 //! loop, lease, retry, timer or sender of its own.
 
+pub mod digests;
 pub mod due_window;
 pub mod messages;
 pub mod operations;
@@ -30,6 +31,7 @@ pub fn all_with(
     vec![
         Arc::new(schedules::Schedules),
         Arc::new(messages::Messages),
+        Arc::new(digests::Digests),
         Arc::new(operations::Operations),
         Arc::new(reminders::due::Reminders::new(providers.clone())),
         Arc::new(reminders::changes::Changes::new(providers.clone())),

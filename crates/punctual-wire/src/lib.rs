@@ -18,6 +18,7 @@ pub mod instant;
 pub mod keys;
 pub mod limits;
 pub mod lists;
+pub mod manners;
 pub mod messages;
 pub mod names;
 mod nearest;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
-use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup};
+use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup, channels::SUBSCRIBERS};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, reconcile, zones},
@@ -71,7 +71,10 @@ impl Node {
         };
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
-        let reminders = Arc::new(Providers::built_in());
+        let reminders = Arc::new(Providers {
+            reconcile_every: SignedDuration::try_from(config.reconcile_every)?,
+            ..Providers::built_in()
+        });
         reminders.check_bounds()?;
         let survey_link = SurveyLink::default();
         let sources = Sources::new(&guard, &Trust::platform(), config.report_connections.clone())?;
@@ -128,6 +131,22 @@ impl Node {
             reports: self.reports.clone(),
             stop,
         }
+    }
+
+    /// Says which ways out there are: every channel and subscriber that can send, and those that cannot, with why.
+    pub async fn tell_channels(&self) -> Result<()> {
+        let channels = &self.engine.channels;
+        let mut reader = self.engine.store.read().await?;
+        channels.refresh(&mut reader.conn(), self.engine.clock.now()).await?;
+        let (subscribers, others): (Vec<String>, Vec<String>) =
+            channels.keys().into_iter().partition(|key| key.starts_with(SUBSCRIBERS));
+        let subscribers: Vec<&str> =
+            subscribers.iter().filter_map(|key| key.strip_prefix(SUBSCRIBERS)).collect();
+        tracing::info!(channels = others.join(" "), subscribers = subscribers.join(" "), "ways out");
+        for (key, error) in channels.all_broken() {
+            tracing::warn!(channel.key = key, error, "this channel cannot send");
+        }
+        Ok(())
     }
 
     /// Releases what a crash left and starts the loops.

@@ -1,7 +1,9 @@
 //! The API as its clients see it: every test goes through the router, on SQLite and on PostgreSQL.
 
+mod arrivals;
 mod attention;
 mod bad_input;
+mod calendars;
 mod callbacks;
 mod client;
 mod definitions;
@@ -9,9 +11,14 @@ mod document;
 mod idempotency;
 mod inbox;
 mod keys;
+mod manners;
 mod operations;
 mod pages;
 mod reminder_changes;
+mod reminder_delivery;
+mod reminder_moves;
+mod reminder_outlook;
+mod reminder_promises;
 mod reminder_providers;
 mod reminder_races;
 mod reminder_repair;
@@ -29,6 +36,7 @@ mod stories;
 mod subscribers;
 mod suppressions;
 mod survey_answers;
+mod survey_events;
 mod survey_stories;
 mod surveys;
 mod units;

@@ -41,7 +41,7 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
     if !is_header_text(&message.subject) {
         return Err(ComposeFault { reason: "subject_invalid", detail: "the subject must be one line" });
     }
-    let builder = Message::builder()
+    let mut builder = Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, to))
         .subject(message.subject)
@@ -52,6 +52,21 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
             HeaderName::new_from_ascii_str("Auto-Submitted"),
             "auto-generated".to_owned(),
         ));
+    if let Some(link) = &message.unsubscribe {
+        if !is_link(link) {
+            return Err(ComposeFault {
+                reason: "subject_invalid",
+                detail: "the link to unsubscribe must be one line",
+            });
+        }
+        // RFC 8058: the mail program posts to the link, without asking and without a page.
+        for (name, value) in [
+            (HeaderName::new_from_ascii_str("List-Unsubscribe"), format!("<{link}>")),
+            (HeaderName::new_from_ascii_str("List-Unsubscribe-Post"), ONE_CLICK.to_owned()),
+        ] {
+            builder = builder.raw_header(HeaderValue::new(name, value));
+        }
+    }
     let has_html = message.html.is_some();
     let (inside, beside): (Vec<_>, Vec<_>) =
         message.attachments.into_iter().partition(|file| has_html && file.content_id.is_some());
@@ -74,6 +89,14 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
         }
     };
     composed.map_err(|_| ComposeFault { reason: "address_invalid", detail: "the mail has no valid envelope" })
+}
+
+/// What a mail program posts to a link to unsubscribe.
+pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+
+/// Whether a link can stand between the brackets of a header.
+pub(crate) fn is_link(link: &str) -> bool {
+    is_header_text(link) && link.is_ascii() && !link.contains(['<', '>', ' ', ','])
 }
 
 /// What a mail says, before the files beside it.

@@ -5,7 +5,7 @@ use punctual_model::Outgoing;
 use serde_json::{Value, json};
 
 /// The JSON of a message; an event goes out just as it was given.
-pub(super) fn of(message: &Outgoing) -> Vec<u8> {
+pub(crate) fn of(message: &Outgoing) -> Vec<u8> {
     if let ("event", Some(event)) = (message.kind.as_str(), &message.type_data) {
         return event.to_string().into_bytes();
     }

@@ -92,6 +92,11 @@ async fn a_mail_is_queued_at_sendgrid() {
     });
     assert_eq!(json_of(&stand_in.requests()[0]), expected);
 
+    let link = "https://punctual.example/p/abc.def";
+    channel.send(Outgoing { unsubscribe: Some(link.to_owned()), ..message.clone() }).await;
+    let headers = json_of(&stand_in.requests()[0])["headers"].clone();
+    assert_eq!(headers["List-Unsubscribe"], format!("<{link}>"));
+    assert_eq!(headers["List-Unsubscribe-Post"], "List-Unsubscribe=One-Click");
     let picture = Attachment { content_id: Some("chart@report".to_owned()), ..file.clone() };
     channel.send(Outgoing { attachments: vec![picture], ..message.clone() }).await;
     let sent = json_of(&stand_in.requests()[0]);

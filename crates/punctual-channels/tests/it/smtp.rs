@@ -106,6 +106,26 @@ async fn text_html_and_files_go_along() {
 }
 
 #[tokio::test]
+async fn a_mail_of_a_topic_says_where_to_unsubscribe_with_one_click() {
+    let server = Server::start("plain").await;
+    let channel = server.channel(json!({}));
+    let link = format!(
+        "https://punctual.example/p/{}.{}",
+        "eyJhIjoiYW5uQGV4YW1wbGUub3JnIn0".repeat(5),
+        "x".repeat(43)
+    );
+    channel.send(mail("a@b.example")).await;
+    channel.send(Outgoing { unsubscribe: Some(link.clone()), ..mail("a@b.example") }).await;
+    let mails = server.mails();
+    assert_eq!(header(&mails[0], "List-Unsubscribe"), [""; 0]);
+    assert_eq!(header(&mails[1], "List-Unsubscribe"), [format!("<{link}>")]);
+    assert_eq!(header(&mails[1], "List-Unsubscribe-Post"), ["List-Unsubscribe=One-Click"]);
+    assert_eq!(mails[1]["defects"], json!([]));
+    let odd = Outgoing { unsubscribe: Some("https://x.example/>\r\nBcc: y".into()), ..mail("a@b.example") };
+    assert!(matches!(channel.send(odd).await, SendOutcome::Permanent { .. }));
+}
+
+#[tokio::test]
 async fn t09_a_header_cannot_be_split() {
     let server = Server::start("plain").await;
     let channel = server.channel(json!({}));

@@ -198,7 +198,7 @@ async fn a_handshake_that_hangs_is_transient_because_nothing_was_written() {
     drop(held);
 }
 
-fn acceptor(name: &str) -> tokio_rustls::TlsAcceptor {
+pub fn acceptor(name: &str) -> tokio_rustls::TlsAcceptor {
     let folder = format!("{}/tests/it/tls", env!("CARGO_MANIFEST_DIR"));
     let certificate = CertificateDer::from_pem_file(format!("{folder}/{name}.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}/{name}.key")).unwrap();

@@ -17,13 +17,19 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Sending, ToSend,
+    DeliveryReport, Promise, Sending, ToSend,
     conclude::conclude,
     event_id,
     files::{Files, Unread},
+    manners::failover,
     parked, suppressed,
 };
-use crate::{Engine, EngineError, Opened, config::later, due::chain};
+use crate::{
+    Engine, EngineError, Opened,
+    config::later,
+    due::chain,
+    manners::{Heard, links::Holder},
+};
 
 /// Settled together at most: about 5 ms of SQLite's writer.
 const SETTLED_AT_ONCE: usize = 500;
@@ -55,6 +61,11 @@ struct Sent {
     suppressed: Vec<SuppressionRow>,
     /// What the provider will tell more about.
     expected: Vec<Expected>,
+    /// What the channel's answers mean for itself.
+    heard: Heard,
+    promise: Promise,
+    /// When each call ended.
+    ended: Vec<Timestamp>,
 }
 
 /// Notifications whose lease was lost: nothing more is sent for them.
@@ -67,7 +78,7 @@ impl Engine {
         sending: Sending,
         now: Timestamp,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, _permits } = sending;
+        let Sending { channel, items, promise, _permits } = sending;
         let mut templates = self.templates_of(&items).await?;
         let mut report = DeliveryReport::default();
         let (mut underway, mut calls, mut done) = (HashMap::new(), Vec::new(), Vec::new());
@@ -92,7 +103,8 @@ impl Engine {
                 }
             };
             for target in &item.targets {
-                let message = outgoing(&item.row, &channel, target, &text, now);
+                let mut message = outgoing(&item.row, &channel, target, &text, now);
+                message.unsubscribe = self.unsubscribe_link(&item.row, target);
                 calls.push(self.call(channel.clone(), item.row.seq, message, files.clone(), lost.clone()));
             }
             underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
@@ -107,7 +119,7 @@ impl Engine {
                 Some(next) if done.len() < SETTLED_AT_ONCE => next,
                 ready => {
                     if !done.is_empty() {
-                        report.add(&self.settle_sent(&channel, std::mem::take(&mut done)).await?);
+                        report.add(&self.settle_sent(&channel, &promise, std::mem::take(&mut done)).await?);
                     }
                     match ready {
                         Some(next) => next,
@@ -131,8 +143,14 @@ impl Engine {
                 done.push((item, answers, None));
             }
         }
-        report.add(&self.settle_sent(&channel, done).await?);
+        report.add(&self.settle_sent(&channel, &promise, done).await?);
         Ok(report)
+    }
+
+    /// Where a mail of a topic says no: nothing else has such a link.
+    fn unsubscribe_link(&self, row: &ClaimedNotification, target: &str) -> Option<String> {
+        let topic = row.topic.clone().filter(|_| target.contains('@'))?;
+        Some(self.preference_link(&Holder { address: target.to_owned(), topic: Some(topic) }))
     }
 
     /// One call to the outside. A channel that panics or forgets its own time limit harms only this message.
@@ -189,17 +207,27 @@ impl Engine {
     async fn settle_sent(
         &self,
         channel: &Opened,
+        promise: &Promise,
         done: Vec<(ToSend, Vec<Answer>, Option<Delivery>)>,
     ) -> Result<DeliveryReport, EngineError> {
         if done.is_empty() {
             return Ok(DeliveryReport::default());
         }
         let now = self.clock.now();
-        let mut sent = Sent::default();
+        // A text that could not be made says nothing of the channel.
+        let asked = done.iter().filter(|(_, _, given)| given.is_none());
+        let outcomes = asked.flat_map(|(_, answers, _)| answers).map(|answer| &answer.outcome);
+        let heard = self.hear(channel.key.as_str(), outcomes, now);
+        let mut sent = Sent { promise: promise.clone(), heard, ..Sent::default() };
         for (item, answers, given) in done {
-            let delivery = given.unwrap_or_else(|| {
+            let mut delivery = given.unwrap_or_else(|| {
                 conclude(&item, &answers, channel.retry, channel.at_most_once, now, || self.random.unit())
             });
+            if promise.probe {
+                delivery = self.spared(&item.row, delivery, now);
+            }
+            let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
+            sent.ended.extend(answers.iter().map(|answer| answer.at));
             if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
                 sent.in_doubt.insert(item.row.seq);
             }
@@ -231,7 +259,13 @@ impl Engine {
         now: Timestamp,
         again: bool,
     ) -> Result<DeliveryReport, EngineError> {
+        let key = channel.key.as_str();
         let mut tx = self.store.begin(Lane::Settle).await?;
+        let circuit = self.write_rest(&mut tx, key, &sent.heard, now).await?;
+        // What may have been written before is not written twice: those places lapse by themselves.
+        if !again {
+            self.free_places(&mut tx, &sent.promise, &sent.ended, now).await?;
+        }
         if !sent.results.is_empty() {
             attempts::record(&mut tx.conn(), &sent.results).await?;
         }
@@ -242,6 +276,8 @@ impl Engine {
         self.suppress_in(&mut tx, now, &sent.suppressed).await?;
         let report = self.settle_deliveries_in(&mut tx, &sent.settled, &sent.in_doubt, now, again).await?;
         tx.commit().await?;
+        self.remember_rest(key, &sent.heard, circuit);
+        self.manners.ask_again(key);
         self.metrics.uncertain(sent.in_doubt.len());
         Ok(report)
     }
@@ -268,6 +304,7 @@ fn outgoing(
         type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
         // Read once for all targets, and put in when it is this one's turn.
         attachments: Vec::new(),
+        unsubscribe: None,
         at: now,
     }
 }

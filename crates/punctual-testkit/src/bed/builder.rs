@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Path};
-use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
 use punctual_store::blobs::Blobs;
 
 use super::{Bed, Database, START};
@@ -58,7 +58,8 @@ impl BedBuilder {
             connections: 8,
             without_skip_locked: false,
             tells_others: false,
-            config: EngineConfig::default(),
+            // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
+            config: EngineConfig { breaker: Breaker::OFF, ..EngineConfig::default() },
             paths: punctual_paths::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
             listeners: Listeners::default(),
