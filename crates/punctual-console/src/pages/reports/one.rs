@@ -134,7 +134,11 @@ fn sentence(row: &SubscriptionRow, read: Option<&Subscription>, lines: &[RunLine
         None if row.paused => ", paused".to_owned(),
         None => String::new(),
     };
-    let last = lines.first().map(|line| format!("; the last run is {}", line.pill.word)).unwrap_or_default();
+    let last = lines
+        .iter()
+        .find(|line| line.pill.word != "waiting")
+        .map(|line| format!("; the last run is {}", line.pill.word))
+        .unwrap_or_default();
     format!("{to}{next}{last}.")
 }
 
