@@ -189,7 +189,7 @@
   addEventListener("pagehide", () => events.close());
 })();
 
-// The editor of a survey: the page beside it follows what is written.
+// An editor with a preview: what is beside it follows what is written.
 (() => {
   const schema = document.querySelector("[data-preview]");
   const button = document.querySelector("[data-preview-button]");
@@ -197,7 +197,7 @@
   let waiting;
   const follow = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => button.form.requestSubmit(button), 600);
+    waiting = setTimeout(() => button.form.requestSubmit(button), Number(schema.dataset.preview) || 600);
   };
   schema.addEventListener("input", follow);
   follow();

@@ -40,6 +40,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/reminders", name: "Reminders", badge: &[] },
     NavEntry { path: "/sources", name: "Sources", badge: &[] },
     NavEntry { path: "/surveys", name: "Surveys", badge: &[Kind::Subscriber] },
+    NavEntry { path: "/reports", name: "Reports", badge: &[] },
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },

@@ -31,6 +31,7 @@ use punctual_api::PublicLimits;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{reminders::Providers, surveys::Catalogue};
+use punctual_reports::Sources;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,8 @@ pub struct ConsoleState {
     pub wall: Arc<dyn Clock>,
     /// The clock that the console moves, in the sandbox.
     pub sandbox: Option<Arc<ManualClock>>,
+    /// Where reports come from.
+    pub reports: Arc<Sources>,
     /// Ends open live connections, which otherwise would keep a stopping server waiting.
     pub stop: CancellationToken,
 }
@@ -57,6 +60,7 @@ pub(crate) struct App {
     pub wall: Arc<dyn Clock>,
     pub sandbox: Option<Arc<ManualClock>>,
     pub reminders: Arc<Providers>,
+    pub reports: Arc<Sources>,
     pub stop: CancellationToken,
     pub in_flight: Semaphore,
     pub public_in_flight: Semaphore,
@@ -84,6 +88,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,
+        reports: state.reports,
         stop: state.stop,
         in_flight: Semaphore::new(IN_FLIGHT),
         public_in_flight: Semaphore::new(PUBLIC_IN_FLIGHT),

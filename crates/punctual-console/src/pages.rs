@@ -11,6 +11,7 @@ mod outbox;
 mod overview;
 mod preferences;
 mod reminders;
+mod reports;
 mod sandbox;
 mod sites;
 mod sources;
@@ -39,6 +40,7 @@ pub fn routes() -> Router<Shared> {
         .merge(why::routes())
         .merge(operations::routes())
         .merge(surveys::routes())
+        .merge(reports::routes())
         .merge(sites::routes())
         .merge(channels::routes())
         .merge(suppressions::routes())

@@ -128,6 +128,7 @@ impl Node {
             engine: self.engine.clone(),
             wall: self.wall.clone(),
             sandbox: self.sandbox.as_ref().map(|(clock, _)| clock.clone()),
+            reports: self.reports.clone(),
             stop,
         }
     }

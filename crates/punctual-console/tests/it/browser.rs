@@ -7,6 +7,8 @@ use std::sync::Arc;
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{NotificationSource, SendOutcome};
+use punctual_paths::reports::with_built_ins;
+use punctual_reports::Sources;
 use punctual_store::{
     site_events::SiteEventRow,
     sites::{self, Contact},
@@ -37,6 +39,7 @@ impl Stage {
             engine: bed.engine.clone(),
             wall,
             sandbox: Some(bed.clock.clone()),
+            reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };
         tokio::spawn(serve(listener, router(state), stop.clone()));

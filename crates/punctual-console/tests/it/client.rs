@@ -10,6 +10,8 @@ use axum::{
 use punctual_api::{NewKey, Peer, create_key, ensure_admin_key};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{Clock, ManualClock};
+use punctual_paths::reports::with_built_ins;
+use punctual_reports::Sources;
 use punctual_testkit::Bed;
 use punctual_wire::keys::Scope;
 
@@ -41,6 +43,7 @@ impl Client {
             engine: bed.engine.clone(),
             wall: wall.clone(),
             sandbox: Some(bed.clock.clone()),
+            reports: with_built_ins(Sources::default()),
             stop: Default::default(),
         };
         let peer = Peer(([10, 0, 0, 1], 4000).into());

@@ -6,6 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
+use punctual_paths::reports::with_built_ins;
+use punctual_reports::Sources;
 use punctual_testkit::{BedBuilder, Database, WallClock, run};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -26,6 +28,7 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
             engine: bed.engine.clone(),
             wall: Arc::new(WallClock),
             sandbox: None,
+            reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };
         let server = tokio::spawn(serve(listener, router(state), stop.clone()));

@@ -13,6 +13,7 @@ mod people;
 mod preferences;
 mod receipts;
 mod reminders;
+mod reports;
 mod sessions;
 mod survey_page;
 mod surveys;

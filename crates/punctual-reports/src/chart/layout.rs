@@ -50,7 +50,7 @@ pub(crate) fn draw(chart: &Chart, view: &View<'_>) -> Option<Drawn> {
     if rows.is_empty() || series.is_empty() || values.clone().next().is_none() {
         return None;
     }
-    let scale = Scale::over(values);
+    let scale = Scale::over(values, series.iter().all(|column| column.kind == Kind::Integer));
 
     let mut shapes = Vec::new();
     let ticks: Vec<(f64, String)> =

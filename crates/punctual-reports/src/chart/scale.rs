@@ -9,7 +9,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub fn over(values: impl Iterator<Item = f64>) -> Self {
+    /// Of whole numbers every tick is one.
+    pub fn over(values: impl Iterator<Item = f64>, whole: bool) -> Self {
         let (low, high) = values
             .filter(|value| value.is_finite())
             .fold((0.0, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
@@ -17,7 +18,11 @@ impl Scale {
         if span <= 0.0 || !span.is_finite() {
             return Self { low: 0.0, high: 1.0, step: 1.0 };
         }
-        let step = round_step(span / 5.0);
+        let step = match round_step(span / 5.0) {
+            step if whole && step < 1.0 => 1.0,
+            step if whole && step < 5.0 && step > 2.0 => 5.0,
+            step => step,
+        };
         Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
     }
 
@@ -71,7 +76,7 @@ mod tests {
             (vec![], 0.0, 1.0, 1.0),
             (vec![f64::NAN, 5.0], 0.0, 5.0, 1.0),
         ] {
-            let scale = Scale::over(values.iter().copied());
+            let scale = Scale::over(values.iter().copied(), false);
             let near = |a: f64, b: f64| (a - b).abs() < 1e-9 * b.abs().max(1.0);
             assert!(
                 near(scale.low, low) && near(scale.high, high) && near(scale.step, step),
@@ -80,8 +85,11 @@ mod tests {
             let ticks = scale.ticks();
             assert!(near(ticks[0], low) && near(ticks[ticks.len() - 1], high), "{ticks:?}");
         }
-        assert_eq!(Scale::over([0.31].into_iter()).decimals(), 1);
-        assert_eq!(Scale::over([11.0].into_iter()).decimals(), 1);
-        assert_eq!(Scale::over([40.0].into_iter()).decimals(), 0);
+        assert_eq!(Scale::over([0.31].into_iter(), false).decimals(), 1);
+        assert_eq!(Scale::over([11.0].into_iter(), false).decimals(), 1);
+        for (most, step) in [(3.0, 1.0), (12.0, 5.0), (8.0, 2.0), (60.0, 20.0), (120.0, 25.0)] {
+            assert_eq!(Scale::over([most].into_iter(), true).step, step, "{most}");
+        }
+        assert_eq!(Scale::over([40.0].into_iter(), false).decimals(), 0);
     }
 }

@@ -1,0 +1,248 @@
+//! One subscription: what lies ahead, what was made, and what can be done with it.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use jiff::Timestamp;
+use punctual_paths::{
+    reports::{
+        KIND, Subscription,
+        commands::{self, Change, Refused},
+        runs::{self, RunView},
+    },
+    rollout::{Owner, Stage},
+};
+use punctual_store::{report_subscriptions::SubscriptionRow, rollouts};
+use punctual_wire::{Code, Problem, keys::Scope};
+
+use super::{Ahead, ahead, found, stage_pill, state, to_whom};
+use crate::{
+    Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Fields, Signed},
+    frame::{Frame, Visit},
+    links,
+    times::When,
+    words::{self, Pill},
+};
+
+/// Runs on one page.
+const RUNS: i64 = 25;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/reports/{guid}", get(show)).route("/reports/{guid}/act", post(act))
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct ReportPage {
+    frame: Frame,
+    guid: String,
+    name: String,
+    sentence: String,
+    done: Option<String>,
+    pill: Pill,
+    stage: Option<Pill>,
+    faults: Vec<String>,
+    facts: Vec<(&'static str, String)>,
+    ahead: Vec<Ahead>,
+    zone: String,
+    runs: Vec<RunLine>,
+    next: Option<String>,
+    is_paused: bool,
+    is_deleted: bool,
+    may_author: bool,
+    may_act: bool,
+}
+
+struct RunLine {
+    link: String,
+    what: &'static str,
+    period: String,
+    due: When,
+    pill: Pill,
+    reason: String,
+    owner: String,
+    files: usize,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, uri: Uri) -> Page {
+    let row = found(&app, &visit, &guid).await?;
+    let fields = Fields::of_query(&uri);
+    let now = Visit::now(&app);
+    let mut reader = app.engine.store.read().await?;
+    let before = fields.text("before").parse().ok();
+    let mut made = runs::of(&mut reader.conn(), &row.guid, None, before, RUNS + 1).await?;
+    let cut = usize::try_from(RUNS).unwrap_or(usize::MAX);
+    let more = made.len() > cut;
+    made.truncate(cut);
+    let next = made.last().filter(|_| more).map(|last| format!("/reports/{}?before={}", row.guid, last.id));
+    let views = runs::view(&mut reader.conn(), made).await?;
+    let rollout = rollouts::over(&mut reader.conn(), KIND, &row.guid, row.business_unit.as_deref()).await?;
+    drop(reader);
+    let read = Subscription::read(&row);
+    let subscription = read.as_ref().ok();
+    let lines: Vec<RunLine> =
+        views.iter().map(|view| line(view, &row.guid, subscription, &visit, now)).collect();
+    let done = match fields.text("done") {
+        "saved" => Some("Saved, and the next run is planned.".to_owned()),
+        "paused" => Some("Paused. Nothing of it waits any more.".to_owned()),
+        "resumed" => Some("It runs again from now on.".to_owned()),
+        "asked" => Some("A run was asked for; it appears below.".to_owned()),
+        _ => None,
+    };
+    page(&ReportPage {
+        frame: visit.frame(&app, &row.name, "/reports").await?,
+        sentence: sentence(&row, subscription, &lines, now),
+        done,
+        pill: state(&row, read.is_ok()),
+        stage: Stage::of(rollout.as_ref()).map(stage_pill),
+        faults: read
+            .as_ref()
+            .err()
+            .map(|faults| faults.iter().map(ToString::to_string).collect())
+            .unwrap_or_default(),
+        facts: subscription.map(facts).unwrap_or_default(),
+        ahead: subscription.filter(|read| read.is_active()).map(|read| ahead(read, now)).unwrap_or_default(),
+        zone: subscription.map(|read| read.cadence.zone_name.clone()).unwrap_or_default(),
+        runs: lines,
+        next,
+        is_paused: row.paused,
+        is_deleted: row.deleted,
+        may_author: visit.viewer.may_author()
+            && visit.viewer.may_touch(row.business_unit.as_deref())
+            && !row.deleted,
+        may_act: visit.viewer.may_act()
+            && visit.viewer.may_touch(row.business_unit.as_deref())
+            && !row.deleted,
+        guid: row.guid,
+        name: row.name,
+    })
+}
+
+fn sentence(row: &SubscriptionRow, read: Option<&Subscription>, lines: &[RunLine], now: Timestamp) -> String {
+    let to = read
+        .map(|read| format!("To {}", to_whom(&read.audience)))
+        .unwrap_or_else(|| "Its definition cannot be read".to_owned());
+    let ahead = read.filter(|read| read.is_active()).and_then(|read| ahead(read, now).into_iter().next());
+    let next = match ahead {
+        Some(ahead) => format!(", next on {}", ahead.local),
+        None if row.paused => ", paused".to_owned(),
+        None => String::new(),
+    };
+    let last = lines
+        .iter()
+        .find(|line| line.pill.word != "waiting")
+        .map(|line| format!("; the last run is {}", line.pill.word))
+        .unwrap_or_default();
+    format!("{to}{next}{last}.")
+}
+
+fn facts(read: &Subscription) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("Recipients", to_whom(&read.audience))];
+    if let Some(channel) = &read.channel {
+        facts.push(("Channel", channel.to_string()));
+    }
+    facts.push(("Language", read.locale.clone()));
+    facts.push(("Zone", read.cadence.zone_name.clone()));
+    let catch_up = match read.catch_up {
+        punctual_paths::reports::CatchUp::Skip => "missed runs are left out",
+        punctual_paths::reports::CatchUp::Last => "the last missed run is made up for",
+        punctual_paths::reports::CatchUp::All => "missed runs are made up for, one after the other",
+    };
+    facts.push(("After an outage", catch_up.to_owned()));
+    if let Some(owner) = &read.owner {
+        facts.push(("Owner", owner.clone()));
+    }
+    if let Some(unit) = &read.business_unit {
+        facts.push(("Business unit", unit.clone()));
+    }
+    facts
+}
+
+fn line(view: &RunView, guid: &str, read: Option<&Subscription>, visit: &Visit, now: Timestamp) -> RunLine {
+    let due = Timestamp::from_microsecond(view.work.due_at).unwrap_or_default();
+    let period = read.and_then(|read| Some(read.label(read.period_of(&view.work.key, due)?)));
+    let reason = view.work.reason_code.as_deref();
+    RunLine {
+        link: format!("/reports/{guid}/runs/{}", links::encoded(&view.work.key)),
+        what: if view.work.trigger_type == "manual_run" { "asked for" } else { "planned" },
+        period: period.unwrap_or_default(),
+        due: visit.zone.when(due, now),
+        pill: words::work(&view.work.status, view.work.on_hold),
+        reason: words::reason(reason),
+        owner: view.ownership.as_ref().map(|owned| owner_name(&owned.owner).to_owned()).unwrap_or_default(),
+        files: view.artefacts().len(),
+    }
+}
+
+/// Who owns a run, in words.
+pub(super) fn owner_name(owner: &str) -> &'static str {
+    match Owner::parse(owner) {
+        Some(Owner::OldScheduler) => "the old scheduler",
+        Some(Owner::AutomationScheduler) => "Punctual",
+        None => "nobody",
+    }
+}
+
+async fn act(State(app): State<Shared>, Path(guid): Path<String>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    let row = found(&app, &visit, &guid).await?;
+    let action = fields.text("action").to_owned();
+    let allowed = if action == "run" { visit.viewer.may_act() } else { visit.viewer.may_author() };
+    if !allowed {
+        let scope = if action == "run" { Scope::Operate } else { Scope::Author };
+        return Err(Problem::scope_missing(scope.as_str()).into());
+    }
+    if !visit.viewer.may_touch(row.business_unit.as_deref()) || row.deleted {
+        return Err(Problem::not_found("report subscription", &guid).into());
+    }
+    let actor = visit.viewer.actor();
+    let (change, done) = match action.as_str() {
+        "run" => {
+            let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
+            commands::run_now(&app.engine, &row.guid, &id, &actor)
+                .await
+                .map_err(|error| refused(error, &guid))?;
+            return see_other(&format!("/reports/{}?done=asked", row.guid));
+        }
+        "pause" => (Change::Pause, "paused"),
+        "resume" => (Change::Resume, "resumed"),
+        "delete" => (Change::Delete, "deleted"),
+        _ => return Err(Problem::new(Code::OutOfRange, "There is no such action.").into()),
+    };
+    commands::change(&app.engine, &row.guid, &change, &actor).await.map_err(|error| refused(error, &guid))?;
+    match change {
+        Change::Delete => see_other("/reports?done=deleted"),
+        _ => see_other(&format!("/reports/{}?done={done}", row.guid)),
+    }
+}
+
+/// Why a command did nothing, in the words of the API.
+pub(super) fn refused(refused: Refused, guid: &str) -> Refusal {
+    match refused {
+        Refused::Stale => Problem::stale_version().into(),
+        Refused::Missing => Problem::not_found("report subscription", guid).into(),
+        Refused::Paused => Problem::state_not_allowed("run", "paused", &["resume"]).into(),
+        Refused::OldSchedulers(stage) => {
+            let detail = format!(
+                "At stage {} this run is the old scheduler's; move the subscription on first.",
+                stage.number()
+            );
+            Problem::new(Code::StateNotAllowed, detail).into()
+        }
+        Refused::Faults(faults) => {
+            let detail = faults
+                .iter()
+                .map(|fault| format!("{} {}", fault.pointer, fault.detail))
+                .collect::<Vec<_>>()
+                .join(" ");
+            Problem::new(Code::OutOfRange, detail).into()
+        }
+        Refused::Engine(error) => error.into(),
+    }
+}
