@@ -39,9 +39,7 @@ use targets::Ends;
     params(("id" = String, Path)), responses((status = 200, body = Notification)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    let mut reader = app.engine.store.read().await?;
-    let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
-    Shaped::ok(&shape(row, &ends, true)?)
+    answer_with(&app, row).await
 }
 
 /// List notifications, newest first

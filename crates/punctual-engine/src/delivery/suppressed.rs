@@ -18,7 +18,9 @@ use punctual_store::{
 };
 
 use super::{
-    ToSend, parked,
+    ToSend,
+    manners::deferred,
+    parked,
     plan::{Ledger, Plan},
     send::Answer,
 };
@@ -100,6 +102,11 @@ fn leave_out(
     item.targets = open;
     if !item.targets.is_empty() {
         return Plan::Send(item);
+    }
+    // Others of its targets wait for an hour; it goes on with them then.
+    if let Some((until, why)) = item.later {
+        let delivery = deferred(&item.row, until, why);
+        return Plan::Settle(item.row, delivery);
     }
     let delivery = match (&item.failed_before, last) {
         (Some(error), _) => parked(&item.row, "permanent", error.clone()),
