@@ -90,7 +90,9 @@ async fn a_suppression_that_is_over_does_not_count_and_makes_room(bed: Bed) {
     suppressions::put(&mut tx.conn(), &row).await.unwrap();
     assert_eq!(suppressions::among(&mut tx.conn(), bed.now(), &asked).await.unwrap(), [row.clone()]);
     let bounce = suppression("email", "a@x.example", "hardBounce");
-    assert!(suppressions::add(&mut tx.conn(), bed.now(), std::slice::from_ref(&bounce)).await.unwrap().is_empty());
+    assert!(
+        suppressions::add(&mut tx.conn(), bed.now(), std::slice::from_ref(&bounce)).await.unwrap().is_empty()
+    );
     let later = bed.now() + SignedDuration::from_secs(1);
     assert!(suppressions::among(&mut tx.conn(), later, &asked).await.unwrap().is_empty());
     assert_eq!(suppressions::add(&mut tx.conn(), later, &[bounce]).await.unwrap().len(), 1);
@@ -165,7 +167,9 @@ async fn receipts_come_to_the_same_whatever_their_order(bed: Bed) {
         let mut told = Vec::new();
         for step in order {
             let news = steps(&bed).swap_remove(*step);
-            let changed = receipts::tell(&mut tx.conn(), bed.now(), "twilio", std::slice::from_ref(&news)).await.unwrap();
+            let changed = receipts::tell(&mut tx.conn(), bed.now(), "twilio", std::slice::from_ref(&news))
+                .await
+                .unwrap();
             let again = receipts::tell(&mut tx.conn(), bed.now(), "twilio", &[news]).await.unwrap();
             assert!(again.is_empty(), "the same receipt twice changes nothing");
             told.extend(changed.into_iter().map(|row| row.rank));
