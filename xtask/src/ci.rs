@@ -57,11 +57,11 @@ fn format() -> Result<u8> {
 }
 
 fn clippy() -> Result<u8> {
-    step(run::cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    step(run::cargo(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
 }
 
 fn docs() -> Result<u8> {
-    let mut command = run::cargo(["doc", "--workspace", "--no-deps"]);
+    let mut command = run::cargo(["doc", "--workspace", "--all-features", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     step(command)
 }

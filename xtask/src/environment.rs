@@ -5,11 +5,13 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::brokers::Brokers;
 use crate::postgres::{Purpose, Server};
-use crate::{chromium, ci, python, run, tools};
+use crate::{chromium, ci, keeper, python, run, tools};
 
 pub struct Environment {
     server: Server,
+    brokers: Brokers,
     python: PathBuf,
 }
 
@@ -17,19 +19,27 @@ impl Environment {
     /// Installs what is missing and starts what must run.
     pub fn prepare() -> Result<Self> {
         let bin = tools::for_tests()?;
+        // RabbitMQ takes seconds to start, and meanwhile there is something to do.
+        let mut brokers = Brokers::launch()?;
         let python = python::ensure()?;
         let server = Server::start(&bin, Purpose::Tests)?;
         eprintln!("PostgreSQL from {} at {}", bin.display(), server.url());
-        Ok(Self { server, python })
+        brokers.wait_until_ready()?;
+        for (variable, url) in brokers.variables() {
+            eprintln!("{variable}={url}");
+        }
+        Ok(Self { server, brokers, python })
     }
 
     /// Runs a command that finds the environment in its variables; returns its exit code.
     pub fn run(&mut self, mut command: Command) -> Result<u8> {
         command.env("PUNCTUAL_TEST_POSTGRES", self.server.url()).env(python::VARIABLE, &self.python);
+        command.envs(self.brokers.variables());
         if let Some(browser) = chromium::find() {
             command.env(chromium::VARIABLE, browser);
         }
         eprintln!("$ {}", run::shown(&command));
-        Ok(run::code(self.server.status(ci::for_ci(&mut command))?))
+        let keepers = [self.server.keeper(), self.brokers.keeper()];
+        Ok(run::code(keeper::status_with(keepers, ci::for_ci(&mut command))?))
     }
 }

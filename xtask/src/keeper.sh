@@ -1,4 +1,4 @@
-# Stops a throw-away PostgreSQL and removes its folder ($1) once xtask has gone, however it went.
+# Stops throw-away servers and removes their folder ($1) once xtask has gone, however it went.
 #
 # xtask holds the other end of our input: it writes the process id of the command it waits for, and an empty
 # line when that command has ended. The end of input means that xtask has ended, been interrupted or been killed.
@@ -31,4 +31,12 @@ pid_file=$1/data/postmaster.pid
 if [ -f "$pid_file" ]; then
     kill -QUIT "$(head -n 1 "$pid_file")" 2>/dev/null && wait_while 100 [ -f "$pid_file" ]
 fi
-rm -rf "$1"
+
+# Other servers leave their process ids; nothing here is worth a farewell either.
+for pid_file in "$1"/*.pid; do
+    if [ -f "$pid_file" ]; then
+        kill -KILL "$(head -n 1 "$pid_file")" 2>/dev/null
+    fi
+done
+# A last write may still arrive while the folder goes.
+rm -rf "$1" || { sleep 0.5; rm -rf "$1"; }

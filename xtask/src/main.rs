@@ -1,8 +1,10 @@
-//! What the team runs: checks, tests with everything they need, long trials and a PostgreSQL to throw away.
+//! What the team runs: checks, tests with everything they need, long trials, and servers to throw away.
 
+mod brokers;
 mod chromium;
 mod ci;
 mod environment;
+mod keeper;
 mod postgres;
 mod python;
 mod run;
@@ -50,6 +52,8 @@ enum Task {
         #[arg(long)]
         durable_bench: bool,
     },
+    /// Start message brokers to throw away, print where they are and keep them until ctrl-c.
+    Brokers,
 }
 
 fn main() -> ExitCode {
@@ -70,5 +74,6 @@ fn perform(task: Task) -> Result<u8> {
         Task::Tidy => tidy::run(),
         Task::Rig { name, args } => suite::rig(&name, &args),
         Task::Postgres { durable_bench } => postgres::serve(durable_bench),
+        Task::Brokers => brokers::serve(),
     }
 }

@@ -6,12 +6,12 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::keeper::Keeper;
 use crate::{run, tools};
 
 /// Another process may take a free port before PostgreSQL does; then another port is tried.
@@ -63,9 +63,8 @@ impl Server {
         &self.url
     }
 
-    /// Runs a command that needs the server; should we be killed meanwhile, it is ended before the server.
-    pub fn status(&mut self, command: &mut Command) -> Result<ExitStatus> {
-        self.keeper.status(command)
+    pub fn keeper(&mut self) -> &mut Keeper {
+        &mut self.keeper
     }
 }
 
@@ -105,7 +104,7 @@ fn logs(folder: &Path) -> String {
     [SETUP_LOG, SERVER_LOG].map(|name| fs::read_to_string(folder.join(name)).unwrap_or_default()).concat()
 }
 
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr())?.port())
 }
 
@@ -135,53 +134,5 @@ impl Owner {
         let log = File::options().create(true).append(true).open(folder.join(SETUP_LOG))?;
         command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(command)
-    }
-}
-
-/// The child that cleans up after us; see `keeper.sh`.
-struct Keeper {
-    child: Child,
-    /// Closing it is the signal to clean up.
-    tell: Option<ChildStdin>,
-}
-
-impl Keeper {
-    fn watch(folder: &Path) -> Result<Self> {
-        let mut child = Command::new("sh")
-            .args(["-c", include_str!("keeper.sh"), "keeper"])
-            .arg(folder)
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // A group of its own, so that ctrl-c in the terminal does not reach it.
-            .process_group(0)
-            .spawn()
-            .context("could not start `sh`")?;
-        let tell = child.stdin.take();
-        Ok(Self { child, tell })
-    }
-
-    fn status(&mut self, command: &mut Command) -> Result<ExitStatus> {
-        let mut child =
-            command.spawn().with_context(|| format!("could not start `{}`", run::shown(command)))?;
-        self.note(&child.id().to_string());
-        let status = child.wait();
-        self.note("");
-        Ok(status?)
-    }
-
-    /// A keeper that no longer reads has gone, and then there is nothing left to tell it.
-    fn note(&mut self, line: &str) {
-        if let Some(tell) = &mut self.tell {
-            writeln!(tell, "{line}").ok();
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.tell = None;
-        self.child.wait().ok();
     }
 }

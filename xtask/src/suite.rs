@@ -27,8 +27,16 @@ const TRIALS: &[Trial] = &[
         about: "random edits of events and rules against a model; the messages sent are the model's",
     },
     Trial {
+        name: "outage",
+        about: "a provider that is down for an hour with 100,000 messages waiting, under a limit; all delivered after",
+    },
+    Trial {
         name: "reminders",
         about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
+    },
+    Trial {
+        name: "reports",
+        about: "two schedulers race for 10,000 runs on each database; each is delivered once",
     },
     Trial {
         name: "sites",
@@ -47,7 +55,7 @@ pub fn test(args: &[String]) -> Result<u8> {
     let code = environment.run(runner.command(args))?;
     // nextest leaves the examples to cargo; `cargo test` has run them already.
     if code == 0 && args.is_empty() && matches!(runner, Runner::Nextest) {
-        return environment.run(run::cargo(["test", "--workspace", "--doc", "--quiet"]));
+        return environment.run(run::cargo(["test", "--workspace", "--all-features", "--doc", "--quiet"]));
     }
     Ok(code)
 }
@@ -104,6 +112,8 @@ impl Runner {
         if !selects_packages(args) {
             command.arg("--workspace");
         }
+        // What a build can leave out is tested too.
+        command.arg("--all-features");
         command.args(args);
         command
     }

@@ -33,6 +33,33 @@ const CHROMIUM: Tool = Tool {
     is_there: || crate::chromium::find().is_some(),
 };
 
+const NATS: Tool =
+    Tool { name: "nats-server", package: "nats-server", is_there: || found("nats-server").is_some() };
+
+const RABBITMQ: Tool = Tool {
+    name: "RabbitMQ with its plugin for AMQP 1.0",
+    package: "rabbitmq-server",
+    is_there: || rabbitmq().is_some() && found("epmd").is_some(),
+};
+
+/// Makes sure of the message brokers that tests publish to.
+pub fn brokers() -> Result<()> {
+    ensure(&[NATS, RABBITMQ])
+}
+
+/// The script that starts RabbitMQ for whoever calls it; the one on the PATH changes to a user of its own.
+pub fn rabbitmq() -> Option<PathBuf> {
+    let script = Path::new("/usr/lib/rabbitmq/bin/rabbitmq-server");
+    if script.is_file() { Some(script.to_owned()) } else { found("rabbitmq-server") }
+}
+
+/// A program on the PATH, or where Debian keeps those of administrators.
+pub fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/usr/lib/erlang/bin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
 /// Makes sure of a PostgreSQL server and returns the folder with its programs.
 pub fn postgres() -> Result<PathBuf> {
     ensure(&[POSTGRES])?;
@@ -41,7 +68,11 @@ pub fn postgres() -> Result<PathBuf> {
 
 /// Makes sure of all that tests need and returns the folder with PostgreSQL's programs.
 pub fn for_tests() -> Result<PathBuf> {
-    ensure(if crate::python::is_chosen() { &[POSTGRES, CHROMIUM] } else { &[POSTGRES, CHROMIUM, PYTHON] })?;
+    let mut tools = vec![POSTGRES, CHROMIUM, NATS, RABBITMQ];
+    if !crate::python::is_chosen() {
+        tools.push(PYTHON);
+    }
+    ensure(&tools)?;
     Ok(postgres_folder().expect("ensured above"))
 }
 

@@ -26,9 +26,12 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod preferences;
+mod proxies;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
+mod reports;
 mod retention;
 mod sandbox;
 mod scheduler;
@@ -52,16 +55,25 @@ use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, ReminderSink},
+    reports::built_in,
     surveys::{Catalogue, SurveySink},
 };
+use punctual_reports::Sources;
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use operations::{
+    organisations::row as organisation_row,
+    people::row as person_row,
+    rules::{rule_shape, spec as rule_spec},
+};
+pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
+pub use reports::{Draft as ReportDraft, whole as report_definition};
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -74,6 +86,8 @@ pub struct ApiState {
     pub sinks: EventSinks,
     /// How reminders are triggered, addressed and delivered.
     pub reminders: Arc<Providers>,
+    /// Where reports come from.
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
 }
 
@@ -87,7 +101,8 @@ impl ApiState {
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
-        Self { engine, wall, sandbox: None, sinks, reminders, options: ApiOptions::default() }
+        let reports = built_in();
+        Self { engine, wall, sandbox: None, sinks, reminders, reports, options: ApiOptions::default() }
     }
 }
 
@@ -136,6 +151,7 @@ pub(crate) struct App {
     pub surveys: Arc<Catalogue>,
     pub public: PublicLimits,
     pub reminders: Arc<Providers>,
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
@@ -158,7 +174,11 @@ pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let app = app(state, openapi::text(&document));
     wrapped(
-        routes.merge(docs::routes()).merge(operations::feeds::public()).fallback(envelope::no_such_route),
+        routes
+            .merge(docs::routes())
+            .merge(operations::feeds::public())
+            .merge(reports::as_known())
+            .fallback(envelope::no_such_route),
         app,
     )
 }
@@ -191,6 +211,7 @@ fn app(state: ApiState, document: String) -> Shared {
         surveys,
         public: PublicLimits::default(),
         reminders: state.reminders,
+        reports: state.reports,
         options: state.options,
     })
 }

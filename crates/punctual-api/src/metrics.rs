@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
-use punctual_store::work;
+use punctual_store::{notifications, work};
 use punctual_wire::keys::Scope;
 
 use crate::{Peer, Shared, answer::Failure, auth::authenticate};
@@ -32,6 +32,7 @@ pub async fn metrics(
     let mut reader = app.engine.store.read().await?;
     let kinds = app.engine.paths.keys().map(str::to_owned).collect();
     let work = work::counts(&mut reader.conn(), now.as_microsecond(), kinds, i64::MAX).await?;
+    let failed_events = notifications::failed_events(&mut reader.conn()).await?;
     drop(reader);
     let outbox = app.engine.outbox_kpis(None).await?.total;
     let gauges = [
@@ -43,6 +44,7 @@ pub async fn metrics(
         ("notifications_stuck", outbox.stuck),
         ("notifications_parked", outbox.parked),
         ("notifications_uncertain", outbox.uncertain),
+        ("subscriber_deliveries_failed", failed_events),
     ];
     for (state, count) in gauges {
         app.engine.metrics.set_rows(state, count);

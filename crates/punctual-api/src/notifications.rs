@@ -6,6 +6,7 @@ mod targets;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::kpis::INTERVAL;
+use punctual_model::Priority;
 use punctual_store::{
     StoreError,
     notifications::{self, NotificationFilter, NotificationRow},
@@ -238,7 +239,11 @@ async fn touchable(
     Ok(row)
 }
 
-async fn answer_with(app: &App, row: NotificationRow) -> Answer {
+async fn answer_with(app: &App, mut row: NotificationRow) -> Answer {
+    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
+        row.reason_code.get_or_insert(reason.to_owned());
+        row.ready_at = row.ready_at.max(until.as_microsecond());
+    }
     let mut reader = app.engine.store.read().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
     Shaped::ok(&shape(row, &ends, true)?)
@@ -276,6 +281,9 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
         template: row.template,
         locale: row.locale,
         business_unit: row.business_unit,
+        priority: Priority::of(row.priority).as_str().into(),
+        topic: row.topic,
+        failover: row.failover.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         work_id: row.work_id,
         uncertain: row.uncertain,
         version: row.version,

@@ -17,7 +17,7 @@ use std::{net::IpAddr, str::FromStr};
 use ipnet::IpNet;
 
 pub use resolve::{Guard, GuardedResolver, Lookup, ResolveFault, SystemLookup};
-pub use url::{CheckedUrl, UrlFault, check_provider_url, check_url};
+pub use url::{CheckedUrl, Scheme, UrlFault, check_broker_url, check_provider_url, check_url};
 
 /// The most networks that a list may have.
 const MOST_NETWORKS: usize = 1_000;

@@ -5,19 +5,30 @@
 //! with a [`SendOutcome`] that says whether to try again. Retries, leases and limits are the engine's.
 //!
 //! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
-//! for what they share, `http` for the one way out over HTTP, `captured` for what stays in memory (the memory channel
-//! and the sandbox), `callback` for what
-//! providers tell later, `guard` for the addresses that must not be reached, `trust` for certificates.
+//! for what they share, `http` for the one way out over HTTP, `nats`, `amqp` and `amqp1` for message brokers and `broker`
+//! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
+//! channel and the sandbox), `callback` for what providers tell later, `guard` for the addresses that must not be reached,
+//! `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
 
+#[cfg(feature = "amqp")]
+pub mod amqp;
+#[cfg(feature = "amqp1")]
+pub mod amqp1;
+#[cfg(any(feature = "nats", feature = "amqp", feature = "amqp1"))]
+mod broker;
+mod brokers;
 pub mod callback;
 pub mod captured;
 pub mod guard;
 pub mod http;
 pub mod in_process;
+pub mod left_out;
 pub mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod provider;
 mod room;
 pub mod sendgrid;
@@ -37,10 +48,17 @@ use std::sync::Arc;
 
 use punctual_model::Adapter;
 
+#[cfg(feature = "amqp")]
+pub use amqp::AmqpAdapter;
+#[cfg(feature = "amqp1")]
+pub use amqp1::Amqp1Adapter;
 pub use captured::{Captured, CapturedChannel, Misbehaviour, Sent};
 pub use guard::{AllowList, Guard};
 pub use in_process::{Handler, InProcessAdapter};
+pub use left_out::LeftOut;
 pub use memory::MemoryAdapter;
+#[cfg(feature = "nats")]
+pub use nats::NatsAdapter;
 pub use sendgrid::SendGridAdapter;
 pub use slack::SlackAdapter;
 pub use sms_gateway::SmsGatewayAdapter;
@@ -53,8 +71,9 @@ pub use whatsapp::{Dialog360Adapter, InfobipAdapter, WhatsAppCloudAdapter};
 
 /// Every adapter there is. `memory` keeps what the memory channels are given.
 pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc<dyn Adapter>> {
+    let brokers = brokers::adapters(guard, trust);
     let (guard, trust) = (|| guard.clone(), || trust.clone());
-    vec![
+    let mut adapters: Vec<Arc<dyn Adapter>> = vec![
         Arc::new(MemoryAdapter::new(Arc::clone(memory))),
         Arc::new(InProcessAdapter::default()),
         Arc::new(SmtpAdapter::new(guard(), trust())),
@@ -67,7 +86,9 @@ pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc
         Arc::new(Dialog360Adapter::new(guard(), trust())),
         Arc::new(InfobipAdapter::new(guard(), trust())),
         Arc::new(WhatsAppCloudAdapter::new(guard(), trust())),
-    ]
+    ];
+    adapters.extend(brokers);
+    adapters
 }
 
 /// A message for tests of what is made from one.
@@ -85,6 +106,7 @@ fn test_message() -> punctual_model::Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: "2026-11-03T08:30:00Z".parse().unwrap(),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     http::{Answer, Call, Meaning, by_status, failed, not_understood, permanent},
     provider::{Provider, ProviderAdapter},
     settings::Reader,
-    smtp::{check_attachment, message_id, parse_address},
+    smtp::{ONE_CLICK, check_attachment, is_link, message_id, parse_address},
     text::is_header_text,
 };
 
@@ -89,16 +89,25 @@ impl Provider for SendGrid {
             "content": content,
             "headers": {"Message-ID": message_id(&message.message_id), "Auto-Submitted": "auto-generated"},
         });
+        if let Some(link) = message.unsubscribe.as_deref().filter(|link| is_link(link)) {
+            mail["headers"]["List-Unsubscribe"] = format!("<{link}>").into();
+            mail["headers"]["List-Unsubscribe-Post"] = ONE_CLICK.into();
+        }
         if let Some(reply_to) = &self.reply_to {
             mail["reply_to"] = party(reply_to);
         }
         let mut files = Vec::new();
         for file in &message.attachments {
             check_attachment(file).map_err(|detail| permanent("attachment_invalid", detail))?;
-            files.push(json!({
+            let mut part = json!({
                 "content": STANDARD.encode(&file.content), "type": file.media_type,
                 "filename": file.file_name, "disposition": "attachment",
-            }));
+            });
+            if let Some(id) = &file.content_id {
+                part["content_id"] = id.as_str().into();
+                part["disposition"] = "inline".into();
+            }
+            files.push(part);
         }
         if !files.is_empty() {
             mail["attachments"] = files.into();

@@ -90,6 +90,22 @@ impl<'a> Reader<'a> {
         self.secret(name)
     }
 
+    /// User name and password, both or none.
+    pub fn credentials(&mut self) -> Option<(String, Secret)> {
+        match (self.text("username"), self.text("password")) {
+            (Some(username), Some(password)) => Some((username.to_owned(), Secret::new(password))),
+            (None, None) => None,
+            (Some(_), None) => {
+                self.fault("password", "missing_field", "a `username` needs a `password`");
+                None
+            }
+            (None, Some(_)) => {
+                self.fault("username", "missing_field", "a `password` needs a `username`");
+                None
+            }
+        }
+    }
+
     /// A URL that must be one of the provider's; `None` also where it only names its place and cannot be checked yet.
     pub fn provider_url(
         &mut self,
@@ -137,6 +153,14 @@ impl<'a> Reader<'a> {
 
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
+    }
+
+    pub fn boolean(&mut self, name: &str) -> Option<bool> {
+        let value = self.value(name)?;
+        if !value.is_boolean() {
+            self.fault(name, "wrong_type", format!("`{name}` must be true or false"));
+        }
+        value.as_bool()
     }
 
     pub fn integer(&mut self, name: &str, range: RangeInclusive<u64>) -> Option<u64> {

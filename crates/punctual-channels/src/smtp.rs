@@ -35,7 +35,7 @@ use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome
 use serde_json::Value;
 
 pub use classify::classify;
-pub(crate) use compose::{check_attachment, message_id};
+pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id};
 
 use crate::{
     guard::Guard,
@@ -104,18 +104,7 @@ impl SmtpAdapter {
             Security::StartTls => 587,
             Security::Implicit => 465,
         });
-        let credentials = match (reader.text("username"), reader.text("password")) {
-            (Some(username), Some(password)) => Some((username.to_owned(), Secret::new(password))),
-            (None, None) => None,
-            (Some(_), None) => {
-                reader.fault("password", "missing_field", "a `username` needs a `password`");
-                None
-            }
-            (None, Some(_)) => {
-                reader.fault("username", "missing_field", "a `password` needs a `username`");
-                None
-            }
-        };
+        let credentials = reader.credentials();
         if credentials.is_some() && security == Security::None && !host.is_some_and(is_local) {
             reader.fault("tls", "out_of_range", "a password is sent over TLS only: set `tls` to `required`");
         }

@@ -2,6 +2,8 @@
 
 use std::{error::Error as StdError, io, sync::Arc};
 
+#[cfg(feature = "nats")]
+use rustls::client::WebPkiServerVerifier;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -55,12 +57,21 @@ impl Trust {
         &self.certificates
     }
 
-    /// The TLS settings of an HTTP client. The provider is named, as no process-wide one is installed.
+    /// The TLS settings of a client. The provider is named, as no process-wide one is installed.
     pub(crate) fn client_config(&self) -> Result<ClientConfig, rustls::Error> {
         Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_root_certificates(Arc::clone(&self.roots))
             .with_no_client_auth())
+    }
+}
+
+#[cfg(feature = "nats")]
+impl Trust {
+    /// What checks certificates, for connections that need a word of their own about the name.
+    pub(crate) fn verifier(&self) -> Result<Arc<WebPkiServerVerifier>, rustls::client::VerifierBuilderError> {
+        let provider = Arc::new(ring::default_provider());
+        WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), provider).build()
     }
 }
 

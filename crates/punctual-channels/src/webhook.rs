@@ -20,6 +20,8 @@ use crate::{
     trust::Trust,
 };
 
+pub(crate) use body::of as body_of;
+
 const FIELDS: &[&str] = &["url", "secret", "previousSecret", "timeoutSeconds"];
 const DEFAULT_TIMEOUT: u64 = 15;
 

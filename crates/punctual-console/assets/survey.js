@@ -1,5 +1,5 @@
-// The public page of a survey: shows and hides questions as they are answered, the same way as the server decides, and
-// says that somebody sees the page. Without it the page works too.
+// The public page of a survey: shows and hides questions as they are answered, the same way as the server decides, asks
+// one group at a time on a phone, and says that somebody sees the page. Without it the page works too.
 "use strict";
 (() => {
   const main = document.querySelector("main");
@@ -49,6 +49,62 @@
     return test(known.get(filter.questionId), filter.op, filter.value);
   };
 
+  // On a phone neighbours of one group share a screen, and a question without a group has its own.
+  const phone = window.matchMedia("(max-width: 40rem)");
+  const steps = document.querySelector(".steps");
+  const submit = form && form.querySelector("button[type=submit]");
+  let current = null;
+  const screens = () => {
+    const found = [];
+    for (const question of questions.filter((one) => !one.hidden)) {
+      const last = found[found.length - 1];
+      const group = question.dataset.group;
+      if (last && group && last[0].dataset.group === group) last.push(question);
+      else found.push([question]);
+    }
+    return found;
+  };
+  const show = () => {
+    const found = screens();
+    const stepping = phone.matches && found.length > 1;
+    const at = Math.max(0, found.findIndex((screen) => screen.includes(current)));
+    for (const [number, screen] of found.entries()) {
+      for (const question of screen) question.classList.toggle("later", stepping && number !== at);
+    }
+    const isLast = !stepping || at === found.length - 1;
+    steps.hidden = !stepping;
+    steps.querySelector(".back").disabled = at === 0;
+    steps.querySelector(".next").hidden = isLast;
+    steps.querySelector(".place").textContent = `${at + 1} / ${found.length}`;
+    submit.hidden = !isLast;
+    return { found, at, isLast };
+  };
+  const go = (by) => {
+    const { found, at } = show();
+    if (by > 0) {
+      const missing = found[at].filter((one) => "required" in one.dataset && answerOf(one) === undefined);
+      for (const question of missing) {
+        if (question.querySelector(".error")) continue;
+        const error = document.createElement("p");
+        error.className = "error own";
+        error.textContent = form.dataset.please;
+        question.querySelector("legend").after(error);
+        question.classList.add("wrong");
+      }
+      if (missing.length) {
+        missing[0].querySelector("input, textarea").focus();
+        return;
+      }
+    }
+    const screen = found[at + by];
+    if (!screen) return;
+    current = screen[0];
+    show();
+    window.scrollTo(0, 0);
+    const first = current.querySelector("input:checked, input, textarea");
+    if (first) first.focus({ preventScroll: true });
+  };
+
   const update = () => {
     const known = new Map();
     const shown = [];
@@ -64,20 +120,38 @@
       if (answer !== undefined) {
         known.set(question.dataset.question, answer);
         answered += 1;
+        const own = question.querySelector(".error.own");
+        if (own) {
+          own.remove();
+          question.classList.remove("wrong");
+        }
       }
     }
     form.elements.shown.value = shown.join(",");
     const bar = document.querySelector(".progress");
     bar.hidden = false;
     bar.firstElementChild.style.transform = `scaleX(${shown.length ? answered / shown.length : 0})`;
+    show();
   };
 
   if (form) {
+    const wrong = document.querySelector(".question.wrong input, .question.wrong textarea") || document.getElementById("notice");
+    current = wrong ? wrong.closest(".question") : questions[0];
     update();
     form.addEventListener("input", update);
-    form.addEventListener("submit", () => { form.querySelector("button").disabled = true; });
-    window.addEventListener("pageshow", () => { form.querySelector("button").disabled = false; });
-    const wrong = document.querySelector(".question.wrong input, .question.wrong textarea") || document.getElementById("notice");
+    phone.addEventListener("change", show);
+    steps.querySelector(".next").addEventListener("click", () => go(1));
+    steps.querySelector(".back").addEventListener("click", () => go(-1));
+    form.addEventListener("submit", (event) => {
+      // The key that sends a form goes on while there is more to ask.
+      if (!show().isLast) {
+        event.preventDefault();
+        go(1);
+        return;
+      }
+      submit.disabled = true;
+    });
+    window.addEventListener("pageshow", () => { submit.disabled = false; });
     if (wrong) wrong.focus();
   }
   const opened = () => {

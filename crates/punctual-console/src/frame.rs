@@ -44,6 +44,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
+    NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
 ];
 
 /// A request for a page: who looks, and how they want things shown.

@@ -9,6 +9,7 @@ mod notification;
 mod operations;
 mod outbox;
 mod overview;
+mod preferences;
 mod reminders;
 mod sandbox;
 mod sites;
@@ -42,5 +43,6 @@ pub fn routes() -> Router<Shared> {
         .merge(channels::routes())
         .merge(suppressions::routes())
         .merge(inbox::routes())
+        .merge(preferences::routes())
         .merge(sandbox::routes())
 }

@@ -6,22 +6,28 @@ use jiff::Timestamp;
 use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
-use crate::{Path, ensure::ensure_in};
+use crate::{
+    Path, accept_in,
+    ensure::{EnsureOutcome, ensure_in},
+    events::Touched,
+};
 
-/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured.
+/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
+/// what others are told. Answers what that did to the rows there are.
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
     path: &dyn Path,
     effects: Vec<Effect>,
-) -> Result<(), StoreError> {
+) -> Result<Touched, StoreError> {
+    let mut touched = Touched::default();
     if effects.is_empty() {
-        return Ok(());
+        return Ok(touched);
     }
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let mut own: Vec<serde_json::Value> = Vec::new();
+    let (mut own, mut told): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -33,7 +39,8 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
-            // Told already, before the transaction's end.
+            Effect::Tell(event) => told.push(event),
+            // Listeners were told before the transaction's end; subscribers are told in it, by whoever settles.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
         }
@@ -42,15 +49,25 @@ pub async fn write(
         path.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
-        deactivate(tx, now, &reason, keys).await?;
+        touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
     }
     for (reason, origins) in withdrawn {
         withdraw(tx, now, &reason, origins).await?;
     }
     if !wanted.is_empty() {
-        ensure_in(tx, now, &wanted, Cause::Machine).await?;
+        for ensured in ensure_in(tx, now, &wanted, Cause::Machine).await? {
+            match ensured.outcome {
+                EnsureOutcome::Created => touched.created += 1,
+                EnsureOutcome::Updated | EnsureOutcome::Reactivated => touched.updated += 1,
+                _ => touched.unchanged += 1,
+            }
+        }
     }
-    Ok(())
+    if !told.is_empty() {
+        let queued = path.tell(&mut tx.conn(), now, told).await?;
+        accept_in(tx, now, queued).await?;
+    }
+    Ok(touched)
 }
 
 /// Ends rows that are no longer wanted, with an audit entry for each.

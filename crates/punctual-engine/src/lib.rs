@@ -3,6 +3,7 @@
 //! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
 //! tick and record. A path decides (see [`Path`]); this crate writes.
 
+pub mod arrivals;
 pub mod attention;
 pub mod channels;
 pub mod config;
@@ -16,6 +17,7 @@ pub mod inbox;
 pub mod intake;
 pub mod kpis;
 pub mod listeners;
+pub mod manners;
 pub mod metrics;
 pub mod operate;
 pub mod path;
@@ -71,6 +73,8 @@ pub struct Parts {
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
     pub(crate) suppressions: suppressions::Suppressions,
+    /// What this node knows of manners.
+    pub manners: manners::Manners,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     /// The loops of this node, while they run.
@@ -116,6 +120,7 @@ impl Engine {
             vault: setup.vault,
             metrics: Metrics::new(),
             suppressions: suppressions::Suppressions::default(),
+            manners: manners::Manners::default(),
             intake,
             held: Arc::default(),
             running: std::sync::Mutex::default(),

@@ -9,11 +9,17 @@ use prometheus_client::{
 };
 use punctual_model::SendOutcome;
 
-use crate::DueReport;
+use crate::{DueReport, events::Touched};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByKind {
     kind: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByAsker {
+    by: String,
     outcome: String,
 }
 
@@ -28,10 +34,21 @@ struct ByState {
     state: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfChannel {
+    channel: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByReason {
+    reason: String,
+}
+
 pub struct Metrics {
     registry: Registry,
     accepted: Counter,
     work: Family<ByKind, Counter>,
+    planned: Family<ByAsker, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
     receipts: Family<ByChannel, Counter>,
@@ -40,6 +57,8 @@ pub struct Metrics {
     batches: Histogram,
     queue: Family<ByState, Gauge>,
     loop_failures: Counter<u64, AtomicU64>,
+    resting: Family<OfChannel, Gauge>,
+    held_back: Family<ByReason, Counter>,
 }
 
 impl Default for Metrics {
@@ -54,6 +73,7 @@ impl Metrics {
         let metrics = Self {
             accepted: Counter::default(),
             work: Family::default(),
+            planned: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
             receipts: Family::default(),
@@ -64,10 +84,17 @@ impl Metrics {
             batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
             queue: Family::default(),
             loop_failures: Counter::default(),
+            resting: Family::default(),
+            held_back: Family::default(),
             registry: Registry::default(),
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
         registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
+        registry.register(
+            "work_planned",
+            "Work rows planned, moved and taken back, by what asked for it and how",
+            metrics.planned.clone(),
+        );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
         registry.register(
@@ -84,6 +111,12 @@ impl Metrics {
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
         registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
+        registry.register("channel_resting", "1 for a channel that rests", metrics.resting.clone());
+        registry.register(
+            "held_back",
+            "Messages that waited, moved or stayed, by reason",
+            metrics.held_back.clone(),
+        );
         Self { registry, ..metrics }
     }
 
@@ -112,6 +145,21 @@ impl Metrics {
         for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
             let labels = ByKind { kind: kind.to_owned(), outcome: outcome.to_owned() };
             self.work.get_or_create(&labels).inc_by(count as u64);
+        }
+    }
+
+    /// What an event, a change or a decision did to what is planned.
+    pub fn planned(&self, by: &str, touched: &Touched) {
+        let Touched { created, updated, deactivated, unchanged } = *touched;
+        let outcomes = [
+            ("created", created),
+            ("updated", updated),
+            ("deactivated", deactivated),
+            ("unchanged", unchanged),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByAsker { by: by.to_owned(), outcome: outcome.to_owned() };
+            self.planned.get_or_create(&labels).inc_by(count);
         }
     }
 
@@ -146,6 +194,14 @@ impl Metrics {
 
     pub(crate) fn loop_failed(&self) {
         self.loop_failures.inc();
+    }
+
+    pub(crate) fn channel_rests(&self, channel: &str, rests: bool) {
+        self.resting.get_or_create(&OfChannel { channel: channel.to_owned() }).set(i64::from(rests));
+    }
+
+    pub(crate) fn held_back(&self, reason: &str) {
+        self.held_back.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
     }
 
     /// Sets the gauges that are read from the tables when somebody asks.

@@ -89,6 +89,15 @@ impl Engine {
                 json!({ "retryCount": row.retry_count }),
             ));
         }
+        drop(reader);
+        if let Some((reason, until)) = self.waits_for(&row).await? {
+            moments.push(moment(
+                self.clock.now().as_microsecond(),
+                "waiting",
+                format!("it is ready and waits for its channel ({reason})"),
+                json!({ "reason": reason, "until": until.to_string() }),
+            ));
+        }
         moments.sort_by_key(|moment| moment.at);
         Ok(moments)
     }

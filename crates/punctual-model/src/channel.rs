@@ -23,6 +23,8 @@ pub struct Outgoing {
     pub html: Option<String>,
     pub type_data: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
+    /// Where the recipient says that they do not want such messages, with one click; for mail.
+    pub unsubscribe: Option<String>,
     /// When this attempt is made.
     pub at: Timestamp,
 }
@@ -33,6 +35,8 @@ pub struct Attachment {
     pub file_name: String,
     pub media_type: String,
     pub content: Vec<u8>,
+    /// What the HTML of the message calls it, where it is shown inside: `cid:…`.
+    pub content_id: Option<String>,
 }
 
 /// What came of one try.
@@ -75,6 +79,11 @@ pub trait Channel: Send + Sync {
 pub trait Adapter: Send + Sync {
     /// The name in a channel's `adapter` field.
     fn name(&self) -> &'static str;
+
+    /// Why nothing can be sent with this adapter here, where that is so: this build was made without it.
+    fn left_out(&self) -> Option<String> {
+        None
+    }
 
     /// Every fault of these settings, so that a person can mend them at once.
     fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault>;

@@ -67,7 +67,7 @@ pub struct NewWork {
 pub enum Decision {
     /// Queue these; the row is completed with them in one transaction.
     Deliver(Vec<NewNotification>),
-    /// Tell the listeners of a topic; the row is completed when they have taken it.
+    /// Tell the listeners of a topic; the row is completed when they have taken it, and subscribers are told with it.
     Publish(Arrival),
     /// Nothing is to be sent, and that is an outcome: the row is deactivated with the reason.
     Skip(ReasonCode),
@@ -128,6 +128,9 @@ pub enum Effect {
     },
     /// A row of the path's own tables, in the path's own shape; the path's `put` writes those of a batch together.
     Put(serde_json::Value),
+    /// Something that others may want to hear of, in the path's own shape; the path's `tell` says whom it is told, and that is
+    /// queued with the decision.
+    Tell(serde_json::Value),
     /// Tell the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
     /// decision is not taken and the row goes back in line.
     Publish(Arrival),

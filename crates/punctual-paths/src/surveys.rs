@@ -25,7 +25,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Path, Settled, SettledWork};
-use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts};
+use punctual_model::{InputHash, KeyError, NewNotification, NewWork, Trigger, WorkKey, keys::KeyParts};
 use punctual_store::{Conn, StoreError, survey_instances};
 use serde_json::{Value, json};
 
@@ -161,6 +161,20 @@ impl Path for Surveys {
             let changes = changes.map_err(|_| StoreError::Stored("a change of an instance"))?;
             survey_instances::settle(conn, &changes).await?;
             Ok(())
+        })
+    }
+
+    fn tell<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        now: Timestamp,
+        events: Vec<Value>,
+    ) -> BoxFuture<'a, Result<Vec<NewNotification>, StoreError>> {
+        Box::pin(async move {
+            let happened: Result<Vec<fan_out::Happened>, _> =
+                events.into_iter().map(serde_json::from_value).collect();
+            let happened = happened.map_err(|_| StoreError::Stored("what happened to an instance"))?;
+            fan_out::tell_all(conn, &self.catalogue, now, &happened).await
         })
     }
 

@@ -11,8 +11,11 @@ use crate::db::{Conn, Result, Sql, args};
 pub struct EventRow {
     pub id: i64,
     pub event_type: String,
-    pub instance_public_id: String,
-    pub survey_id: i64,
+    /// The survey's instance that was answered, where it is about one.
+    pub instance_public_id: Option<String>,
+    pub survey_id: Option<i64>,
+    /// The work row that arrived, where it is about one.
+    pub work_key: Option<String>,
     pub business_unit: Option<String>,
     /// What subscribers are given, a JSON object.
     pub payload: String,
@@ -23,56 +26,123 @@ pub struct EventRow {
 #[derive(Clone, Debug)]
 pub struct NewEvent {
     pub event_type: String,
-    pub instance_public_id: String,
-    pub survey_id: i64,
+    pub about: About,
     pub business_unit: Option<String>,
     pub payload: String,
 }
 
-#[derive(FromRow, Deserialize)]
-struct Id {
-    id: i64,
+/// What an event is about. The same is told of it once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum About {
+    Survey { instance_public_id: String, survey_id: i64 },
+    Work { key: String },
 }
 
-const INSERT: Sql = Sql::same(
+impl About {
+    /// The name by which it is found again.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Survey { instance_public_id, .. } => instance_public_id,
+            Self::Work { key } => key,
+        }
+    }
+}
+
+/// An event that was not told before.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct InsertedEvent {
+    pub id: i64,
+    pub event_type: String,
+    /// The name of what it is about.
+    pub about: String,
+}
+
+macro_rules! insert { ($values:literal) => { concat!("
+    INSERT INTO outbox_events (event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at)
+    ", $values, "
+    ON CONFLICT DO NOTHING") } }
+const INSERT: Sql = Sql::rows(
     "outbox_events.insert",
-    "INSERT INTO outbox_events (event_type, instance_public_id, survey_id, business_unit, payload, created_at)
-     VALUES ($2, $3, $4, $5, $6, $1)
-     ON CONFLICT (instance_public_id, event_type) DO NOTHING
-     RETURNING id",
+    insert!("VALUES ($2, $3, $4, $5, $6, $7, $1)"),
+    concat!(
+        insert!(
+            "SELECT r.event_type, r.instance_public_id, r.survey_id, r.work_key, r.business_unit, r.payload, $1
+    FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+        AS r(event_type, instance_public_id, survey_id, work_key, business_unit, payload)"
+        ),
+        "
+    RETURNING id, event_type, COALESCE(work_key, instance_public_id) AS about"
+    ),
 );
 
-/// Keeps an event; nothing where the same was told of the instance before.
-pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &NewEvent) -> Result<Option<i64>> {
-    let n = new.clone();
-    let bound = args![now, n.event_type, n.instance_public_id, n.survey_id, n.business_unit, n.payload];
-    let row: Option<Id> = conn.fetch_optional(&INSERT, bound).await?;
-    Ok(row.map(|row| row.id))
+/// Keeps events; answers those of which the same was not told before.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
+    macro_rules! column {
+        (|$event:ident| $value:expr) => {
+            new.iter().map(|$event| $value).collect::<Vec<_>>()
+        };
+    }
+    let survey = |event: &NewEvent| match &event.about {
+        About::Survey { instance_public_id, survey_id } => Some((instance_public_id.clone(), *survey_id)),
+        About::Work { .. } => None,
+    };
+    let work = |event: &NewEvent| match &event.about {
+        About::Work { key } => Some(key.clone()),
+        About::Survey { .. } => None,
+    };
+    let bound = args![
+        now,
+        column!(|event| event.event_type.as_str()),
+        column!(|event| survey(event).map(|(id, _)| id)),
+        column!(|event| survey(event).map(|(_, id)| id)),
+        column!(|event| work(event)),
+        column!(|event| event.business_unit.as_deref()),
+        column!(|event| event.payload.as_str()),
+    ];
+    let record = |row: usize, id: i64| InsertedEvent {
+        id,
+        event_type: new[row].event_type.clone(),
+        about: new[row].about.name().to_owned(),
+    };
+    conn.insert(&INSERT, bound, record).await
+}
+
+/// To whom an event goes, and which notification carries it there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewDelivery {
+    pub event_id: i64,
+    pub subscriber: String,
+    pub notification_id: String,
 }
 
 const INSERT_DELIVERIES: Sql = Sql::rows(
     "outbox_deliveries.insert",
     "INSERT INTO outbox_deliveries (event_id, subscriber, notification_id) VALUES ($1, $2, $3)",
     "INSERT INTO outbox_deliveries (event_id, subscriber, notification_id)
-     SELECT $1, r.subscriber, r.notification_id FROM UNNEST($2::text[], $3::text[]) AS r(subscriber, notification_id)",
+     SELECT r.event_id, r.subscriber, r.notification_id
+     FROM UNNEST($1::bigint[], $2::text[], $3::text[]) AS r(event_id, subscriber, notification_id)",
 );
 
-/// Says to whom an event goes, each by subscriber and notification.
-pub async fn insert_deliveries(
-    conn: &mut Conn<'_>,
-    event_id: i64,
-    deliveries: &[(String, String)],
-) -> Result<u64> {
-    let (subscribers, notifications): (Vec<&str>, Vec<&str>) =
-        deliveries.iter().map(|(subscriber, id)| (subscriber.as_str(), id.as_str())).unzip();
-    conn.execute(&INSERT_DELIVERIES, args![event_id, subscribers, notifications]).await
+/// Says to whom events go.
+pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) -> Result<u64> {
+    macro_rules! column {
+        (|$one:ident| $value:expr) => {
+            deliveries.iter().map(|$one| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        column!(|one| one.event_id),
+        column!(|one| one.subscriber.as_str()),
+        column!(|one| one.notification_id.as_str()),
+    ];
+    conn.execute(&INSERT_DELIVERIES, bound).await
 }
 
 macro_rules! page {
     ($units:literal) => {
         concat!(
             "
-    SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
     FROM outbox_events
     WHERE ($1 IS NULL OR id < $1)
       AND (NOT $2 OR business_unit IS NULL OR business_unit IN (",
@@ -102,7 +172,7 @@ pub async fn page(
 
 const GET: Sql = Sql::same(
     "outbox_events.get",
-    "SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    "SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
      FROM outbox_events WHERE id = $1",
 );
 
@@ -112,7 +182,7 @@ pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<EventRow>> {
 
 const OF_INSTANCE: Sql = Sql::same(
     "outbox_events.of_instance",
-    "SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    "SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
      FROM outbox_events WHERE instance_public_id = $1 ORDER BY id",
 );
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use punctual_model::Priority;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -12,6 +13,7 @@ use crate::{
     content::Content,
     fields::{Fields, query_object},
     limits::{BATCH_MAX, NAME_MAX},
+    manners::order,
     page::PageQuery,
     problem::{FieldError, Problem},
 };
@@ -27,6 +29,17 @@ pub struct NotificationRequest {
     pub kind: Option<String>,
     #[serde(flatten)]
     pub content: Content,
+    /// `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "normal")]
+    pub priority: Option<Priority>,
+    /// What it is about, for people who want to hear of some things and not of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The channels that are tried one after another where its own does not get it across.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, example = json!(["sms:twilio", "email:default"]))]
+    pub failover: Vec<String>,
     #[serde(skip_serializing_if = "NotificationSource::is_empty")]
     #[schema(required = false)]
     pub source: NotificationSource,
@@ -55,13 +68,16 @@ impl NotificationRequest {
         let id = fields.optional_guid("id");
         let kind = fields.optional_name("type");
         let content = Content::read(&mut fields, kind.as_deref());
+        let priority = fields.optional_choice("priority", &Priority::ALL);
+        let topic = fields.optional_name("topic");
+        let failover = order(&mut fields);
         let source = fields.nested("source", |source| NotificationSource {
             site: source.optional_name("site"),
             instance: source.optional_name("instance"),
             script: source.optional_name("script"),
         });
         fields.finish()?;
-        Ok(Self { id, kind, content, source: source.unwrap_or_default() })
+        Ok(Self { id, kind, content, priority, topic, failover, source: source.unwrap_or_default() })
     }
 
     /// Reads a body: one notification, or an array of at most [`BATCH_MAX`].
@@ -113,6 +129,16 @@ pub struct Notification {
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,
     pub business_unit: Option<String>,
+    /// `alarm`, `high`, `normal` or `campaign`.
+    #[serde(default = "normal")]
+    #[schema(example = "normal")]
+    pub priority: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The channels that are tried after its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub failover: Vec<String>,
     #[serde(default)]
     pub source: NotificationSource,
     /// The work row it was born from.
@@ -124,6 +150,10 @@ pub struct Notification {
     #[serde(default)]
     pub resolved_targets: Vec<ResolvedTarget>,
     pub version: i64,
+}
+
+fn normal() -> Cow<'static, str> {
+    Cow::Borrowed("normal")
 }
 
 /// What became of one target.
@@ -275,6 +305,7 @@ mod tests {
     #[test]
     fn a_notification_is_read_and_written_alike() {
         let body = json!({"id": ID, "type": "alarm", "list": "ops", "subject": "S", "body": "B",
+                          "priority": "alarm", "topic": "outages", "failover": ["sms:a", "email:b"],
                           "source": {"site": "plant-7", "script": "watch.sh"}});
         let OneOrMany::One(request) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
         assert_eq!(serde_json::to_value(&request).unwrap(), body);
@@ -323,7 +354,7 @@ mod tests {
             "enqueuedAt": null, "createdAt": "2026-05-14T05:12:34Z", "lastAttemptAt": "2026-05-14T05:12:35Z",
             "nextAttemptAt": null, "deliveredAt": "2026-05-14T05:12:35.25Z", "channel": "email:default",
             "list": "ops", "targets": null, "subject": "S", "template": null, "locale": null, "businessUnit": null,
-            "source": {}, "workId": null, "uncertain": 0,
+            "priority": "alarm", "topic": "outages", "failover": ["sms:a"], "source": {}, "workId": null, "uncertain": 0,
             "resolvedTargets": [{"address": "a@b.example", "outcome": "delivered", "messageId": "mem-1",
                                  "at": "2026-05-14T05:12:35Z"}],
             "version": 3

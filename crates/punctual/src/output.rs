@@ -6,7 +6,11 @@ use crate::config::LogFormat;
 
 /// Starts logging; `PUNCTUAL_LOG` filters as `RUST_LOG` does, and `info` is the default.
 pub fn start_logging(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("PUNCTUAL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let mut filter = EnvFilter::try_from_env("PUNCTUAL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    // The client of RabbitMQ writes whole messages that came back; what people answered has no place in a log.
+    if let Ok(quiet) = "lapin=error".parse() {
+        filter = filter.add_directive(quiet);
+    }
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => builder.with_target(false).init(),

@@ -3,7 +3,7 @@
 use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
-use punctual_api::{NewKey, create_key, ensure_admin_key, probes, router, serve};
+use punctual_api::{NewKey, behind_proxies, create_key, ensure_admin_key, probes, router, serve};
 use punctual_console::{LINK_LASTS, sign_in_link};
 use punctual_model::Clock;
 use punctual_store::api_keys;
@@ -21,10 +21,12 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let config = Config::read(args, "./punctual-data")?;
     output::start_logging(config.log_format);
     let node = Node::open(&config, if config.sandbox { Time::Manual } else { Time::Real }).await?;
+    node.tell_channels().await?;
     let key = admin_key(&node, &config, "live").await?;
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
     node.survey_link.set(config.survey_link(address));
+    node.engine.manners.links_lead_to(config.public_address(address));
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
@@ -39,6 +41,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     } else {
         router(state).merge(punctual_console::router(node.console(stop.clone())))
     };
+    let routes = behind_proxies(routes, config.trusted_proxies.clone());
     until_signal(listener, &node, routes, stop, running).await
 }
 
@@ -66,6 +69,9 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
+    if !config.report_connections.is_empty() {
+        tracing::info!(connections = ?config.report_connections.names(), "reports can read from these");
+    }
     if let Some(file) = &config.address_file {
         write_whole(file, &format!("{}\n", listener.local_addr()?))?;
     }

@@ -71,7 +71,7 @@ pub async fn opened(State(app): State<Shared>, _visitor: Visitor, Segments(id): 
     match path::look(&app.engine, &app.surveys, &id).await? {
         Link::Gone => return Err(gone()),
         Link::Answered(_) => {}
-        Link::Open(_) => drop(path::opened(&app.engine, &id).await?),
+        Link::Open(_) => drop(path::opened(&app.engine, &app.surveys, &id).await?),
     }
     Shaped::no_content()
 }

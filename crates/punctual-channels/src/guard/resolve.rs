@@ -9,7 +9,10 @@ use std::{
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{AllowList, CheckedUrl, Refused, UrlFault, check_ip, check_provider_url, check_url};
+use super::{
+    AllowList, CheckedUrl, Refused, Scheme, UrlFault, check_broker_url, check_ip, check_provider_url,
+    check_url,
+};
 
 /// Where addresses of names come from.
 pub trait Lookup: Send + Sync {
@@ -59,6 +62,11 @@ impl Guard {
     /// The same for a URL of a provider, whose hosts are known.
     pub fn check_provider_url(&self, text: &str, hosts: &[&str]) -> Result<CheckedUrl, UrlFault> {
         check_provider_url(text, hosts, &self.allow)
+    }
+
+    /// The same for the URL of a broker.
+    pub fn check_broker_url(&self, text: &str, schemes: &[Scheme]) -> Result<CheckedUrl, UrlFault> {
+        check_broker_url(text, schemes, &self.allow)
     }
 
     /// The addresses of a host that may be connected to; never empty.

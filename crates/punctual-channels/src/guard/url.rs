@@ -81,6 +81,48 @@ pub fn check_provider_url(text: &str, hosts: &[&str], allow: &AllowList) -> Resu
 
 /// Checks what can be seen in the text: scheme, user info, port, and an address in place of a name.
 pub fn check_url(text: &str, allow: &AllowList) -> Result<CheckedUrl, UrlFault> {
+    check(text, PORTS, allow)
+}
+
+/// A way of writing the address of a broker, such as `tls://`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    pub name: &'static str,
+    /// The port that it stands for where none is written. A public target has this one.
+    pub port: u16,
+    /// Whether everything is encrypted; what is not goes only to networks that an admin has listed.
+    pub secure: bool,
+}
+
+/// The same for the URL of a broker. What comes back is spelled with `https` or `http`, for these are the schemes of
+/// which the parser knows what a host is.
+pub fn check_broker_url(text: &str, schemes: &[Scheme], allow: &AllowList) -> Result<CheckedUrl, UrlFault> {
+    let names: Vec<String> = schemes.iter().map(|scheme| format!("{}://", scheme.name)).collect();
+    let names = names.join(" or ");
+    let invalid = || UrlFault::new("url_invalid", &format!("this is no URL; write {names}host"));
+    let (name, rest) = text.split_once("://").ok_or_else(invalid)?;
+    let scheme = schemes
+        .iter()
+        .find(|scheme| scheme.name == name)
+        .ok_or_else(|| UrlFault::new("url_scheme", &format!("a URL must start with {names}")))?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let port = if raw_host(authority) == authority { format!(":{}", scheme.port) } else { String::new() };
+    let protocol = if scheme.secure { "https" } else { "http" };
+    check(&format!("{protocol}://{authority}{port}{tail}"), &[scheme.port], allow).map_err(
+        |fault| match fault.code {
+            "url_scheme" => UrlFault::new(
+                "url_scheme",
+                &format!("{name}:// is not encrypted: an admin has to list the network that it goes to"),
+            ),
+            "url_port" => UrlFault::new("url_port", &format!("the port of this URL must be {}", scheme.port)),
+            "url_invalid" => invalid(),
+            _ => fault,
+        },
+    )
+}
+
+fn check(text: &str, ports: &[u16], allow: &AllowList) -> Result<CheckedUrl, UrlFault> {
     let invalid = || UrlFault::new("url_invalid", "this is no URL; write https://host/path");
     // The parser takes away tabs and line breaks and turns `\` into `/`: what people read would differ from what
     // is called.
@@ -127,7 +169,7 @@ pub fn check_url(text: &str, allow: &AllowList) -> Result<CheckedUrl, UrlFault> 
     if !secure && !may_be_listed {
         return Err(scheme_fault());
     }
-    let usual_port = PORTS.contains(&port);
+    let usual_port = ports.contains(&port);
     if !usual_port && !may_be_listed {
         return Err(UrlFault::new("url_port", "the port of a URL must be 443 or 8443"));
     }

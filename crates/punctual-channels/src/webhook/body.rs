@@ -5,7 +5,7 @@ use punctual_model::Outgoing;
 use serde_json::{Value, json};
 
 /// The JSON of a message; an event goes out just as it was given.
-pub(super) fn of(message: &Outgoing) -> Vec<u8> {
+pub(crate) fn of(message: &Outgoing) -> Vec<u8> {
     if let ("event", Some(event)) = (message.kind.as_str(), &message.type_data) {
         return event.to_string().into_bytes();
     }
@@ -24,11 +24,15 @@ pub(super) fn of(message: &Outgoing) -> Vec<u8> {
     }
     if !message.attachments.is_empty() {
         let files = message.attachments.iter().map(|file| {
-            json!({
+            let mut part = json!({
                 "fileName": file.file_name,
                 "mediaType": file.media_type,
                 "contentBase64": STANDARD.encode(&file.content),
-            })
+            });
+            if let Some(id) = &file.content_id {
+                part["contentId"] = id.as_str().into();
+            }
+            part
         });
         data["attachments"] = files.collect();
     }

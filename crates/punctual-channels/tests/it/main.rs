@@ -1,5 +1,8 @@
-//! The adapters against real peers: an SMTP server in Python, HTTP servers on loopback, the guard against its table.
+//! The adapters against real peers: an SMTP server in Python, HTTP servers on loopback, real message brokers, the guard
+//! against its table.
 
+#[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
+mod brokers;
 mod callbacks;
 mod captured;
 mod classify;
@@ -53,6 +56,7 @@ fn outgoing(channel: &str, address: &str) -> Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: at(),
     }
 }

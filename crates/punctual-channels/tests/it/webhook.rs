@@ -49,6 +49,7 @@ async fn a_message_arrives_signed_with_a_stable_id() {
                 file_name: "a.csv".to_owned(),
                 media_type: "text/csv".to_owned(),
                 content: b"a,b".to_vec(),
+                content_id: None,
             }],
             ..outgoing("webhook:a", &receiver.url("/ok"))
         };
@@ -197,7 +198,7 @@ async fn a_handshake_that_hangs_is_transient_because_nothing_was_written() {
     drop(held);
 }
 
-fn acceptor(name: &str) -> tokio_rustls::TlsAcceptor {
+pub fn acceptor(name: &str) -> tokio_rustls::TlsAcceptor {
     let folder = format!("{}/tests/it/tls", env!("CARGO_MANIFEST_DIR"));
     let certificate = CertificateDer::from_pem_file(format!("{folder}/{name}.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}/{name}.key")).unwrap();

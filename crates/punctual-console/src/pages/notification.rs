@@ -86,7 +86,11 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
-    let row = visible(&app, &visit.viewer, &id).await?;
+    let mut row = visible(&app, &visit.viewer, &id).await?;
+    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
+        row.reason_code.get_or_insert(reason.to_owned());
+        row.ready_at = row.ready_at.max(until.as_microsecond());
+    }
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
     let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
@@ -123,6 +127,7 @@ fn instant(at: i64) -> Timestamp {
 fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
     let tries = counted(row.retry_count, "try", "tries");
+    let is_live = matches!(row.status.as_str(), "pending" | "retrying");
     match row.status.as_str() {
         "delivered" => format!(
             "Delivered {}, {} after it was queued.",
@@ -130,11 +135,17 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
         ),
         "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
+        _ if is_live && row.ready_at > now.as_microsecond() && row.reason_code.is_some() => {
+            format!("{}, {}.", words::reason(row.reason_code.as_deref()), when(Some(row.ready_at)))
+        }
         "retrying" => format!("{tries} failed for now; the next is {}.", when(Some(row.ready_at))),
         "pending" if row.ready_at > now.as_microsecond() => {
             format!("To be sent {}.", when(Some(row.ready_at)))
         }
         "pending" => format!("Waiting for {}.", rough(now.as_microsecond() - row.created_at)),
+        "withdrawn" if row.reason_code.is_some() => {
+            format!("Withdrawn {}. {}.", when(row.finished_at), words::reason(row.reason_code.as_deref()))
+        }
         "withdrawn" => {
             format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
         }
@@ -301,6 +312,10 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
             one.title = "Delivered".to_owned();
             one.detail = String::new();
             one.class = "good";
+        }
+        "waiting" => {
+            one.title = "Waits for its channel".to_owned();
+            one.detail = words::reason(Some(text("reason")));
         }
         "audit" => {
             let reason = moment.data["reason"].as_str();

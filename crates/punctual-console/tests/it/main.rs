@@ -9,6 +9,8 @@ mod live;
 mod operations;
 mod outbox;
 mod pages;
+mod people;
+mod preferences;
 mod receipts;
 mod reminders;
 mod sessions;

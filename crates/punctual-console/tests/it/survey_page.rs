@@ -33,20 +33,42 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
             }
             // The question about a complaint comes and goes with the answer before it.
             let shown = "!document.querySelector('[data-question=what]').hidden";
+            // On a phone one question is asked at a time, and one that needs an answer is not passed by.
+            let seen = "[...document.querySelectorAll('.question')].filter((one) => one.checkVisibility()).map((one) => one.dataset.question).join()";
+            assert_eq!(stage.browser.eval(seen).await, json!("rate"));
+            stage.browser.click(".next").await;
+            assert_eq!(stage.texts(".error").await.len(), 1);
+            assert_eq!(stage.browser.eval(seen).await, json!("rate"));
             stage.browser.click("input[name='q.rate'][value='7'] + span").await;
+            stage.browser.click(".next").await;
+            assert_eq!(stage.browser.eval(seen).await, json!("complaint"));
             stage.browser.click("input[name='q.complaint'][value='Yes']").await;
             stage.browser.until(shown).await;
+            assert_eq!(
+                stage.browser.eval("document.querySelector('button[type=submit]').checkVisibility()").await,
+                json!(false)
+            );
             stage.browser.click("input[name='q.complaint'][value='No']").await;
             stage.browser.until(&format!("!({shown})")).await;
             stage.browser.click("input[name='q.complaint'][value='Yes']").await;
             stage.browser.until(shown).await;
             stage.browser.picture(&format!("survey-{name}-360-answering")).await;
-            // The server asks for what is missing, and the page leads there.
+            stage.browser.click(".back").await;
+            assert_eq!(stage.browser.eval(seen).await, json!("rate"));
+            stage.browser.click(".next").await;
+            // On a wide screen all of it stands on one page. The server asks for what is missing, and leads there.
+            stage.browser.size(1280, 1000).await;
+            stage.browser.until("document.querySelector('.steps').hidden").await;
+            assert_eq!(stage.browser.eval(seen).await, json!("rate,complaint,what,when,parts"));
             stage.browser.follow("button[type=submit]").await;
+            stage.browser.size(360, 740).await;
             stage.browser.until("document.activeElement.name === 'q.what'").await;
             assert_eq!(stage.texts(".error").await.len(), 1);
             stage.browser.picture(&format!("survey-{name}-360-wrong")).await;
             stage.browser.write("Late").await;
+            for _ in 0..2 {
+                stage.browser.click(".next").await;
+            }
             stage.browser.follow("button[type=submit]").await;
             stage.browser.until("document.querySelector('main').className === 'end'").await;
             stage.browser.picture(&format!("survey-{name}-360-thanks")).await;

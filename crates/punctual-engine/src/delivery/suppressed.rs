@@ -104,7 +104,7 @@ fn leave_out(
     let delivery = match (&item.failed_before, last) {
         (Some(error), _) => parked(&item.row, "permanent", error.clone()),
         // Somebody else of this notification has it: what could be done is done.
-        (None, _) if ledger.reached(item.row.seq) => done(&item.row),
+        (None, _) if ledger.is_known_to_some(item.row.seq) => done(&item.row),
         (None, last) => parked(&item.row, SUPPRESSED, in_words(last)),
     };
     Plan::Settle(item.row, delivery)

@@ -114,6 +114,8 @@ pub struct Question {
     pub text: Localised,
     pub help: Option<Localised>,
     pub required: bool,
+    /// Neighbours with the same one share a screen on a phone; without one a question has its own.
+    pub group: Option<String>,
     pub kind: QuestionKind,
     /// Shown only if this is true of earlier answers.
     pub show_if: Option<Filter>,

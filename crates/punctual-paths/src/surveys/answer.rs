@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use punctual_engine::{Engine, EngineError, effects};
+use punctual_engine::{Engine, EngineError, accept_in, effects};
 use punctual_model::{
     Fault, WorkKey,
     survey::{InstanceStatus, check_answers},
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Catalogue, Version,
-    fan_out::{Answered, tell},
+    fan_out::{Answered, Happened, INSTANCE_OPENED, tell, tell_all},
 };
 
 /// How often an answer that stood in another transaction's way is tried again.
@@ -89,11 +89,16 @@ pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Re
     })
 }
 
-/// The page was shown to a person.
-pub async fn opened(engine: &Engine, public_id: &str) -> Result<bool, EngineError> {
+/// The page was shown to a person. Answers whether that was new.
+pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Result<bool, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let is_new = survey_instances::open(&mut tx.conn(), now, public_id).await?;
+    if is_new {
+        let opened = Happened { event_type: INSTANCE_OPENED.to_owned(), public_id: public_id.to_owned() };
+        let queued = tell_all(&mut tx.conn(), catalogue, now, &[opened]).await?;
+        accept_in(&mut tx, now, queued).await?;
+    }
     tx.commit().await?;
     Ok(is_new)
 }

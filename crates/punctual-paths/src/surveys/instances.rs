@@ -1,6 +1,6 @@
 //! Instances as people see them: how each of their messages went, and taking a link back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
@@ -11,7 +11,7 @@ use punctual_store::{
     audit,
     notifications::{self, NotificationRow},
     survey_instances::{self, InstanceRow},
-    work,
+    survey_tries, work,
 };
 
 use super::{
@@ -35,35 +35,35 @@ pub struct LogEntry {
     pub notification_id: String,
 }
 
-/// The tries of each instance, oldest first, read from the ledger of attempts.
+/// How many times a completed message was sent again by hand, as far as one look goes; there is another look where it was
+/// more often.
+const SENT_AGAIN: i64 = 3;
+
+/// The tries of each instance, oldest first, read from the ledger of attempts and from what purges have left of it.
 pub async fn delivery_logs(
     conn: &mut Conn<'_>,
     instances: &[InstanceRow],
 ) -> Result<HashMap<String, Vec<LogEntry>>, StoreError> {
-    let mut sends: HashMap<String, (&str, i64)> = HashMap::new();
+    let mut logs: HashMap<String, Vec<LogEntry>> = HashMap::new();
+    let mut wanted = HashMap::new();
     for instance in instances {
         // The message after those that arrived may be under way, or given up.
         for ordinal in 1..=instance.sends + 1 {
-            let Ok(key) = WorkKey::survey_send(&instance.public_id, ordinal) else { continue };
-            sends.insert(key.as_str().to_owned(), (&instance.public_id, ordinal));
+            sends(instance, ordinal, 0..=SENT_AGAIN, &mut wanted);
         }
     }
-    let mut wanted: HashMap<String, (&str, i64)> = HashMap::new();
-    for row in work::by_keys(conn, sends.keys().cloned().collect()).await? {
-        let Some(which) = sends.get(&row.key) else { continue };
-        wanted.extend(row.queued().into_iter().map(|id| (id, *which)));
-    }
-    let rows = notifications::by_ids(conn, wanted.keys().cloned().collect()).await?;
-    let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
-    let mut by_seq: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
-    for one in tries {
-        by_seq.entry(one.notification_seq).or_default().push(one);
-    }
-    let mut logs: HashMap<String, Vec<LogEntry>> = HashMap::new();
-    for row in rows {
-        let Some((public_id, ordinal)) = wanted.get(&row.id) else { continue };
-        let tries = by_seq.remove(&row.seq).unwrap_or_default();
-        logs.entry((*public_id).to_owned()).or_default().extend(entries(&row, *ordinal, tries)?);
+    while !wanted.is_empty() {
+        let (mut messages, mut more) = (HashMap::new(), HashMap::new());
+        for row in work::by_keys(conn, wanted.keys().cloned().collect()).await? {
+            let Some(send) = wanted.get(&row.key) else { continue };
+            messages.extend(row.queued().into_iter().map(|id| (id, *send)));
+            // Who was sent to as often as we looked may have been sent to more often.
+            if send.is_last {
+                sends(send.instance, send.ordinal, send.again + 1..=send.again + SENT_AGAIN, &mut more);
+            }
+        }
+        log_of(conn, &messages, &mut logs).await?;
+        wanted = more;
     }
     for log in logs.values_mut() {
         log.sort_by_key(|entry| (entry.sent_at, entry.ordinal));
@@ -72,6 +72,66 @@ pub async fn delivery_logs(
         }
     }
     Ok(logs)
+}
+
+/// A send that an instance may have: of the schedule, or once more by hand.
+#[derive(Clone, Copy)]
+struct Send<'i> {
+    instance: &'i InstanceRow,
+    ordinal: i64,
+    /// 0 for the send of the schedule, and from 1 for those by hand.
+    again: i64,
+    is_last: bool,
+}
+
+/// The sends of an ordinal by their work keys.
+fn sends<'i>(
+    instance: &'i InstanceRow,
+    ordinal: i64,
+    which: std::ops::RangeInclusive<i64>,
+    wanted: &mut HashMap<String, Send<'i>>,
+) {
+    let Ok(own) = WorkKey::survey_send(&instance.public_id, ordinal) else { return };
+    let last = *which.end();
+    for again in which {
+        let key = if again == 0 { Ok(own.clone()) } else { WorkKey::support_retry(&own, again) };
+        let Ok(key) = key else { return };
+        wanted.insert(key.as_str().to_owned(), Send { instance, ordinal, again, is_last: again == last });
+    }
+}
+
+/// Adds what is known of these messages to the logs.
+async fn log_of(
+    conn: &mut Conn<'_>,
+    messages: &HashMap<String, Send<'_>>,
+    logs: &mut HashMap<String, Vec<LogEntry>>,
+) -> Result<(), StoreError> {
+    let rows = notifications::by_ids(conn, messages.keys().cloned().collect()).await?;
+    let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
+    let mut by_seq: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
+    for one in tries {
+        by_seq.entry(one.notification_seq).or_default().push(one);
+    }
+    let mut purged: HashSet<&str> = messages.keys().map(String::as_str).collect();
+    for row in rows {
+        let Some(send) = messages.get(&row.id) else { continue };
+        purged.remove(row.id.as_str());
+        let tries = by_seq.remove(&row.seq).unwrap_or_default();
+        logs.entry(send.instance.public_id.clone()).or_default().extend(entries(&row, send.ordinal, tries)?);
+    }
+    for one in survey_tries::of(conn, purged.into_iter().map(str::to_owned).collect()).await? {
+        let Some(send) = messages.get(&one.notification_id) else { continue };
+        logs.entry(send.instance.public_id.clone()).or_default().push(LogEntry {
+            attempt: 0,
+            ordinal: send.ordinal,
+            sent_at: work::instant(one.tried_at)?,
+            status: one.status,
+            message_id: one.provider_id,
+            error: one.answer,
+            notification_id: one.notification_id,
+        });
+    }
+    Ok(())
 }
 
 fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Result<Vec<LogEntry>, StoreError> {
@@ -86,7 +146,9 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
             notification_id: row.id.clone(),
         })
     };
-    if tries.is_empty() && row.status == "parked" {
+    // Given up without a try, and perhaps withdrawn since; what was withdrawn before anybody tried leaves no entry.
+    let is_given_up = row.status == "parked" || (row.status == "withdrawn" && row.last_error.is_some());
+    if tries.is_empty() && is_given_up {
         let at = row.finished_at.unwrap_or(row.created_at);
         let reason = row.reason_code.as_deref().unwrap_or("failed");
         return Ok(vec![LogEntry { error: row.last_error.clone(), ..entry(at, reason)? }]);

@@ -1,4 +1,5 @@
-//! What the answers of a survey come to. Instances are walked in pages, so that memory stays flat however many there are.
+//! What the answers of a survey come to. The database counts; where a field of the event limits them, instances are walked in
+//! pages, so that memory stays flat however many there are.
 
 mod export;
 mod tally;
@@ -9,13 +10,14 @@ use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
 use punctual_store::{
     survey_instances::{self, Walked},
+    survey_results::{self, Counted},
     surveys,
 };
 use serde_json::{Map, Value};
 
 use super::{Catalogue, Version};
 
-pub use export::{Table, csv_row, table};
+pub use export::table;
 pub use tally::{ChoiceCount, DayCount, NpsScore, QuestionResults, Results, TriggerCount};
 
 /// Instances read at once.
@@ -72,8 +74,45 @@ pub async fn results(
     filter: &ResultsFilter,
 ) -> Result<Results, EngineError> {
     let mut tally = tally::Tally::new(survey_id, version);
-    walk(engine, survey_id, filter, |row| tally.add(row)).await?;
+    if filter.candidate.is_empty() {
+        count(engine, survey_id, filter, &mut tally).await?;
+    } else {
+        // What an event was like stands in its JSON, which only we can read.
+        walk(engine, survey_id, filter, |row| tally.add(row)).await?;
+    }
     Ok(tally.finish())
+}
+
+/// Lets the database count, which takes a tenth of the time.
+async fn count(
+    engine: &Engine,
+    survey_id: i64,
+    filter: &ResultsFilter,
+    tally: &mut tally::Tally<'_>,
+) -> Result<(), EngineError> {
+    let counted = Counted {
+        survey_id,
+        trigger: filter.trigger.clone(),
+        from: filter.from.map(|from| from.as_microsecond()),
+        to: filter.to.map(|to| to.as_microsecond()),
+    };
+    let mut reader = engine.store.read().await?;
+    let conn = &mut reader.conn();
+    survey_results::instances(conn, &counted).await?.iter().for_each(|row| tally.add_instances(row));
+    survey_results::responses(conn, &counted).await?.iter().for_each(|row| tally.add_responses(row));
+    let answered = tally.answered();
+    if answered == 0 {
+        return Ok(());
+    }
+    tally.set_median(survey_results::nth_wait(conn, &counted, (answered - 1) / 2).await?);
+    let (words, others) = tally.questions();
+    survey_results::answers(conn, &counted, others).await?.iter().for_each(|row| tally.add_answers(row));
+    for question in words {
+        let (answered, texts) =
+            survey_results::texts(conn, &counted, &question, tally::TEXTS_SHOWN as i64).await?;
+        tally.add_texts(&question, answered, &texts);
+    }
+    Ok(())
 }
 
 /// Gives every instance that counts to `each`, oldest first.

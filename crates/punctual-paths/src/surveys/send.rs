@@ -9,7 +9,12 @@ use punctual_model::{
 use punctual_store::survey_instances::{Change, InstanceRow};
 use serde_json::Value;
 
-use super::{Held, Step, SurveyLink, Version, message::message, read_key};
+use super::{
+    Held, Step, SurveyLink, Version,
+    fan_out::{Happened, INSTANCE_EXPIRED},
+    message::message,
+    read_key,
+};
 
 /// What was loaded for a batch.
 pub(super) struct Loaded {
@@ -57,7 +62,7 @@ impl Loaded {
         }
         if is_too_late(trigger, due_at, now) {
             let mut decided = Decided::from(Decision::Skip(ReasonCode::new("too-late")));
-            decided.effects = vec![put(expired(instance, "too-late", now)), Effect::Noted("expired")];
+            decided.effects = over(instance, "too-late", now);
             return decided;
         }
         Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
@@ -82,12 +87,18 @@ fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
     }
     let reason = if instance.last_sent_at.is_some() { "not-answered" } else { "never-sent" };
     let mut decided = Decided::from(Decision::Deliver(Vec::new()));
-    decided.effects = vec![put(expired(instance, reason, now)), Effect::Noted("expired")];
+    decided.effects = over(instance, reason, now);
     // A message that waits for a person would lead to a page that is gone.
     if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
         decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("expired") });
     }
     decided
+}
+
+/// An instance is over without an answer.
+fn over(instance: &InstanceRow, reason: &str, now: Timestamp) -> Vec<Effect> {
+    let told = Happened::new(INSTANCE_EXPIRED, instance).effect();
+    vec![put(expired(instance, reason, now)), Effect::Noted("expired"), told]
 }
 
 fn expired(instance: &InstanceRow, reason: &str, now: Timestamp) -> Change {

@@ -9,7 +9,9 @@ use punctual_model::{
 use punctual_store::survey_instances::{Change, InstanceRow};
 
 use super::{
-    Held, Step, read_key,
+    Held, Step,
+    fan_out::{Happened, INSTANCE_SENT},
+    read_key,
     send::{as_it_stands, put},
     work,
 };
@@ -65,6 +67,9 @@ fn sent(
         ..change
     };
     let mut effects = vec![put(change)];
+    if ordinal == 1 {
+        effects.push(Happened::new(INSTANCE_SENT, instance).effect());
+    }
     match next.next_send_at {
         Some(at) => {
             effects.extend(ensure(instance, Step::Send(ordinal + 1), at));

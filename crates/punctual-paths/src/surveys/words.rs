@@ -1,5 +1,8 @@
 //! The few words of our own that people outside read, in the languages we have; English for all others.
 
+mod latin;
+mod other;
+
 /// What messages and the public page say themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
@@ -7,6 +10,9 @@ pub struct Words {
     pub invitation: &'static str,
     pub reminder: &'static str,
     pub send: &'static str,
+    /// To the next screen and to the one before, on a phone.
+    pub next: &'static str,
+    pub back: &'static str,
     pub required: &'static str,
     pub yes: &'static str,
     pub no: &'static str,
@@ -32,6 +38,8 @@ const ENGLISH: Words = Words {
     invitation: "We would like to know what you think. It takes a minute:",
     reminder: "We would still like to know what you think. It takes a minute:",
     send: "Send answers",
+    next: "Next",
+    back: "Back",
     required: "needs an answer",
     yes: "Yes",
     no: "No",
@@ -57,6 +65,8 @@ const ARABIC: Words = Words {
     invitation: "يسعدنا أن نعرف رأيك. لن يستغرق الأمر أكثر من دقيقة:",
     reminder: "ما زلنا نود معرفة رأيك. لن يستغرق الأمر أكثر من دقيقة:",
     send: "إرسال الإجابات",
+    next: "التالي",
+    back: "رجوع",
     required: "تتطلب إجابة",
     yes: "نعم",
     no: "لا",
@@ -82,6 +92,8 @@ const GERMAN: Words = Words {
     invitation: "Wir möchten gern wissen, was Sie denken. Es dauert eine Minute:",
     reminder: "Wir möchten noch immer gern wissen, was Sie denken. Es dauert eine Minute:",
     send: "Antworten senden",
+    next: "Weiter",
+    back: "Zurück",
     required: "braucht eine Antwort",
     yes: "Ja",
     no: "Nein",
@@ -102,10 +114,48 @@ const GERMAN: Words = Words {
     high: "sehr",
 };
 
-const ALL: [Words; 3] = [ENGLISH, ARABIC, GERMAN];
+/// The first is for everybody whose language is not here.
+static ALL: [Words; 15] = [
+    ENGLISH,
+    ARABIC,
+    GERMAN,
+    latin::FRENCH,
+    latin::SPANISH,
+    latin::ITALIAN,
+    latin::DUTCH,
+    latin::PORTUGUESE,
+    latin::POLISH,
+    latin::TURKISH,
+    other::RUSSIAN,
+    other::HEBREW,
+    other::PERSIAN,
+    other::CHINESE,
+    other::JAPANESE,
+];
 
 /// The words for a reader of this language.
 pub fn of(locale: &str) -> &'static Words {
     let language = locale.split(['-', '_']).next().unwrap_or_default();
     ALL.iter().find(|words| words.locale.eq_ignore_ascii_case(language)).unwrap_or(&ALL[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_every_word_once() {
+        for words in &ALL {
+            let Words {
+                invitation, reminder, send, next, back, please_answer, thanks, already, gone, ..
+            } = words;
+            let mut all = vec![invitation, reminder, send, next, back, please_answer, thanks, already, gone];
+            assert!(all.iter().all(|word| !word.trim().is_empty()), "{}", words.locale);
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), 9, "{}: a word stands for two things", words.locale);
+            assert!(std::ptr::eq(of(words.locale), words), "{} is there twice", words.locale);
+        }
+        assert_eq!((of("pt-BR").locale, of("ZH_Hant").locale, of("sw").locale), ("pt", "zh", "en"));
+    }
 }

@@ -50,6 +50,23 @@ pub async fn kpis(conn: &mut Conn<'_>, stuck_before: i64, since: i64, site: Opti
     conn.fetch_one(&KPIS, args![stuck_before, since, site]).await
 }
 
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+// Over the index of parked rows, of which there are few.
+const FAILED_EVENTS: Sql = Sql::same(
+    "notifications.failed_events",
+    "SELECT COUNT(*) AS count FROM notifications WHERE status = 'parked' AND kind = 'event'",
+);
+
+/// Deliveries to subscribers that were given up and wait for a person.
+pub async fn failed_events(conn: &mut Conn<'_>) -> Result<i64> {
+    let Count { count } = conn.fetch_one(&FAILED_EVENTS, args![]).await?;
+    Ok(count)
+}
+
 // SQLite takes "a site is named" for a reason to read all rows that have one, so it is told which rows to start from.
 macro_rules! site_kpis {
     ($live:literal, $parked:literal, $finished:literal) => {

@@ -53,11 +53,13 @@ pub struct Withdrawn {
 
 // Relies on notifications_by_work: SQLite takes an index over some rows only where the statement repeats its condition.
 macro_rules! withdraw {
-    ($states:literal, $waiting:literal, $works:literal) => {
+    ($states:literal, $reason:literal, $waiting:literal, $works:literal) => {
         concat!(
             "
     UPDATE notifications
-    SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
+    SET status = 'withdrawn', reason_code = ",
+            $reason,
+            ", finished_at = $1, version = version + 1
     WHERE work_id IN (",
             $works,
             ") AND ",
@@ -69,24 +71,33 @@ macro_rules! withdraw {
         )
     };
 }
+// Why it was given up stays: why it was withdrawn then stands in the audit.
 const WITHDRAW_PARKED: Sql = Sql::each(
     "notifications.withdraw_parked",
     withdraw!(
         "status = 'parked'",
+        "COALESCE(reason_code, $2)",
         "CAST(NULL AS BIGINT)",
         "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
     ),
-    withdraw!("status = 'parked'", "CAST(NULL AS BIGINT)", "SELECT id FROM work WHERE key = ANY($3)"),
+    withdraw!(
+        "status = 'parked'",
+        "COALESCE(reason_code, $2)",
+        "CAST(NULL AS BIGINT)",
+        "SELECT id FROM work WHERE key = ANY($3)"
+    ),
 );
 const WITHDRAW: Sql = Sql::each(
     "notifications.withdraw_by_work",
     withdraw!(
         "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
+        "$2",
         "CASE WHEN reports_back THEN work_id END",
         "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
     ),
     withdraw!(
         "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
+        "$2",
         "CASE WHEN reports_back THEN work_id END",
         "SELECT id FROM work WHERE key = ANY($3)"
     ),

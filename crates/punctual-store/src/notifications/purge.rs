@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::{
+    db::{Conn, Result, Sql, args},
+    survey_tries,
+};
 
 #[derive(FromRow, Deserialize)]
 struct Doomed {
@@ -122,6 +125,7 @@ pub async fn purge(
         statuses.push(row.status);
     }
     conn.execute(&BURY, args![now, ids, digests, statuses]).await?;
+    survey_tries::keep(conn, seqs.clone()).await?;
     for theirs in [&DELETE_ATTEMPTS, &DELETE_SKIPPED, &DELETE_RECEIPTS] {
         conn.execute(theirs, args![seqs.clone()]).await?;
     }

@@ -3,6 +3,8 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod foreign;
+mod manners;
 mod notifications;
 mod open;
 mod operations;
@@ -10,6 +12,7 @@ mod people;
 mod plans;
 mod receipts;
 mod reminders;
+mod reports;
 mod schema;
 mod site_buffer;
 mod surveys;

@@ -1,10 +1,11 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
 use punctual_store::{
-    outbox::{self, NewEvent},
+    outbox::{self, About, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::{self, Change, InstanceFilter, NewInstance},
     survey_responses::{self, NewResponse},
+    survey_results::{self, Counted},
     surveys::{self, SurveyDraft},
 };
 use punctual_testkit::{Bed, on_both};
@@ -18,6 +19,7 @@ on_both! {
     subscribers_are_put_with_a_rising_version;
     an_event_is_kept_once_and_its_deliveries_tell_their_state;
     instances_are_found_by_index_among_a_hundred_thousand;
+    results_are_counted_over_the_index_by_survey;
 }
 
 fn draft(name: &str, unit: Option<&str>) -> SurveyDraft {
@@ -170,27 +172,49 @@ async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
 async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
     let event = NewEvent {
         event_type: "response-completed".into(),
-        instance_public_id: "a".into(),
-        survey_id: 1,
+        about: About::Survey { instance_public_id: "a".into(), survey_id: 1 },
         business_unit: Some("nz".into()),
         payload: "{}".into(),
     };
+    let arrived = NewEvent {
+        event_type: "schedule.arrived".into(),
+        about: About::Work { key: "schedule:nightly".into() },
+        business_unit: None,
+        payload: "{}".into(),
+    };
+    let both = [event, arrived];
     let sent = bed.accept_to(&["x"]).await.remove(0);
     bed.tick().await;
     let mut tx = bed.begin().await;
-    let id = outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap().unwrap();
-    assert_eq!(outbox::insert(&mut tx.conn(), bed.now(), &event).await.unwrap(), None);
-    let deliveries = [("b".to_owned(), "none".to_owned()), ("a".to_owned(), sent)];
-    outbox::insert_deliveries(&mut tx.conn(), id, &deliveries).await.unwrap();
+    let inserted = outbox::insert(&mut tx.conn(), bed.now(), &both).await.unwrap();
+    let id_of = |about: &str| inserted.iter().find(|event| event.about == about).unwrap().id;
+    let id = id_of("a");
+    let opened = NewEvent { event_type: "instance-opened".into(), ..both[0].clone() };
+    let [first, second] = both;
+    let again = outbox::insert(&mut tx.conn(), bed.now(), &[first, second, opened]).await.unwrap();
+    assert_eq!(again.len(), 1, "the others were told before");
+    assert!(again[0].event_type == "instance-opened" && again[0].id > id);
+    let to = |subscriber: &str, notification_id: String| NewDelivery {
+        event_id: id,
+        subscriber: subscriber.into(),
+        notification_id,
+    };
+    let deliveries = [to("b", "none".into()), to("a", sent)];
+    outbox::insert_deliveries(&mut tx.conn(), &deliveries).await.unwrap();
     let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
     let told: Vec<(&str, Option<&str>, Option<i64>)> =
         found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
     assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
-    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().instance_public_id, "a");
-    assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 1);
+    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().survey_id, Some(1));
+    let arrived = outbox::get(&mut tx.conn(), id_of("schedule:nightly")).await.unwrap().unwrap();
+    assert_eq!(
+        (arrived.work_key.as_deref(), arrived.instance_public_id.as_deref()),
+        (Some("schedule:nightly"), None)
+    );
+    assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 2);
     let (nz, de) = (["nz".to_owned()], ["de".to_owned()]);
-    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 1);
-    assert!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap().is_empty());
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 3);
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap(), [arrived]);
 }
 
 async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
@@ -224,4 +248,48 @@ async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
     check(&bed, "survey_instances.by_public_id", "survey_instances_by_public_id");
     check(&bed, "survey_instances.list", "survey_instances_by_survey");
     check(&bed, "survey_instances.walk", "survey_instances_by_survey");
+}
+
+async fn results_are_counted_over_the_index_by_survey(bed: Bed) {
+    let rows = many!(
+        "survey_instances",
+        "public_id, survey_id, version_id, trigger_id, triggered_by, triggered_at, status, metadata, channel, recipient_address, reminders_remaining, unique_hash, sends, last_sent_at",
+        "'p' || n, n % 50, 1, 't' || (n % 3), 'e', CAST(n AS BIGINT) * 1000000, 'completed', '{}', 'c', 'a', 0, 'h' || n, n % 2, CAST(n AS BIGINT) * 1000000"
+    );
+    let responses = many!(
+        "survey_responses",
+        "instance_id, survey_id, version_id, answers, completed_at",
+        "n, n % 50, 1, '{}', (CAST(n AS BIGINT) + n % 100) * 1000000"
+    );
+    let answers =
+        many!("survey_answers", "response_id, question_id, value", "n, 'rate', CAST(n % 11 AS TEXT)");
+    for set in [rows, responses, answers] {
+        fill(&bed, set).await;
+    }
+    let statements = ["instances", "responses", "nth_wait", "answers", "count_texts", "texts"]
+        .map(|name| format!("survey_results.{name}"));
+    statements.iter().for_each(|statement| bed.faults.explain(statement));
+    let mut reader = bed.read().await;
+    let conn = &mut reader.conn();
+    let all = Counted { survey_id: 7, ..Counted::default() };
+    let counted = survey_results::instances(conn, &all).await.unwrap();
+    assert_eq!(counted.iter().map(|row| row.count).sum::<i64>(), 2_000);
+    assert_eq!(counted.iter().map(|row| row.sent).sum::<i64>(), 2_000, "the odd ones of 7, 57, 107 …");
+    let one = Counted { trigger: Some("t1".into()), from: Some(0), to: Some(50_000_000_000), ..all.clone() };
+    let fewer: i64 = survey_results::instances(conn, &one).await.unwrap().iter().map(|row| row.count).sum();
+    assert!(fewer > 300 && fewer < 350, "{fewer}");
+    let answered: i64 =
+        survey_results::responses(conn, &all).await.unwrap().iter().map(|row| row.count).sum();
+    assert_eq!(answered, 2_000);
+    // 7 or 57 seconds, one half each.
+    assert_eq!(survey_results::nth_wait(conn, &all, 0).await.unwrap(), Some(7));
+    assert_eq!(survey_results::nth_wait(conn, &all, 1_999).await.unwrap(), Some(57));
+    assert_eq!(survey_results::nth_wait(conn, &all, 2_000).await.unwrap(), None);
+    let values = survey_results::answers(conn, &all, vec!["rate".into(), "none".into()]).await.unwrap();
+    assert_eq!((values.len(), values.iter().map(|row| row.count).sum::<i64>()), (11, 2_000));
+    let (count, texts) = survey_results::texts(conn, &all, "rate", 3).await.unwrap();
+    assert_eq!((count, texts.len()), (2_000, 3));
+    for statement in &statements {
+        check(&bed, statement, "_by_survey");
+    }
 }

@@ -28,8 +28,16 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
     ] {
         let (settings, retry) = (settings.to_string(), "{}".to_owned());
         let (key, adapter) = (key.to_owned(), adapter.to_owned());
-        let row =
-            ChannelRow { key, adapter, settings, retry, at_most_once: false, version: 1, updated_at: 0 };
+        let row = ChannelRow {
+            key,
+            adapter,
+            settings,
+            retry,
+            at_most_once: false,
+            manners: "{}".to_owned(),
+            version: 1,
+            updated_at: 0,
+        };
         channels::put(&mut tx.conn(), now, &row).await?;
     }
     for (name, kind, target) in [("on-call", "sms", "+64215550199"), ("ops-room", "slack", "ops")] {

@@ -1,5 +1,7 @@
 //! The shipped binary as a child process: started, used, killed and started again.
 
+#[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
+mod brokers;
 mod crash_points;
 mod definitions;
 mod first_minutes;
@@ -7,6 +9,7 @@ mod kill;
 mod operations;
 mod receiver;
 mod reminders;
+mod reports;
 mod roles;
 mod secrets;
 mod server;

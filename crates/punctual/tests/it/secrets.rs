@@ -289,6 +289,7 @@ async fn t12_what_an_earlier_version_left_open_is_sealed_at_start() {
         settings: json!({"host": "127.0.0.1", "port": 1, "tls": "none", "from": "a@b.example", "username": "u", "password": CANARY}).to_string(),
         retry: "{}".into(),
         at_most_once: false,
+        manners: "{}".into(),
         version: 1,
         updated_at: 0,
     };

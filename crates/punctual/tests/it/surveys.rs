@@ -14,7 +14,17 @@ use serde_json::{Value, json};
 
 use crate::server::{KEY, Place, Server, binary, client};
 
-async fn published(server: &Server) {
+/// New links, from events that nobody told before.
+pub async fn links(server: &Server, round: u64) -> Vec<String> {
+    let item = |n: usize| json!({ "payload": { "wip": format!("{round}-{n}"), "dealerId": "1" }, "recipient": { "address": "+964 770" } });
+    let items: Vec<Value> = (0..LINKS).map(item).collect();
+    let body = json!({ "eventKind": "visit", "items": items });
+    let (_, told) = server.post("/api/v1/surveys/triggers/ingest", &body).await.unwrap();
+    let id = |item: &Value| item["instances"][0]["publicId"].as_str().unwrap().to_owned();
+    told["items"].as_array().unwrap().iter().map(id).collect()
+}
+
+pub async fn published(server: &Server) {
     let schema = json!({
         "title": { "en": "How was your visit?" },
         "questions": [{ "id": "rate", "type": "nps", "text": { "en": "Rate" }, "required": true }],
@@ -72,58 +82,62 @@ async fn a_file_of_events_is_handed_in_and_bad_lines_are_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_kill_r16_an_answer_and_its_event_exist_together_on_sqlite() {
-    storm(Place::sqlite(), 8).await;
+    storm(Place::sqlite(), 60).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rig_kill_r16_an_answer_and_its_event_exist_together_on_postgres() {
-    storm(Place::postgres().await, 5).await;
+    storm(Place::postgres().await, 40).await;
 }
 
-/// Answers keep coming while the server is killed again and again.
+/// Links that are made at once, for some rounds.
+const LINKS: usize = 2_000;
+/// A release is tested with five thousand kills.
+const AT_RELEASE: u64 = 50;
+
+/// Answers keep coming while the server is killed again and again: a hundred times on both databases together.
 #[expect(clippy::disallowed_methods, reason = "a real process is killed at a real moment")]
 async fn storm(place: Place, kills: u64) {
     let release = std::env::var("PUNCTUAL_RIG_SCALE").is_ok_and(|scale| scale == "release");
-    let kills = if release { kills * 40 } else { kills };
+    let kills = if release { kills * AT_RELEASE } else { kills };
     let taken: Arc<Mutex<HashSet<String>>> = Arc::default();
-    let mut ids: Vec<String> = Vec::new();
+    let unanswered = Arc::new(AtomicUsize::new(0));
+    let mut ids: Arc<Vec<String>> = Arc::default();
+    let next = Arc::new(AtomicUsize::new(0));
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    // One for all: making one reads the machine's certificates.
+    let http = client();
     for round in 0..kills {
         let server = place.start(&[]);
         if round == 0 {
             published(&server).await;
             server.put("/api/v1/subscribers/memory:bi", &json!({ "adapter": "memory" })).await;
         }
-        let items: Vec<Value> = (0..400)
-            .map(|n| json!({ "payload": { "wip": format!("{round}-{n}"), "dealerId": "1" }, "recipient": { "address": "+964 770" } }))
-            .collect();
-        let body = json!({ "eventKind": "visit", "items": items });
-        let (_, told) = server.post("/api/v1/surveys/triggers/ingest", &body).await.unwrap();
-        ids = told["items"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|item| item["instances"][0]["publicId"].as_str().unwrap().to_owned())
-            .collect();
-        let (next, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let own = Arc::new(ids.clone());
+        if next.load(Ordering::Relaxed) + LINKS / 4 > ids.len() {
+            ids = Arc::new(links(&server, round).await);
+            next.store(0, Ordering::Relaxed);
+        }
+        let stop = Arc::new(AtomicBool::new(false));
         let clients: Vec<_> = (0..4)
             .map(|_| {
-                let (own, next, stop, taken) = (own.clone(), next.clone(), stop.clone(), taken.clone());
-                let address = server.address.clone();
+                let (ids, next, stop, taken) = (ids.clone(), next.clone(), stop.clone(), taken.clone());
+                let (http, address, unanswered) = (http.clone(), server.address.clone(), unanswered.clone());
                 tokio::spawn(async move {
-                    while let Some(id) = own.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    while let Some(id) = ids.get(next.fetch_add(1, Ordering::Relaxed)) {
                         if stop.load(Ordering::Relaxed) {
                             return;
                         }
                         let body = json!({ "submissionId": id, "answers": { "rate": 9 } });
                         let url = format!("{address}/api/v1/public/surveys/{id}/responses");
-                        match client().post(url).json(&body).send().await {
+                        match http.post(url).json(&body).send().await {
                             Ok(reply) if reply.status().is_success() => {
                                 taken.lock().unwrap().insert(id.clone());
                             }
                             Ok(reply) => assert!(reply.status().as_u16() >= 500, "{}", reply.status()),
-                            Err(_) => return,
+                            Err(_) => {
+                                unanswered.fetch_add(1, Ordering::Relaxed);
+                                return;
+                            }
                         }
                     }
                 })
@@ -135,16 +149,18 @@ async fn storm(place: Place, kills: u64) {
         // In the middle of it: some are answered, and others are on their way.
         let before = taken.lock().unwrap().len();
         server
-            .until("some answers", async |_| (taken.lock().unwrap().len() >= before + 8).then_some(()))
+            .until("some answers", async |_| (taken.lock().unwrap().len() >= before + 4).then_some(()))
             .await;
         // tidy-allow: a real process on real time
-        tokio::time::sleep(Duration::from_millis(seed % 120)).await;
+        tokio::time::sleep(Duration::from_micros(seed % 60_000)).await;
         server.kill();
         stop.store(true, Ordering::Relaxed);
         for client in clients {
             client.await.unwrap();
         }
     }
+    let in_flight = unanswered.load(Ordering::Relaxed) as u64;
+    assert!(in_flight >= kills, "{kills} kills cut off {in_flight} answers: not one each");
     let server = place.start(&[]);
     let mut told = HashSet::new();
     let mut cursor = String::new();
@@ -164,7 +180,7 @@ async fn storm(place: Place, kills: u64) {
     assert_eq!(results["answered"], told.len(), "every answer has its event, and every event its answer");
     assert_eq!(results["byStatus"]["completed"], told.len());
     let taken = taken.lock().unwrap().clone();
-    assert!(taken.len() > 20 && taken.is_subset(&told), "{} acknowledged, {} told", taken.len(), told.len());
+    assert!(taken.len() > 200 && taken.is_subset(&told), "{} acknowledged, {} told", taken.len(), told.len());
     // One that was acknowledged answers the same again.
     if let Some(id) = ids.iter().find(|id| taken.contains(*id)) {
         let body = json!({ "submissionId": id, "answers": { "rate": 1 } });

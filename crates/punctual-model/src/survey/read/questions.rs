@@ -3,16 +3,17 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use super::{fields::Object, is_handle};
+use super::is_handle;
 use crate::{
     Fault, Filter,
     fault::shown,
     nearest::suggestion,
+    object::Object,
     survey::{ANSWER_BYTES_MAX, Choice, Question, QuestionKind},
 };
 
 const KINDS: [&str; 8] = ["singleChoice", "multiChoice", "rating", "nps", "text", "number", "date", "yesNo"];
-const COMMON: [&str; 7] = ["id", "type", "text", "help", "required", "showIf", "skipIf"];
+const COMMON: [&str; 8] = ["id", "type", "text", "help", "required", "group", "showIf", "skipIf"];
 const OPTIONS_MAX: usize = 100;
 /// Steps of a scale: more do not fit on a phone.
 const STEPS_MAX: i64 = 20;
@@ -33,6 +34,7 @@ pub(super) fn read(items: &[(String, &Value)], default: &str, faults: &mut Vec<F
         let text = object.required_localised("text", default);
         let help = object.localised("help", default);
         let required = object.bool("required", false);
+        let group = object.text("group", 64).map(str::to_owned);
         let kind = kind(&mut object, default);
         let show_if = condition(&mut object, "showIf", &ids);
         let skip_if = condition(&mut object, "skipIf", &ids);
@@ -44,6 +46,7 @@ pub(super) fn read(items: &[(String, &Value)], default: &str, faults: &mut Vec<F
                 text,
                 help,
                 required,
+                group,
                 kind,
                 show_if,
                 skip_if,

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_model::survey::{Question, QuestionKind};
-use punctual_store::survey_instances::Walked;
+use punctual_store::{
+    survey_instances::Walked,
+    survey_results::{AnswerCount, InstanceCount, ResponseCount},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::surveys::Version;
 
 /// Texts that are shown of a question for words; the export has all of them.
-const TEXTS_SHOWN: usize = 50;
+pub(super) const TEXTS_SHOWN: usize = 50;
+const MICROS_A_DAY: i64 = 86_400_000_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -126,29 +130,81 @@ impl<'v> Tally<'v> {
         }
     }
 
+    /// Adds one instance with its answers.
     pub(super) fn add(&mut self, row: &Walked) {
-        let results = &mut self.results;
-        results.instances += 1;
-        *results.by_status.entry(row.status.clone()).or_default() += 1;
-        let trigger = self.triggers.entry(row.trigger_id.clone()).or_default();
-        trigger.instances += 1;
-        if row.sends > 0 {
-            results.sent += 1;
-            trigger.sent += 1;
-        }
-        self.days.entry(day(row.triggered_at)).or_default().triggered += 1;
+        self.add_instances(&InstanceCount {
+            trigger_id: row.trigger_id.clone(),
+            status: row.status.clone(),
+            day: row.triggered_at.div_euclid(MICROS_A_DAY),
+            count: 1,
+            sent: i64::from(row.sends > 0),
+        });
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
-        results.answered += 1;
-        trigger.answered += 1;
-        self.days.entry(day(at)).or_default().answered += 1;
+        self.add_responses(&ResponseCount {
+            trigger_id: row.trigger_id.clone(),
+            day: at.div_euclid(MICROS_A_DAY),
+            count: 1,
+        });
         let asked_at = row.last_sent_at.filter(|sent| *sent <= at).unwrap_or(row.triggered_at);
         self.seconds.push((at - asked_at).max(0) / 1_000_000);
         let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
         for asked in &mut self.questions {
             if let Some(answer) = answers.get(&asked.question.id) {
-                asked.add(answer);
+                asked.add(answer, 1);
             }
         }
+    }
+
+    /// Adds instances that are counted already.
+    pub(super) fn add_instances(&mut self, row: &InstanceCount) {
+        let results = &mut self.results;
+        results.instances += row.count;
+        *results.by_status.entry(row.status.clone()).or_default() += row.count;
+        results.sent += row.sent;
+        let trigger = self.triggers.entry(row.trigger_id.clone()).or_default();
+        trigger.instances += row.count;
+        trigger.sent += row.sent;
+        self.days.entry(day(row.day)).or_default().triggered += row.count;
+    }
+
+    pub(super) fn add_responses(&mut self, row: &ResponseCount) {
+        self.results.answered += row.count;
+        self.triggers.entry(row.trigger_id.clone()).or_default().answered += row.count;
+        self.days.entry(day(row.day)).or_default().answered += row.count;
+    }
+
+    /// Adds the answers of a question that are counted already.
+    pub(super) fn add_answers(&mut self, row: &AnswerCount) {
+        let answer: Value = serde_json::from_str(&row.value).unwrap_or_default();
+        if let Some(asked) = self.questions.iter_mut().find(|asked| asked.question.id == row.question_id) {
+            asked.add(&answer, row.count);
+        }
+    }
+
+    /// Adds the answers in words of a question; the texts are the latest, newest first.
+    pub(super) fn add_texts(&mut self, question: &str, answered: i64, texts: &[String]) {
+        if let Some(asked) = self.questions.iter_mut().find(|asked| asked.question.id == question) {
+            asked.answered += answered;
+            asked.texts.extend(texts.iter().rev().filter_map(|text| serde_json::from_str(text).ok()));
+        }
+    }
+
+    /// The questions by whether their answers are words, which are shown and not counted.
+    pub(super) fn questions(&self) -> (Vec<String>, Vec<String>) {
+        let (words, others): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) =
+            self.questions.iter().partition(|asked| matches!(asked.question.kind, QuestionKind::Text { .. }));
+        let ids = |asked: Vec<&Asked<'_>>| asked.into_iter().map(|one| one.question.id.clone()).collect();
+        (ids(words), ids(others))
+    }
+
+    /// How many answers there are so far.
+    pub(super) fn answered(&self) -> i64 {
+        self.results.answered
+    }
+
+    /// The wait in the middle, where it is known without all the others.
+    pub(super) fn set_median(&mut self, seconds: Option<i64>) {
+        self.seconds = seconds.into_iter().collect();
     }
 
     pub(super) fn finish(mut self) -> Results {
@@ -169,12 +225,12 @@ impl<'v> Tally<'v> {
 }
 
 impl Asked<'_> {
-    fn add(&mut self, answer: &Value) {
-        self.answered += 1;
+    fn add(&mut self, answer: &Value, times: i64) {
+        self.answered += times;
         match &self.question.kind {
             QuestionKind::MultiChoice { .. } => {
                 for choice in answer.as_array().into_iter().flatten().filter_map(Value::as_str) {
-                    *self.counts.entry(choice.to_owned()).or_default() += 1;
+                    *self.counts.entry(choice.to_owned()).or_default() += times;
                 }
             }
             QuestionKind::Text { .. } => {
@@ -183,14 +239,14 @@ impl Asked<'_> {
                 }
                 self.texts.extend(answer.as_str().map(str::to_owned));
             }
-            QuestionKind::Number { .. } => self.sum += answer.as_f64().unwrap_or(0.0),
+            QuestionKind::Number { .. } => self.sum += answer.as_f64().unwrap_or(0.0) * times as f64,
             QuestionKind::Rating { .. } | QuestionKind::Nps => {
-                self.sum += answer.as_f64().unwrap_or(0.0);
-                *self.counts.entry(answer.to_string()).or_default() += 1;
+                self.sum += answer.as_f64().unwrap_or(0.0) * times as f64;
+                *self.counts.entry(answer.to_string()).or_default() += times;
             }
             QuestionKind::SingleChoice { .. } | QuestionKind::Date { .. } | QuestionKind::YesNo => {
                 let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-                *self.counts.entry(text).or_default() += 1;
+                *self.counts.entry(text).or_default() += times;
             }
         }
     }
@@ -249,8 +305,9 @@ impl Asked<'_> {
     }
 }
 
-fn day(micros: i64) -> String {
-    let at = Timestamp::from_microsecond(micros).unwrap_or_default();
+/// A day by its number since 1970, as a date.
+fn day(number: i64) -> String {
+    let at = Timestamp::from_microsecond(number.saturating_mul(MICROS_A_DAY)).unwrap_or_default();
     at.strftime("%Y-%m-%d").to_string()
 }
 

@@ -1,0 +1,213 @@
+//! What the answers of a survey come to, counted by the database: sets, whatever the number of instances.
+
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Arg, Conn, Result, Sql, args};
+
+/// Which instances count; every field left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    pub survey_id: i64,
+    pub trigger: Option<String>,
+    /// By when the event happened, in microseconds: from and before.
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+}
+
+impl Counted {
+    fn args(&self) -> Vec<Arg> {
+        args![self.survey_id, self.trigger.clone(), self.from, self.to]
+    }
+}
+
+// The instances that count; the parameters are the same in every statement.
+macro_rules! counted {
+    () => {
+        "i.survey_id = $1 AND NOT i.deleted
+       AND ($2 IS NULL OR i.trigger_id = $2)
+       AND ($3 IS NULL OR i.triggered_at >= $3)
+       AND ($4 IS NULL OR i.triggered_at < $4)"
+    };
+}
+
+// Their responses; the survey stands with both, so that either index by survey may be the way in.
+macro_rules! responses {
+    () => {
+        "FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id AND r.survey_id = $1"
+    };
+}
+
+/// Instances of a trigger that stand so, by the day of their event.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct InstanceCount {
+    pub trigger_id: String,
+    pub status: String,
+    /// Days since 1970, in UTC.
+    pub day: i64,
+    pub count: i64,
+    /// Those of which a message has arrived.
+    pub sent: i64,
+}
+
+const INSTANCES: Sql = Sql::same(
+    "survey_results.instances",
+    concat!(
+        "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
+            CAST(SUM(CASE WHEN i.sends > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sent
+     FROM survey_instances i
+     WHERE ",
+        counted!(),
+        "
+     GROUP BY i.trigger_id, i.status, i.triggered_at / 86400000000"
+    ),
+);
+
+pub async fn instances(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<InstanceCount>> {
+    conn.fetch_all(&INSTANCES, counted.args()).await
+}
+
+/// Responses to a trigger's instances, by the day they came.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct ResponseCount {
+    pub trigger_id: String,
+    pub day: i64,
+    pub count: i64,
+}
+
+const RESPONSES: Sql = Sql::same(
+    "survey_results.responses",
+    concat!(
+        "SELECT i.trigger_id, r.completed_at / 86400000000 AS day, COUNT(*) AS count ",
+        responses!(),
+        "
+     WHERE ",
+        counted!(),
+        "
+     GROUP BY i.trigger_id, r.completed_at / 86400000000"
+    ),
+);
+
+pub async fn responses(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<ResponseCount>> {
+    conn.fetch_all(&RESPONSES, counted.args()).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Seconds {
+    seconds: i64,
+}
+
+const NTH_WAIT: Sql = Sql::same(
+    "survey_results.nth_wait",
+    concat!(
+        "SELECT CASE WHEN i.last_sent_at <= r.completed_at THEN (r.completed_at - i.last_sent_at) / 1000000
+                 WHEN i.triggered_at <= r.completed_at THEN (r.completed_at - i.triggered_at) / 1000000
+                 ELSE 0 END AS seconds ",
+        responses!(),
+        "
+     WHERE ",
+        counted!(),
+        "
+     ORDER BY 1
+     LIMIT 1 OFFSET $5"
+    ),
+);
+
+/// How long the nth of them waited, from 0 for the shortest: from the last message before the answer to the answer.
+pub async fn nth_wait(conn: &mut Conn<'_>, counted: &Counted, nth: i64) -> Result<Option<i64>> {
+    let mut bound = counted.args();
+    bound.extend(args![nth]);
+    let row: Option<Seconds> = conn.fetch_optional(&NTH_WAIT, bound).await?;
+    Ok(row.map(|row| row.seconds))
+}
+
+/// How often a question got an answer.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct AnswerCount {
+    pub question_id: String,
+    /// The answer as JSON.
+    pub value: String,
+    pub count: i64,
+}
+
+macro_rules! answers {
+    ($questions:literal) => {
+        concat!(
+            "SELECT a.question_id, a.value, COUNT(*) AS count ",
+            responses!(),
+            " JOIN survey_answers a ON a.response_id = r.id
+     WHERE ",
+            counted!(),
+            " AND a.question_id IN (",
+            $questions,
+            ")
+     GROUP BY a.question_id, a.value"
+        )
+    };
+}
+const ANSWERS: Sql = Sql::each(
+    "survey_results.answers",
+    answers!("SELECT value FROM json_each($5)"),
+    answers!("SELECT UNNEST($5::text[])"),
+);
+
+/// How often each of these questions got each of its answers.
+pub async fn answers(
+    conn: &mut Conn<'_>,
+    counted: &Counted,
+    questions: Vec<String>,
+) -> Result<Vec<AnswerCount>> {
+    let mut bound = counted.args();
+    bound.extend(args![questions]);
+    conn.fetch_all(&ANSWERS, bound).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+#[derive(FromRow, Deserialize)]
+struct Text {
+    value: String,
+}
+
+const COUNT_TEXTS: Sql = Sql::same(
+    "survey_results.count_texts",
+    concat!(
+        "SELECT COUNT(*) AS count ",
+        responses!(),
+        " JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
+     WHERE ",
+        counted!()
+    ),
+);
+// BETWEEN and not `=`: else PostgreSQL takes the order of the primary key for as good as that of the index by survey.
+const TEXTS: Sql = Sql::same(
+    "survey_results.texts",
+    concat!(
+        "SELECT a.value
+     FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id
+     JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
+     WHERE r.survey_id BETWEEN $1 AND $1 AND ",
+        counted!(),
+        "
+     ORDER BY r.survey_id DESC, r.id DESC
+     LIMIT $6"
+    ),
+);
+
+/// How often a question in words was answered, and the latest answers, newest first, as JSON.
+pub async fn texts(
+    conn: &mut Conn<'_>,
+    counted: &Counted,
+    question: &str,
+    limit: i64,
+) -> Result<(i64, Vec<String>)> {
+    let mut bound = counted.args();
+    bound.extend(args![question]);
+    let Count { count } = conn.fetch_one(&COUNT_TEXTS, bound.clone()).await?;
+    bound.extend(args![limit]);
+    let rows: Vec<Text> = conn.fetch_all(&TEXTS, bound).await?;
+    Ok((count, rows.into_iter().map(|row| row.value).collect()))
+}
