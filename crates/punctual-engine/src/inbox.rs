@@ -64,36 +64,40 @@ impl Adapter for InboxAdapter {
 
 struct InboxChannel(Store);
 
-impl InboxChannel {
-    async fn keep(&self, message: &Outgoing) -> Result<(), StoreError> {
-        let row = InboxRow {
-            seq: 0,
-            id: message.message_id.clone(),
-            person: person(&message.address),
-            notification_id: message.notification.to_string(),
-            channel: message.channel.to_string(),
-            kind: message.kind.clone(),
-            subject: message.subject.clone(),
-            body: message.body.clone(),
-            created_at: message.at.as_microsecond(),
-            read_at: None,
-        };
-        let mut tx = self.0.begin(Lane::Settle).await?;
-        inbox::put(&mut tx.conn(), &row).await?;
-        tx.commit().await
-    }
+async fn keep(store: &Store, message: &Outgoing) -> Result<(), StoreError> {
+    let row = InboxRow {
+        seq: 0,
+        id: message.message_id.clone(),
+        person: person(&message.address),
+        notification_id: message.notification.to_string(),
+        channel: message.channel.to_string(),
+        kind: message.kind.clone(),
+        subject: message.subject.clone(),
+        body: message.body.clone(),
+        created_at: message.at.as_microsecond(),
+        read_at: None,
+    };
+    let mut tx = store.begin(Lane::Settle).await?;
+    inbox::put(&mut tx.conn(), &row).await?;
+    tx.commit().await
 }
 
 impl Channel for InboxChannel {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome> {
         async move {
-            match self.keep(&message).await {
+            let (store, id) = (self.0.clone(), message.message_id.clone());
+            // On its own: whoever sends settles what has an answer while other sends are under way, and polls none of
+            // them meanwhile. One that had its turn at SQLite's writer would then keep it, and both would wait for ever.
+            let kept = tokio::spawn(async move { keep(&store, &message).await }).await;
+            let failed = |error: &dyn std::fmt::Display| SendOutcome::Transient {
+                error: format!("it could not be stored: {error}"),
+                retry_after: None,
+            };
+            match kept {
                 // The id is the same in every try, so that a second one finds the message there.
-                Ok(()) => SendOutcome::Delivered { provider_id: message.message_id },
-                Err(error) => SendOutcome::Transient {
-                    error: format!("it could not be stored: {error}"),
-                    retry_after: None,
-                },
+                Ok(Ok(())) => SendOutcome::Delivered { provider_id: id },
+                Ok(Err(error)) => failed(&error),
+                Err(error) => failed(&error),
             }
         }
         .boxed()

@@ -7,6 +7,7 @@ use crate::client::Client;
 
 on_both! {
     a_message_to_a_person_is_kept_listed_and_read;
+    many_messages_at_once_are_all_kept;
     nobody_reads_the_messages_of_another;
     the_inbox_has_no_settings_and_can_be_tried_out;
 }
@@ -61,6 +62,16 @@ async fn a_message_to_a_person_is_kept_listed_and_read(bed: Bed) {
     assert_eq!(client.get("/api/v1/inbox").await.expect(200)["unread"], 0);
     client.post("/api/v1/inbox/read", json!({})).await.refused(422, "missing_field");
     client.get("/api/v1/inbox?unread=maybe").await.refused(422, "wrong_type");
+}
+
+async fn many_messages_at_once_are_all_kept(bed: Bed) {
+    let client = with_inbox(&bed).await;
+    for n in 0..20 {
+        send(&client, json!(["operator", "ann", "bob"]), &format!("Message {n}")).await;
+    }
+    let report = bed.tick().await.deliveries;
+    assert_eq!((report.delivered, report.retrying), (20, 0));
+    assert_eq!(client.get("/api/v1/inbox").await.expect(200)["unread"], 20);
 }
 
 async fn nobody_reads_the_messages_of_another(bed: Bed) {
