@@ -180,7 +180,8 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
     let sent = bed.accept_to(&["x"]).await.remove(0);
     bed.tick().await;
     let mut tx = bed.begin().await;
-    let id = outbox::insert(&mut tx.conn(), bed.now(), &[event.clone()]).await.unwrap()[0].id;
+    let first = outbox::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&event)).await.unwrap();
+    let id = first[0].id;
     let opened = NewEvent { event_type: "instance-opened".into(), ..event.clone() };
     let second = outbox::insert(&mut tx.conn(), bed.now(), &[event, opened]).await.unwrap();
     assert_eq!(second.len(), 1, "the first was told before");
