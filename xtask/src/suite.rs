@@ -27,8 +27,16 @@ const TRIALS: &[Trial] = &[
         about: "random edits of events and rules against a model; the messages sent are the model's",
     },
     Trial {
+        name: "outage",
+        about: "a provider that is down for an hour with 100,000 messages waiting, under a limit; all delivered after",
+    },
+    Trial {
         name: "reminders",
         about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
+    },
+    Trial {
+        name: "reports",
+        about: "two schedulers race for 10,000 runs on each database; each is delivered once",
     },
     Trial {
         name: "sites",

@@ -2,9 +2,10 @@
 
 mod gzip;
 
-use std::{error::Error, marker::PhantomData};
+use std::{error::Error, marker::PhantomData, time::Duration};
 
 use axum::{
+    body::Body,
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
@@ -135,24 +136,30 @@ async fn arrived<K: Kind>(request: Request, app: &Shared) -> Result<Bytes, Failu
     }
     let is_gzip = gzip::is_gzip(&parts.headers, K::MAY_BE_GZIP)?;
     let limit = K::limit(&app.options);
-    let announced =
-        parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
-        return Err(Problem::body_too_large(limit).into());
-    }
-    let arriving = tokio::time::timeout(app.options.body_time, Limited::new(body, limit).collect());
-    let bytes = match arriving.await {
-        Ok(Ok(whole)) => whole.to_bytes(),
-        Ok(Err(error)) if is_too_long(error.as_ref()) => {
-            return Err(Problem::body_too_large(limit).into());
-        }
-        // Broken off, or too slow: whoever sent it is hardly there to read this.
-        Ok(Err(_)) | Err(_) => return Err(Problem::request_timeout().into()),
-    };
+    let bytes = bounded(&parts.headers, body, limit, app.options.body_time).await?;
     if !bytes.is_empty() {
         typed?;
     }
     if is_gzip { Ok(gzip::inflated(bytes, limit).await?) } else { Ok(bytes) }
+}
+
+/// The bytes of a body, not too long and in time.
+pub async fn bounded(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    time: Duration,
+) -> Result<Bytes, Failure> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(Problem::body_too_large(limit).into());
+    }
+    match tokio::time::timeout(time, Limited::new(body, limit).collect()).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if is_too_long(error.as_ref()) => Err(Problem::body_too_large(limit).into()),
+        // Broken off, or too slow: whoever sent it is hardly there to read this.
+        Ok(Err(_)) | Err(_) => Err(Problem::request_timeout().into()),
+    }
 }
 
 fn check_type(headers: &HeaderMap, accepted: &[&str]) -> Result<(), Problem> {

@@ -6,7 +6,6 @@ use punctual_paths::reminders::changes::{self, Change};
 use punctual_store::{
     Lane, StoreError, Tx,
     business_units::{self, BusinessUnitRow},
-    sources,
     work::instant,
 };
 use punctual_wire::{
@@ -105,7 +104,8 @@ async fn zone_changed(
     id: &str,
     moved: bool,
 ) -> Result<Option<String>, StoreError> {
-    if !moved || sources::types(&mut tx.conn()).await?.is_empty() {
+    // Also where there is no source yet: the first may be on its way.
+    if !moved {
         return Ok(None);
     }
     changes::announce(tx, now, &Change::Unit { id: id.to_owned(), at: now }).await

@@ -5,8 +5,11 @@ pub mod rotate;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
-use punctual_engine::trial::{Trial, TrialMessage};
-use punctual_model::{Adapter, ChannelKey, SendOutcome};
+use punctual_engine::{
+    manners::standing::Standing,
+    trial::{Trial, TrialMessage},
+};
+use punctual_model::{Adapter, ChannelKey, SendOutcome, durations, manners::ChannelManners as Keeps};
 use punctual_store::{
     Lane, StoreError,
     attempts::{self, HealthRow},
@@ -15,7 +18,11 @@ use punctual_store::{
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
-    channels::{Channel, ChannelHealth, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings},
+    channels::{
+        Channel, ChannelHealth, ChannelManners, ChannelRequest, ChannelTest, ChannelTestRequest,
+        RetrySettings,
+    },
+    manners::{ChannelStanding, RateStanding},
     names::channel_fault,
 };
 
@@ -73,6 +80,7 @@ pub async fn put(
         settings: Value::Object(settings).to_string(),
         retry: retry.map_err(|error| Failure::internal(&error))?,
         at_most_once: request.at_most_once,
+        manners: request.manners.stored().to_string(),
         version: 0,
         updated_at: 0,
     };
@@ -136,7 +144,30 @@ pub async fn get(
     let mut reader = app.engine.store.read().await?;
     let row = channels::get(&mut reader.conn(), &key).await?.or_else(|| built_in(&app, &key));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("channel", key)))?;
-    Shaped::ok(&shape(&app, row)?)
+    let (now, manners) = (app.engine.clock.now(), Keeps::read(&row.manners));
+    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &manners, now).await?;
+    Shaped::ok(&Channel { health: Some(stands(standing)), ..shape(&app, row)? })
+}
+
+fn stands(standing: Standing) -> ChannelStanding {
+    let circuit = standing.circuit.as_ref();
+    ChannelStanding {
+        state: if circuit.is_some() { "resting" } else { "ready" }.to_owned(),
+        resting_until: circuit.map(|circuit| circuit.rests_until),
+        rests: circuit.map_or(0, |circuit| circuit.rests),
+        last_error: circuit.map(|circuit| circuit.last_error.clone()),
+        rates: standing
+            .rates
+            .into_iter()
+            .map(|rate| RateStanding {
+                limiter: rate.limiter,
+                max: rate.rate.max,
+                per: durations::format(rate.rate.per),
+                used: rate.used,
+                next_at: rate.next_at,
+            })
+            .collect(),
+    }
 }
 
 /// All channels, by key
@@ -256,6 +287,7 @@ fn built_in(app: &App, key: &str) -> Option<ChannelRow> {
         settings: "{}".to_owned(),
         retry: "{}".to_owned(),
         at_most_once: false,
+        manners: "{}".to_owned(),
         version: 0,
         updated_at: Timestamp::UNIX_EPOCH.as_microsecond(),
     })
@@ -285,6 +317,8 @@ fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
         key: row.key,
         adapter: row.adapter,
         at_most_once: row.at_most_once,
+        manners: ChannelManners::of_stored(&row.manners),
         version: row.version,
+        health: None,
     })
 }

@@ -46,7 +46,7 @@ impl RequestIds {
 pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
     let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), loggable(request.uri().path()));
     let permit = app.in_flight.try_acquire();
     let mut response = if permit.is_err() && !is_probe {
         Failure::from(Problem::rate_limited(1)).into_response()
@@ -65,6 +65,14 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// A path as it may stand in the log: that of a callback may end in the secret of a channel.
+fn loggable(path: &str) -> String {
+    match path.strip_prefix("/api/v1/callbacks/").and_then(|rest| rest.split_once('/')) {
+        Some((channel, _)) => format!("/api/v1/callbacks/{channel}/***"),
+        None => path.to_owned(),
+    }
 }
 
 /// The id that the client gave, if it can stand in a log line.

@@ -55,13 +55,7 @@ pub async fn forecast(
         let detail = "`to` is later than `from`, by at most 400 days.";
         return Err(FieldError::new("/to", Code::OutOfRange, detail).into());
     }
-    let kinds: Vec<String> = app
-        .engine
-        .paths
-        .keys()
-        .filter(|kind| !matches!(*kind, "reconcile" | "reminder-change"))
-        .map(str::to_owned)
-        .collect();
+    let kinds = app.engine.kinds_of_interest();
     let unit = query.business_unit;
     let sees = |of: Option<&str>| caller.may_see(of) && (unit.is_none() || unit.as_deref() == of);
     let mut reader = app.engine.store.read().await?;

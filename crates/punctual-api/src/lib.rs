@@ -9,6 +9,7 @@ mod attention;
 mod auth;
 mod body;
 mod business_units;
+mod callbacks;
 mod channels;
 mod docs;
 mod envelope;
@@ -16,6 +17,7 @@ mod events;
 mod forecast;
 mod health;
 mod idempotency;
+mod inbox;
 mod keys;
 mod lists;
 mod messages;
@@ -24,10 +26,12 @@ mod notifications;
 mod openapi;
 mod operations;
 mod parameters;
+mod preferences;
 mod proxies;
 mod public_limits;
 mod reconciliations;
 mod reminder_settings;
+mod reports;
 mod retention;
 mod sandbox;
 mod scheduler;
@@ -37,6 +41,7 @@ mod serve;
 mod sites;
 mod sources;
 mod subscribers;
+mod suppressions;
 mod surveys;
 mod templates;
 mod trail;
@@ -50,17 +55,25 @@ use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, ReminderSink},
+    reports::built_in,
     surveys::{Catalogue, SurveySink},
 };
+use punctual_reports::Sources;
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
     KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 pub use openapi::document;
+pub use operations::{
+    organisations::row as organisation_row,
+    people::row as person_row,
+    rules::{rule_shape, spec as rule_spec},
+};
 pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
+pub use reports::{Draft as ReportDraft, whole as report_definition};
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -73,6 +86,8 @@ pub struct ApiState {
     pub sinks: EventSinks,
     /// How reminders are triggered, addressed and delivered.
     pub reminders: Arc<Providers>,
+    /// Where reports come from.
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
 }
 
@@ -86,7 +101,8 @@ impl ApiState {
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
-        Self { engine, wall, sandbox: None, sinks, reminders, options: ApiOptions::default() }
+        let reports = built_in();
+        Self { engine, wall, sandbox: None, sinks, reminders, reports, options: ApiOptions::default() }
     }
 }
 
@@ -135,10 +151,13 @@ pub(crate) struct App {
     pub surveys: Arc<Catalogue>,
     pub public: PublicLimits,
     pub reminders: Arc<Providers>,
+    pub reports: Arc<Sources>,
     pub options: ApiOptions,
     pub keys: auth::KnownKeys,
     pub request_ids: envelope::RequestIds,
     pub in_flight: Semaphore,
+    /// Calls of providers under way at once: they have a budget of their own.
+    pub callbacks: Semaphore,
     /// One at a time moves the clock or ticks, so that an answer tells what its own request did.
     pub driver: Mutex<()>,
     /// The OpenAPI document as it is served.
@@ -147,12 +166,19 @@ pub(crate) struct App {
 
 pub(crate) type Shared = Arc<App>;
 
+/// Anybody may call; each call is one short transaction.
+const CALLBACKS_AT_ONCE: usize = 64;
+
 /// Every route.
 pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let app = app(state, openapi::text(&document));
     wrapped(
-        routes.merge(docs::routes()).merge(operations::feeds::public()).fallback(envelope::no_such_route),
+        routes
+            .merge(docs::routes())
+            .merge(operations::feeds::public())
+            .merge(reports::as_known())
+            .fallback(envelope::no_such_route),
         app,
     )
 }
@@ -175,6 +201,7 @@ fn app(state: ApiState, document: String) -> Shared {
         keys: auth::KnownKeys::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
+        callbacks: Semaphore::new(CALLBACKS_AT_ONCE),
         driver: Mutex::new(()),
         document,
         engine: state.engine,
@@ -184,6 +211,7 @@ fn app(state: ApiState, document: String) -> Shared {
         surveys,
         public: PublicLimits::default(),
         reminders: state.reminders,
+        reports: state.reports,
         options: state.options,
     })
 }

@@ -1,23 +1,21 @@
 //! `/api/v1/notifications`: messages to be sent now, and what became of them.
 
 pub(crate) mod intake;
-
-use std::borrow::Cow;
+mod targets;
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::kpis::INTERVAL;
+use punctual_model::Priority;
 use punctual_store::{
     StoreError,
-    attempts::{self, AttemptRow},
     notifications::{self, NotificationFilter, NotificationRow},
     work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
     notifications::{
-        KpiFigures, Kpis, LastPurge, Notification, NotificationQuery, NotificationSource, ResolvedTarget,
-        SiteKpis,
+        KpiFigures, Kpis, LastPurge, Notification, NotificationQuery, NotificationSource, SiteKpis,
     },
     timeline::{Timeline, TimelineEntry},
     work::ActionRequest,
@@ -34,14 +32,16 @@ use crate::{
     trail::noted,
 };
 
+use targets::Ends;
+
 /// Look at a notification
 #[utoipa::path(get, path = "/api/v1/notifications/{id}", tag = "Notifications", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Notification)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = visible(&app, &caller, &id).await?;
     let mut reader = app.engine.store.read().await?;
-    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
-    Shaped::ok(&shape(row, &tries, true)?)
+    let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
+    Shaped::ok(&shape(row, &ends, true)?)
 }
 
 /// List notifications, newest first
@@ -71,9 +71,9 @@ pub async fn list(
     let mut reader = app.engine.store.read().await?;
     let rows = notifications::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
-    let tries = attempts::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
+    let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
     let shaped: Vec<Notification> =
-        page.items.into_iter().map(|row| shape(row, &tries, false)).collect::<Result<_, _>>()?;
+        page.items.into_iter().map(|row| shape(row, &ends, false)).collect::<Result<_, _>>()?;
     Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
 
@@ -141,6 +141,29 @@ pub async fn discard(
     .await
 }
 
+/// Say that a person has seen what did not arrive
+///
+/// For messages that a provider took and then failed to deliver: they stand under attention until this.
+#[utoipa::path(post, path = "/api/v1/notifications/{id}/acknowledge", tag = "Notifications", security(("key" = ["operate"])),
+    params(("id" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Notification)))]
+pub async fn acknowledge(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(id): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let row = touchable(app, caller, &id, &request).await?;
+        app.engine.acknowledge(&row.id, &caller.actor()).await?;
+        noted(app, caller, "notification", &row.id, request.reason).await?;
+        answer_with(app, row).await
+    })
+    .await
+}
+
 /// The figures of the outbox, of all of it and of each site
 #[utoipa::path(get, path = "/api/v1/notifications/kpis", tag = "Notifications", security(("key" = ["read"])),
     params(("site" = Option<String>, Query, description = "Only this site")), responses((status = 200, body = Kpis)))]
@@ -166,6 +189,8 @@ pub async fn kpis(
             oldest_pending_age_seconds: age(total.oldest_created_at),
         },
         uncertain: total.uncertain,
+        confirmed_last_interval: found.receipts.confirmed,
+        not_delivered_last_interval: found.receipts.failed,
         by_site: found
             .by_site
             .iter()
@@ -214,18 +239,22 @@ async fn touchable(
     Ok(row)
 }
 
-async fn answer_with(app: &App, row: NotificationRow) -> Answer {
+async fn answer_with(app: &App, mut row: NotificationRow) -> Answer {
+    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
+        row.reason_code.get_or_insert(reason.to_owned());
+        row.ready_at = row.ready_at.max(until.as_microsecond());
+    }
     let mut reader = app.engine.store.read().await?;
-    let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
-    Shaped::ok(&shape(row, &tries, true)?)
+    let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
+    Shaped::ok(&shape(row, &ends, true)?)
 }
 
-fn shape(row: NotificationRow, tries: &[AttemptRow], with_text: bool) -> Result<Notification, StoreError> {
+fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {
     let optional = |at: Option<i64>| at.map(instant).transpose();
     let json = |text: Option<String>| text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let is_live = matches!(row.status.as_str(), "pending" | "retrying");
     Ok(Notification {
-        resolved_targets: resolved(tries.iter().filter(|one| one.notification_seq == row.seq))?,
+        resolved_targets: ends.targets(row.seq)?,
         enqueued_at: optional(row.site_enqueued_at)?,
         created_at: instant(row.created_at)?,
         last_attempt_at: optional(row.last_attempt_at)?,
@@ -252,26 +281,11 @@ fn shape(row: NotificationRow, tries: &[AttemptRow], with_text: bool) -> Result<
         template: row.template,
         locale: row.locale,
         business_unit: row.business_unit,
+        priority: Priority::of(row.priority).as_str().into(),
+        topic: row.topic,
+        failover: row.failover.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         work_id: row.work_id,
         uncertain: row.uncertain,
         version: row.version,
     })
-}
-
-/// The latest try at each target, in the order in which targets were first tried.
-fn resolved<'a>(tries: impl Iterator<Item = &'a AttemptRow>) -> Result<Vec<ResolvedTarget>, StoreError> {
-    let mut targets: Vec<ResolvedTarget> = Vec::new();
-    for one in tries {
-        let latest = ResolvedTarget {
-            address: one.target.clone(),
-            outcome: one.outcome.clone().map(Cow::Owned),
-            message_id: one.provider_id.clone(),
-            at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
-        };
-        match targets.iter_mut().find(|target| target.address == one.target) {
-            Some(target) => *target = latest,
-            None => targets.push(latest),
-        }
-    }
-    Ok(targets)
 }

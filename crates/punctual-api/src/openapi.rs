@@ -12,9 +12,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, channels, events, forecast, health, keys, lists, messages, metrics,
-    notifications, operations, reconciliations, reminder_settings, retention, sandbox, scheduler, schedules,
-    secrets, sites, sources, subscribers, surveys, templates, work,
+    Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
+    messages, metrics, notifications, operations, preferences, reconciliations, reminder_settings, reports,
+    retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys,
+    templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -39,8 +40,15 @@ use crate::{
         (name = "Survey links", description = "What anybody with a link may do, without a key"),
         (name = "Subscribers", description = "Who hears of answers, and what became of telling them"),
         (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
+        (name = "Reports", description = "Recurring reports, and who gets them"),
+        (name = "Report runs", description = "What was made, who owns it, and what became of it"),
+        (name = "Rollouts", description = "Moving over from an old scheduler, stage by stage and back"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
+        (name = "Suppressions", description = "Addresses that get nothing"),
+        (name = "Callbacks", description = "What providers tell later of messages; signed, without a key"),
+        (name = "Inbox", description = "Messages to whoever asks"),
+        (name = "Manners", description = "What people want, and what holds for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
         (name = "Operations", description = "Events and tasks that announce their own start and end"),
@@ -63,6 +71,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(notifications::timeline))
         .routes(routes!(notifications::retry))
         .routes(routes!(notifications::discard))
+        .routes(routes!(notifications::acknowledge))
         .routes(routes!(retention::get))
         .routes(routes!(retention::purge))
         .routes(routes!(messages::list, messages::post))
@@ -90,6 +99,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(surveys::instances::get, surveys::instances::delete))
         .routes(routes!(surveys::results::get))
         .routes(routes!(surveys::results::csv))
+        .routes(routes!(surveys::results::xlsx))
         .routes(routes!(surveys::public::get))
         .routes(routes!(surveys::public::opened))
         .routes(routes!(surveys::public::respond))
@@ -111,6 +121,34 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(forecast::why))
         .routes(routes!(reconciliations::list))
         .routes(routes!(reconciliations::run))
+        .routes(routes!(reports::subscriptions::list, reports::subscriptions::post))
+        .routes(routes!(reports::subscriptions::orphans))
+        .routes(routes!(
+            reports::subscriptions::get,
+            reports::subscriptions::put,
+            reports::subscriptions::patch,
+            reports::subscriptions::delete
+        ))
+        .routes(routes!(reports::subscriptions::pause))
+        .routes(routes!(reports::subscriptions::resume))
+        .routes(routes!(reports::subscriptions::transfer))
+        .routes(routes!(reports::subscriptions::upcoming))
+        .routes(routes!(reports::runs::list, reports::runs::run_now))
+        .routes(routes!(reports::runs::recent_of))
+        .routes(routes!(reports::runs::failed_of))
+        .routes(routes!(reports::runs::get))
+        .routes(routes!(reports::runs::ownership))
+        .routes(routes!(reports::runs::coordinates))
+        .routes(routes!(reports::runs::artefact))
+        .routes(routes!(reports::runs::retry))
+        .routes(routes!(reports::runs::recent))
+        .routes(routes!(reports::runs::failed))
+        .routes(routes!(reports::ownership::get, reports::ownership::take, reports::ownership::report))
+        .routes(routes!(reports::rollouts::list))
+        .routes(routes!(reports::rollouts::get, reports::rollouts::put, reports::rollouts::delete))
+        .routes(routes!(reports::rollouts::roll_back))
+        .routes(routes!(reports::rollouts::comparison))
+        .routes(routes!(reports::rollouts::figures))
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
         .routes(routes!(channels::list))
@@ -119,6 +157,17 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(channels::test))
         .routes(routes!(channels::rotate::rotate))
         .routes(routes!(secrets::rekey))
+        .routes(routes!(suppressions::list))
+        .routes(routes!(suppressions::get, suppressions::put, suppressions::delete))
+        .routes(routes!(callbacks::get, callbacks::post))
+        .routes(routes!(callbacks::post_secret))
+        .routes(routes!(inbox::list))
+        .routes(routes!(inbox::read_all))
+        .routes(routes!(inbox::read))
+        .routes(routes!(preferences::list))
+        .routes(routes!(preferences::get, preferences::put, preferences::delete))
+        .routes(routes!(preferences::link))
+        .routes(routes!(preferences::settings, preferences::put_settings))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get, templates::put, templates::delete))
         .routes(routes!(templates::preview))

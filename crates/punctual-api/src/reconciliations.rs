@@ -32,7 +32,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
         let report = report.unwrap_or_default();
         items.push(Reconciliation {
             provider: provider.to_owned(),
-            every_seconds: reconcile::EVERY.as_secs(),
+            every_seconds: app.reminders.reconcile_every.as_secs(),
             window_days: bounds.window_days.unwrap_or(0),
             batch: bounds.batch.unwrap_or(0),
             looked_until: row.map(|row| instant(row.watermark)).transpose()?,

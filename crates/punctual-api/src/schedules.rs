@@ -6,11 +6,12 @@ use punctual_engine::{EngineError, EnsureOutcome, Ensured};
 use punctual_model::{Cause, NewWork};
 use punctual_paths::{
     due_window::{self, OutsideWindow},
+    operations,
     schedules::{self, KIND, NewSchedule},
 };
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
-    Batch, BatchItem, FieldError, Page, PageQuery, Problem,
+    Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
     batch::{Item, OneOrMany},
     limits::BATCH_MAX,
     schedules::{Schedule, ScheduleChange, ScheduleRequest},
@@ -138,6 +139,8 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 }
 
 /// Look at a schedule
+///
+/// Also that of a rule of operations, by its `scheduleId`.
 #[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
     params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
@@ -156,7 +159,7 @@ pub async fn patch(
 ) -> Answer {
     let change = ScheduleChange::read(&body.value, "")?;
     check_window(app.engine.clock.now(), change.run_at, "/runAt")?;
-    let row = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let row = own(&app, &id, |unit| caller.may_touch(unit)).await?;
     let moved = schedules::reschedule(&app.engine, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
     Shaped::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
@@ -170,7 +173,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let row = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let row = own(&app, &id, |unit| caller.may_touch(unit)).await?;
     cancel(&app, row.id, &caller.actor()).await
 }
 
@@ -187,8 +190,20 @@ async fn found(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Re
     let number = row_id(id, "schedule")?;
     let mut reader = app.engine.store.read().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| row.kind == KIND && allows(row.business_unit.as_deref()))
+    row.filter(|row| [KIND, operations::KIND].contains(&row.kind.as_str()))
+        .filter(|row| allows(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("schedule", id).into())
+}
+
+/// A schedule that can be moved and cancelled. One that a rule has made would be put back by it.
+async fn own(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
+    let row = found(app, id, allows).await?;
+    if row.kind == KIND {
+        return Ok(row);
+    }
+    let rule = row.setting_id.as_deref().unwrap_or_default();
+    let detail = format!("It belongs to a rule; change that instead: `/api/v1/operations/rules/{rule}`.");
+    Err(Problem::new(Code::StateNotAllowed, detail).into())
 }
 
 fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {

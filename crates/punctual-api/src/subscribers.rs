@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
-use punctual_engine::channels::{as_channel, subscriber_channel};
+use punctual_engine::{
+    arrivals::names_topics,
+    channels::{as_channel, subscriber_channel},
+};
 use punctual_model::Filter;
 use punctual_paths::surveys::fan_out::{EVENT_TYPES, event_status};
 use punctual_store::{
@@ -90,9 +93,11 @@ pub async fn put(
 
 fn check_events(events: &[String]) -> Result<(), Failure> {
     for (index, event) in events.iter().enumerate() {
-        if !EVENT_TYPES.contains(&event.as_str()) {
+        if !EVENT_TYPES.contains(&event.as_str()) && !names_topics(event) {
             let known = EVENT_TYPES.join("`, `");
-            let detail = format!("There is no such event; there are `{known}`.");
+            let detail = format!(
+                "There is no such event; there are `{known}` and topics, such as `operations.event.start` or `invoices.*`."
+            );
             return Err(FieldError::new(format!("/events/{index}"), Code::OutOfRange, detail).into());
         }
     }
@@ -251,5 +256,6 @@ fn event(row: EventRow, deliveries: Vec<DeliveryRow>) -> Result<OutboxEvent, Sto
         event_type: row.event_type,
         instance_public_id: row.instance_public_id,
         survey_id: row.survey_id,
+        work_key: row.work_key,
     })
 }

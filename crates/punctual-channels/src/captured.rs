@@ -40,6 +40,8 @@ pub struct Sent {
     pub type_data: Option<serde_json::Value>,
     /// Names of the files that went along; their contents are not kept.
     pub attachments: Vec<String>,
+    /// Where its recipient says no with one click.
+    pub unsubscribe: Option<String>,
 }
 
 impl Sent {
@@ -187,6 +189,7 @@ impl State {
             message_id: message.message_id,
             type_data: message.type_data,
             attachments: message.attachments.into_iter().map(|file| file.file_name).collect(),
+            unsubscribe: message.unsubscribe,
         };
         self.text += sent.text_len();
         self.sent.push_back(Arc::new(sent));

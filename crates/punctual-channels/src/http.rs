@@ -1,7 +1,7 @@
 //! The one way out over HTTP, for every adapter that speaks it.
 //!
 //! No redirect is followed and no proxy of the environment is used, because both would lead around the guard. Nothing
-//! is repeated here: that is the engine's. At most 16 KiB of an answer is read. An answer that does not come after the
+//! is repeated here: that is the engine's. At most 16 KiB of an answer is read, unless a caller wants data and says how much. An answer that does not come after the
 //! request was written leaves it open whether the other side took the message: that is `Uncertain`, never a plain
 //! failure. What is secret is taken out of an answer before anybody sees it, for some receivers repeat what they got.
 
@@ -17,7 +17,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_model::{ReasonCode, SendOutcome, SettingsFault};
 use reqwest::{
-    Client, Response, Url,
+    Client, Method, Response, Url,
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
@@ -40,8 +40,9 @@ const IDLE: Duration = Duration::from_secs(5);
 /// Shorter texts stand in answers by chance.
 const SHORTEST_SECRET: usize = 6;
 
-/// One request, ready to leave as a POST.
+/// One request, ready to leave.
 pub struct Call {
+    method: Method,
     url: CheckedUrl,
     headers: HeaderMap,
     body: Vec<u8>,
@@ -51,7 +52,12 @@ impl Call {
     pub fn new(url: CheckedUrl, content_type: &'static str, body: Vec<u8>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        Self { url, headers, body }
+        Self { method: Method::POST, url, headers, body }
+    }
+
+    /// A question: it changes nothing on the other side.
+    pub fn get(url: CheckedUrl) -> Self {
+        Self { method: Method::GET, url, headers: HeaderMap::new(), body: Vec::new() }
     }
 
     pub fn json(url: CheckedUrl, body: &Value) -> Self {
@@ -100,6 +106,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub text: String,
+    /// There was more of it than is read.
+    pub is_cut: bool,
     /// When the request was made, for waits that are given as a date.
     pub at: Timestamp,
 }
@@ -129,6 +137,7 @@ pub struct Outlet {
     tls: rustls::ClientConfig,
     timeout: Duration,
     hidden: Vec<String>,
+    most_answer: usize,
     /// One client for each host and port, because the guard needs the port and a resolver is told the name alone.
     clients: Mutex<HashMap<(String, u16, bool), Client>>,
 }
@@ -147,7 +156,14 @@ impl Outlet {
             detail: format!("TLS cannot be set up: {fault}"),
         })?;
         let hidden = hidden.into_iter().filter(|text| text.len() >= SHORTEST_SECRET).collect();
-        Ok(Self { guard: guard.clone(), tls, timeout, hidden, clients: Mutex::default() })
+        let (guard, most_answer) = (guard.clone(), MOST_ANSWER);
+        Ok(Self { guard, tls, timeout, hidden, most_answer, clients: Mutex::default() })
+    }
+
+    /// Reads this much of an answer instead of the little that tells how a message fared.
+    #[must_use]
+    pub fn reading(self, most_answer: usize) -> Self {
+        Self { most_answer, ..self }
     }
 
     pub fn timeout(&self) -> Duration {
@@ -164,10 +180,9 @@ impl Outlet {
             hidden.extend(text.split_once(' ').map(|(_, credential)| credential.to_owned()));
             hidden.push(text.to_owned());
         }
-        let request =
-            client.post(call.url.url).headers(call.headers).timeout(self.timeout).body(call.body).send();
-        match request.await {
-            Ok(response) => Ok(read(response, &hidden, at).await),
+        let request = client.request(call.method, call.url.url).headers(call.headers);
+        match request.timeout(self.timeout).body(call.body).send().await {
+            Ok(response) => Ok(read(response, self.most_answer, &hidden, at).await),
             Err(fault) => Err(self.failed(&fault)),
         }
     }
@@ -219,22 +234,27 @@ impl Outlet {
 }
 
 /// The status decides, whatever becomes of the rest. It is read so that the connection can be used again.
-async fn read(mut response: Response, hidden: &[String], at: Timestamp) -> Answer {
+async fn read(mut response: Response, most: usize, hidden: &[String], at: Timestamp) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let mut bytes = Vec::new();
-    while bytes.len() < MOST_ANSWER {
+    let is_cut = loop {
         match response.chunk().await {
-            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk[..chunk.len().min(MOST_ANSWER - bytes.len())]),
-            Ok(None) | Err(_) => break,
+            Ok(Some(chunk)) if chunk.len() > most - bytes.len() => {
+                bytes.extend_from_slice(&chunk[..most - bytes.len()]);
+                break true;
+            }
+            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+            Ok(None) => break false,
+            Err(_) => break true,
         }
-    }
+    };
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     for secret in hidden.iter().filter(|secret| secret.len() >= SHORTEST_SECRET) {
         if text.contains(secret.as_str()) {
             text = text.replace(secret.as_str(), "***");
         }
     }
-    Answer { status, headers, text, at }
+    Answer { status, headers, text, is_cut, at }
 }
 
 pub(crate) fn permanent(reason: &'static str, error: &str) -> SendOutcome {

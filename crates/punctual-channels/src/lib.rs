@@ -6,8 +6,9 @@
 //!
 //! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
 //! for what they share, `http` for the one way out over HTTP, `nats`, `amqp` and `amqp1` for message brokers and `broker`
-//! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory channel
-//! and the sandbox), `guard` for the addresses that must not be reached, `trust` for certificates.
+//! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
+//! channel and the sandbox), `callback` for what providers tell later, `guard` for the addresses that must not be reached,
+//! `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
@@ -19,6 +20,7 @@ pub mod amqp1;
 #[cfg(any(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod broker;
 mod brokers;
+pub mod callback;
 pub mod captured;
 pub mod guard;
 pub mod http;
@@ -104,6 +106,7 @@ fn test_message() -> punctual_model::Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: "2026-11-03T08:30:00Z".parse().unwrap(),
     }
 }

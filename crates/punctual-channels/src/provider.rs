@@ -4,7 +4,9 @@
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_model::{
+    Adapter, Callback, CallbackFault, CallbackTaken, Channel, Outgoing, SendOutcome, SettingsFault,
+};
 use serde_json::Value;
 
 use crate::{
@@ -39,6 +41,16 @@ pub trait Provider: Sized + Send + Sync + 'static {
 
     /// Whether this text can be an address.
     fn check_address(address: &str) -> Result<(), String>;
+
+    /// Whether the channel is set up for what the provider tells later.
+    fn takes_receipts(&self) -> bool {
+        false
+    }
+
+    /// Reads a call of the provider's, after its signature.
+    fn callback(&self, _call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        Err(CallbackFault::NotTaken)
+    }
 }
 
 /// The adapter of a provider.
@@ -127,5 +139,13 @@ impl<P: Provider> Channel for ProviderChannel<P> {
 
     fn permits(&self) -> usize {
         P::PERMITS
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.provider.takes_receipts()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        if self.takes_receipts() { self.provider.callback(call) } else { Err(CallbackFault::NotTaken) }
     }
 }

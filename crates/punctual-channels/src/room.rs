@@ -77,7 +77,7 @@ mod tests {
         let mut message = crate::test_message();
         assert_eq!(body_of(&message), "Body");
         let (file_name, media_type) = ("kpis.xlsx".to_owned(), "text/csv".to_owned());
-        message.attachments.push(Attachment { file_name, media_type, content: Vec::new() });
+        message.attachments.push(Attachment { file_name, media_type, content: Vec::new(), content_id: None });
         assert_eq!(body_of(&message), "Body\n(Not sent here: kpis.xlsx)");
     }
 

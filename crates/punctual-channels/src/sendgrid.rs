@@ -3,20 +3,23 @@
 //! SendGrid takes no idempotency key; the Message-ID is the same in every try, so that a mail server on the way can
 //! drop a repeat. Its yes means that the mail is queued there.
 
+mod events;
+
 use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use lettre::message::Mailbox;
-use punctual_model::{Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::{
+    callback::PublicKey,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood, permanent},
     provider::{Provider, ProviderAdapter},
     settings::Reader,
-    smtp::{check_attachment, message_id, parse_address},
+    smtp::{ONE_CLICK, check_attachment, is_link, message_id, parse_address},
     text::is_header_text,
 };
 
@@ -35,11 +38,14 @@ pub struct SendGrid {
     key: Secret,
     from: Mailbox,
     reply_to: Option<Mailbox>,
+    /// What SendGrid's calls are verified with.
+    webhook_key: Option<PublicKey>,
 }
 
 impl Provider for SendGrid {
     const NAME: &'static str = "sendgrid";
-    const FIELDS: &'static [&'static str] = &["apiKey", "from", "replyTo", "baseUrl", "timeoutSeconds"];
+    const FIELDS: &'static [&'static str] =
+        &["apiKey", "from", "replyTo", "webhookPublicKey", "baseUrl", "timeoutSeconds"];
     const SECRETS: &'static [&'static str] = &["apiKey"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
@@ -49,7 +55,16 @@ impl Provider for SendGrid {
         let from = reader.required_text("from", "the sender, such as reminders@example.com");
         let from = from.and_then(|text| mailbox(reader, "from", text));
         let reply_to = reader.text("replyTo").and_then(|text| mailbox(reader, "replyTo", text));
-        Some(Self { base: base?, key: key?, from: from?, reply_to })
+        let webhook_key = reader.text("webhookPublicKey").and_then(|text| {
+            let key = PublicKey::parse(text);
+            if key.is_none() {
+                let detail =
+                    "`webhookPublicKey` is the verification key of the event webhook, in base64, `MFkw…`";
+                reader.fault("webhookPublicKey", "out_of_range", detail);
+            }
+            key
+        });
+        Some(Self { base: base?, key: key?, from: from?, reply_to, webhook_key })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
@@ -74,16 +89,25 @@ impl Provider for SendGrid {
             "content": content,
             "headers": {"Message-ID": message_id(&message.message_id), "Auto-Submitted": "auto-generated"},
         });
+        if let Some(link) = message.unsubscribe.as_deref().filter(|link| is_link(link)) {
+            mail["headers"]["List-Unsubscribe"] = format!("<{link}>").into();
+            mail["headers"]["List-Unsubscribe-Post"] = ONE_CLICK.into();
+        }
         if let Some(reply_to) = &self.reply_to {
             mail["reply_to"] = party(reply_to);
         }
         let mut files = Vec::new();
         for file in &message.attachments {
             check_attachment(file).map_err(|detail| permanent("attachment_invalid", detail))?;
-            files.push(json!({
+            let mut part = json!({
                 "content": STANDARD.encode(&file.content), "type": file.media_type,
                 "filename": file.file_name, "disposition": "attachment",
-            }));
+            });
+            if let Some(id) = &file.content_id {
+                part["content_id"] = id.as_str().into();
+                part["disposition"] = "inline".into();
+            }
+            files.push(part);
         }
         if !files.is_empty() {
             mail["attachments"] = files.into();
@@ -102,6 +126,14 @@ impl Provider for SendGrid {
 
     fn check_address(address: &str) -> Result<(), String> {
         parse_address(address).map(drop)
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.webhook_key.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        events::read(self.webhook_key.as_ref().ok_or(CallbackFault::NotTaken)?, call)
     }
 }
 

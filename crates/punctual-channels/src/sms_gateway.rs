@@ -1,7 +1,9 @@
 //! SMS through any gateway that takes a POST: names of its fields, its credentials and its yes are settings.
 
+mod receipts;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
@@ -31,6 +33,7 @@ pub struct SmsGateway {
     most_characters: usize,
     id_field: Option<String>,
     success: Option<(String, Vec<String>)>,
+    receipts: Option<receipts::Receipts>,
 }
 
 #[derive(Clone, Copy)]
@@ -73,9 +76,16 @@ impl Provider for SmsGateway {
         "idField",
         "successField",
         "successValues",
+        "receiptSecret",
+        "receiptSignatureHeader",
+        "receiptTimestampHeader",
+        "receiptItems",
+        "receiptIdField",
+        "receiptStatusField",
+        "receiptStates",
         "timeoutSeconds",
     ];
-    const SECRETS: &'static [&'static str] = &["password", "token"];
+    const SECRETS: &'static [&'static str] = &["password", "token", "receiptSecret"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let url = reader.required_text("url", "where the gateway takes messages").and_then(|text| {
@@ -110,6 +120,7 @@ impl Provider for SmsGateway {
         }
         let access = read_access(reader);
         let text = Text::read(reader);
+        let receipts = receipts::Receipts::read(reader);
         Some(Self {
             url: url?,
             format: format?,
@@ -122,6 +133,7 @@ impl Provider for SmsGateway {
             most_characters: usize::try_from(most).unwrap_or(usize::MAX),
             id_field,
             success: success_field.map(|field| (field, success_values)),
+            receipts,
         })
     }
 
@@ -165,6 +177,14 @@ impl Provider for SmsGateway {
 
     fn check_address(address: &str) -> Result<(), String> {
         check_number(address)
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.receipts.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        self.receipts.as_ref().ok_or(CallbackFault::NotTaken)?.take(call)
     }
 }
 

@@ -35,7 +35,7 @@ use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome
 use serde_json::Value;
 
 pub use classify::classify;
-pub(crate) use compose::{check_attachment, message_id};
+pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id};
 
 use crate::{
     guard::Guard,

@@ -3,11 +3,16 @@
 //! Twilio takes no idempotency key for a message: a try with no certain end may arrive twice, unless the channel sends
 //! at most once. Its yes means that the message is queued there.
 
+mod status;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
 use serde_json::Value;
 
+pub use status::receipt;
+
 use crate::{
+    callback,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
     provider::{Provider, ProviderAdapter},
@@ -30,6 +35,8 @@ pub struct Twilio {
     password: Secret,
     from: From,
     text: Text,
+    /// Where Twilio tells what became of a message, and what it signs with.
+    callback: Option<(String, Secret)>,
 }
 
 enum From {
@@ -47,10 +54,12 @@ impl Provider for Twilio {
         "from",
         "messagingServiceSid",
         "text",
+        "callbackUrl",
+        "callbackToken",
         "baseUrl",
         "timeoutSeconds",
     ];
-    const SECRETS: &'static [&'static str] = &["authToken", "apiKeySecret"];
+    const SECRETS: &'static [&'static str] = &["authToken", "apiKeySecret", "callbackToken"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://api.twilio.com");
@@ -87,6 +96,7 @@ impl Provider for Twilio {
             }
         };
         let text = Text::read(reader);
+        let callback = read_callback(reader);
         Some(Self {
             base: base?,
             account: account?.to_owned(),
@@ -94,6 +104,7 @@ impl Provider for Twilio {
             password: password?,
             from: from?,
             text,
+            callback,
         })
     }
 
@@ -106,8 +117,9 @@ impl Provider for Twilio {
         };
         let url = self.base.at(&["2010-04-01", "Accounts", &self.account, "Messages.json"]);
         let credentials = STANDARD.encode(format!("{}:{}", self.user, self.password.expose()));
-        Call::form(url, [("To", to.as_str()), from, ("Body", text.as_str())])
-            .with_secret("authorization", &format!("Basic {credentials}"))
+        let mut parts = vec![("To", to.as_str()), from, ("Body", text.as_str())];
+        parts.extend(self.callback.as_ref().map(|(url, _)| ("StatusCallback", url.as_str())));
+        Call::form(url, parts).with_secret("authorization", &format!("Basic {credentials}"))
     }
 
     fn outcome(&self, answer: &Answer, _message: &Outgoing) -> SendOutcome {
@@ -117,6 +129,35 @@ impl Provider for Twilio {
     fn check_address(address: &str) -> Result<(), String> {
         check_number(address)
     }
+
+    fn takes_receipts(&self) -> bool {
+        self.callback.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        let (url, token) = self.callback.as_ref().ok_or(CallbackFault::NotTaken)?;
+        status::read(url, token.expose(), call)
+    }
+}
+
+/// Where Twilio calls back, and the account's token, with which it signs whatever the channel itself signs in with.
+fn read_callback(reader: &mut Reader<'_>) -> Option<(String, Secret)> {
+    let url = callback::read_url(reader, "callbackUrl");
+    let own = reader.has("callbackToken");
+    if !reader.has("callbackUrl") {
+        if own {
+            let detail = "`callbackUrl` is missing; it is where Twilio reaches this server";
+            reader.fault("callbackUrl", "missing_field", detail);
+        }
+        return None;
+    }
+    if !own && !reader.has("authToken") {
+        let detail = "`callbackToken` is missing; it is the account's token, with which Twilio signs";
+        reader.fault("callbackToken", "missing_field", detail);
+        return None;
+    }
+    let token = reader.text(if own { "callbackToken" } else { "authToken" }).map(Secret::new);
+    Some((url?, token?))
 }
 
 /// An id of Twilio's: two letters and 32 hexadecimal digits.

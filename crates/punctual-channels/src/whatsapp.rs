@@ -6,6 +6,8 @@
 mod cloud;
 mod dialog360;
 mod infobip;
+mod reports;
+mod statuses;
 
 use punctual_model::{Outgoing, SendOutcome};
 

@@ -39,6 +39,11 @@ impl Fields {
         self.0.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value.trim())
     }
 
+    /// Every field with its value, in their order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     pub fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
     }

@@ -2,7 +2,11 @@
 
 use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
 use jiff::Timestamp;
-use punctual_engine::attention::{COUNTED, Kind};
+use punctual_engine::{
+    attention::{COUNTED, Kind},
+    inbox::person,
+};
+use punctual_store::inbox;
 
 use crate::{
     App, Shared,
@@ -13,6 +17,9 @@ use crate::{
     words,
 };
 
+/// Counting what is not read stops here.
+pub const UNREAD_COUNTED: i64 = 1_000;
+
 /// A page in the navigation. A new page is its module, its routes and one line here.
 pub struct NavEntry {
     pub path: &'static str,
@@ -21,10 +28,13 @@ pub struct NavEntry {
     badge: &'static [Kind],
 }
 
+/// Its badge counts what the viewer has not read.
+const INBOX: &str = "/inbox";
+
 pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/", name: "Overview", badge: &[] },
     NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
-    NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked] },
+    NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked, Kind::Receipt] },
     NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold] },
     NavEntry { path: "/calendar", name: "Calendar", badge: &[] },
     NavEntry { path: "/reminders", name: "Reminders", badge: &[] },
@@ -33,6 +43,8 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
+    NavEntry { path: INBOX, name: "Inbox", badge: &[] },
+    NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
 ];
 
 /// A request for a page: who looks, and how they want things shown.
@@ -84,6 +96,7 @@ pub struct NavItem {
     pub name: &'static str,
     pub current: bool,
     pub badge: Option<String>,
+    pub badge_says: &'static str,
 }
 
 /// The clock of the sandbox and what may be done with it.
@@ -114,11 +127,13 @@ impl Visit {
             };
             (count > 0).then_some(text)
         };
+        let unread = self.unread(app).await?;
         let nav = NAV.iter().map(|entry| NavItem {
             path: entry.path,
             name: entry.name,
             current: entry.path == path,
-            badge: badge(entry.badge),
+            badge: if entry.path == INBOX { unread.clone() } else { badge(entry.badge) },
+            badge_says: if entry.path == INBOX { "not read" } else { "need a person" },
         });
         Ok(Frame {
             version: assets::version(),
@@ -129,6 +144,17 @@ impl Visit {
             token: self.viewer.token.clone(),
             zone: self.zone.name.clone(),
             sandbox: self.sandbox(app).await?,
+        })
+    }
+
+    async fn unread(&self, app: &App) -> Result<Option<String>, Refusal> {
+        let mut reader = app.engine.store.read().await?;
+        let count =
+            inbox::count_unread(&mut reader.conn(), &person(&self.viewer.name), UNREAD_COUNTED).await?;
+        Ok(match count {
+            0 => None,
+            UNREAD_COUNTED.. => Some(format!("{}+", words::grouped(UNREAD_COUNTED))),
+            count => Some(words::grouped(count)),
         })
     }
 

@@ -16,6 +16,7 @@ mod guard;
 mod links;
 mod live;
 mod pages;
+mod preference_page;
 mod session;
 mod sign_in;
 mod slow_down;
@@ -99,6 +100,10 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
     pages
         .merge(survey_page::routes(app.clone()).layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)))
+        .merge(
+            preference_page::routes(app.clone())
+                .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)),
+        )
         .merge(live::routes())
         .merge(assets::routes())
         .layer(axum::middleware::from_fn(guard::harden))

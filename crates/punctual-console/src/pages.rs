@@ -4,15 +4,18 @@ mod attention;
 mod calendar;
 mod channels;
 mod confirm;
+mod inbox;
 mod notification;
 mod operations;
 mod outbox;
 mod overview;
+mod preferences;
 mod reminders;
 mod sandbox;
 mod sites;
 mod sources;
 mod story;
+mod suppressions;
 mod surveys;
 mod why;
 mod work;
@@ -38,5 +41,8 @@ pub fn routes() -> Router<Shared> {
         .merge(surveys::routes())
         .merge(sites::routes())
         .merge(channels::routes())
+        .merge(suppressions::routes())
+        .merge(inbox::routes())
+        .merge(preferences::routes())
         .merge(sandbox::routes())
 }

@@ -59,7 +59,7 @@ struct SurveyPage<'p> {
 
 #[derive(Template)]
 #[template(path = "survey_end.html")]
-struct EndPage<'p> {
+pub(crate) struct EndPage<'p> {
     version: &'static str,
     locale: &'p str,
     direction: &'static str,
@@ -71,7 +71,7 @@ struct EndPage<'p> {
 }
 
 /// A page with a bound of its own, counted by link and address, and kept out of search engines.
-async fn limited(State(app): State<Shared>, request: Request, next: Next) -> Response {
+pub(crate) async fn limited(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let address = request.extensions().get::<Peer>().map(|Peer(peer)| peer.ip().to_canonical());
     let link = request.uri().path().split('/').nth(2).unwrap_or_default().to_owned();
     let wait = app.public.wait(&link, address, app.wall.now());
@@ -98,7 +98,7 @@ fn busy(headers: &HeaderMap, seconds: u64) -> Response {
     response
 }
 
-fn end<'p>(locale: &'p str, title: &'p str, text: &'p str) -> EndPage<'p> {
+pub(crate) fn end<'p>(locale: &'p str, title: &'p str, text: &'p str) -> EndPage<'p> {
     EndPage {
         version: assets::version(),
         locale,
@@ -108,6 +108,13 @@ fn end<'p>(locale: &'p str, title: &'p str, text: &'p str) -> EndPage<'p> {
         organisation: None,
         good: true,
         colours: None,
+    }
+}
+
+impl EndPage<'_> {
+    /// The page of something that did not work.
+    pub(crate) fn bad(self) -> Self {
+        Self { good: false, ..self }
     }
 }
 
@@ -121,7 +128,7 @@ fn gone(headers: &HeaderMap) -> Response {
     )
 }
 
-fn rendered(status: StatusCode, page: &impl Template) -> Response {
+pub(crate) fn rendered(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => (status, Html(text)).into_response(),
         Err(error) => Refusal::internal(&error).into_response(),

@@ -1,6 +1,6 @@
 //! The words that people see for states and reasons: one word and one shape everywhere.
 
-use punctual_model::reason::in_words;
+use punctual_model::{ReceiptState, reason::in_words};
 
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,20 @@ pub fn outcome(outcome: Option<&str>) -> Pill {
         Some("transient") => pill("failed for now", "warn"),
         Some("permanent") => pill("refused", "bad"),
         Some("uncertain") => pill("uncertain", "warn outline"),
+        Some("suppressed") => pill("suppressed", "muted"),
         _ => pill("under way", "neutral"),
+    }
+}
+
+/// What a provider told later.
+pub fn receipt(state: ReceiptState) -> Pill {
+    match state {
+        ReceiptState::Accepted => pill("not confirmed yet", "muted"),
+        ReceiptState::Sent => pill("on its way", "neutral"),
+        ReceiptState::Delivered => pill("confirmed", "good"),
+        ReceiptState::Read => pill("read", "good"),
+        ReceiptState::Failed => pill("not delivered", "bad"),
+        ReceiptState::Complained => pill("called spam", "bad"),
     }
 }
 

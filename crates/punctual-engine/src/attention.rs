@@ -5,7 +5,10 @@
 
 use jiff::Timestamp;
 use punctual_model::reason::in_words;
-use punctual_store::attention::{self, WaitingRow};
+use punctual_store::{
+    attention::{self, WaitingRow},
+    receipts,
+};
 
 use crate::{Engine, EngineError, config::earlier};
 
@@ -22,10 +25,13 @@ pub enum Kind {
     Sync,
     /// A site that is not heard from.
     Site,
+    /// A message that its provider took and that did not arrive.
+    Receipt,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] = [Self::Hold, Self::Parked, Self::Subscriber, Self::Sync, Self::Site];
+    pub const ALL: [Self; 6] =
+        [Self::Hold, Self::Parked, Self::Subscriber, Self::Sync, Self::Site, Self::Receipt];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,6 +40,7 @@ impl Kind {
             Self::Subscriber => "subscriber",
             Self::Sync => "sync",
             Self::Site => "site",
+            Self::Receipt => "receipt",
         }
     }
 
@@ -44,6 +51,7 @@ impl Kind {
             Self::Parked | Self::Subscriber => "parked",
             Self::Sync => "out of step",
             Self::Site => "silent",
+            Self::Receipt => "not delivered",
         }
     }
 }
@@ -84,6 +92,7 @@ impl Engine {
         let held = attention::held(&mut reader.conn(), units, limit).await?;
         let parked = attention::parked(&mut reader.conn(), units, limit).await?;
         let out_of_step = attention::out_of_step(&mut reader.conn(), units, limit).await?;
+        let failed = receipts::failed(&mut reader.conn(), units, limit).await?;
         // Sites belong to no business unit: who sees only some does not look after them.
         let silent = match units {
             Some(_) => Vec::new(),
@@ -98,7 +107,10 @@ impl Engine {
         let silent = silent.into_iter().map(|row| waiting(Kind::Site, format!("/sites/{}", row.id), row));
         let out_of_step =
             out_of_step.into_iter().map(|row| waiting(Kind::Sync, format!("/operations/{}", row.kind), row));
-        let mut items: Vec<Waiting> = holds.chain(parked).chain(out_of_step).chain(silent).collect();
+        let failed =
+            failed.into_iter().map(|row| waiting(Kind::Receipt, format!("/notifications/{}", row.id), row));
+        let mut items: Vec<Waiting> =
+            holds.chain(parked).chain(out_of_step).chain(silent).chain(failed).collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(units).await? })
     }
@@ -113,6 +125,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
         let out_of_step = attention::count_out_of_step(&mut reader.conn(), units, COUNTED).await?;
+        let failed = receipts::count_failed(&mut reader.conn(), units, COUNTED).await?;
         let silent = match units {
             Some(_) => 0,
             None => attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
@@ -123,6 +136,7 @@ impl Engine {
             (Kind::Subscriber, found.events),
             (Kind::Sync, out_of_step),
             (Kind::Site, silent),
+            (Kind::Receipt, failed),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -10,11 +10,14 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::{Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy};
+use punctual_model::{
+    Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, manners::ChannelManners,
+};
 use punctual_store::{Conn, StoreError, channels, subscribers};
 use tokio::sync::Semaphore;
 
 use crate::{
+    arrivals::Hears,
     config::later,
     secrets::open_settings,
     vault::{Vault, is_reference},
@@ -30,10 +33,19 @@ pub struct Opened {
     pub retry: RetryPolicy,
     /// An attempt with no certain end is parked for a person instead of being repeated.
     pub at_most_once: bool,
+    /// What it keeps to.
+    pub manners: ChannelManners,
     pub(crate) permits: Arc<Semaphore>,
     adapter: String,
     /// Version and time of the definition: one that was removed and made again counts from 1 anew.
     written: (i64, i64),
+}
+
+impl Opened {
+    /// The adapter that opened it.
+    pub(crate) fn adapter(&self) -> &str {
+        &self.adapter
+    }
 }
 
 /// What the channels of subscribers begin with; no other channel does.
@@ -52,6 +64,7 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
         settings: row.settings,
         retry: row.retry,
         at_most_once: false,
+        manners: "{}".into(),
         version: row.version,
         updated_at: row.updated_at,
     }
@@ -94,6 +107,8 @@ struct State {
     opened: HashMap<String, Arc<Opened>>,
     /// Why a configured channel could not be opened.
     broken: HashMap<String, String>,
+    /// Subscribers that hear of arrivals.
+    hears: Arc<Vec<Hears>>,
 }
 
 impl Channels {
@@ -165,7 +180,10 @@ impl Channels {
 
     /// Reads the definitions and opens what is new or changed.
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let mut rows = defined(conn).await?;
+        let subscribers = subscribers::all(conn).await?;
+        let hears = Arc::new(subscribers.iter().filter_map(Hears::of).collect());
+        let mut rows = channels::all(conn).await?;
+        rows.extend(subscribers.into_iter().map(as_channel));
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -174,6 +192,7 @@ impl Channels {
                     settings: "{}".into(),
                     retry: "{}".into(),
                     at_most_once: false,
+                    manners: "{}".into(),
                     version: 0,
                     updated_at: 0,
                 });
@@ -189,8 +208,13 @@ impl Channels {
             }
         }
         let mut state = self.lock();
-        *state = State { read_at: Some(now), opened, broken };
+        *state = State { read_at: Some(now), opened, broken, hears };
         Ok(())
+    }
+
+    /// Subscribers that hear of arrivals, as of the last look at the table.
+    pub(crate) fn hears(&self) -> Arc<Vec<Hears>> {
+        self.lock().hears.clone()
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.
@@ -200,13 +224,15 @@ impl Channels {
 
     fn open(&self, row: &channels::ChannelRow) -> Result<Opened, String> {
         let key: ChannelKey = row.key.parse().map_err(|fault| format!("{fault}"))?;
-        let adapter = match &self.capture {
+        // What goes to the inbox stays here anyway.
+        let capture = self.capture.as_ref().filter(|_| row.adapter != crate::inbox::INBOX);
+        let adapter = match capture {
             Some(capture) => capture,
             None => self.adapters.get(&row.adapter).ok_or_else(|| format!("no adapter `{}`", row.adapter))?,
         };
         let mut settings: serde_json::Value =
             serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
-        if self.capture.is_some() {
+        if capture.is_some() {
             settings = serde_json::json!({});
         } else {
             self.fill_in(&row.key, adapter.secret_fields(), &mut settings)?;
@@ -220,6 +246,7 @@ impl Channels {
             channel,
             retry,
             at_most_once: row.at_most_once,
+            manners: ChannelManners::read(&row.manners),
             permits,
             adapter: row.adapter.clone(),
             written: (row.version, row.updated_at),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use punctual_model::manners::Breaker;
+
 /// Every bound and interval of the pipeline.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -35,6 +37,8 @@ pub struct EngineConfig {
     pub purge_share: f64,
     /// Rows that a purge removes without asking, whatever their share.
     pub purge_unasked: i64,
+    /// When a channel that does not work rests, and for how long.
+    pub breaker: Breaker,
     /// How long a stopping node waits for what is under way.
     pub grace: Duration,
 }
@@ -59,6 +63,7 @@ impl Default for EngineConfig {
             purge_batch: 500,
             purge_share: 0.5,
             purge_unasked: 1_000,
+            breaker: Breaker::default(),
             grace: Duration::from_secs(20),
         }
     }

@@ -4,13 +4,19 @@
 //! intake, status or figure. Each channel has its own permits, so it delays no other channel either.
 
 mod conclude;
+mod files;
+mod manners;
 mod own;
 mod plan;
 mod render;
 mod send;
 mod settle;
+mod suppressed;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -19,6 +25,7 @@ use punctual_store::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
+use manners::{Promise, failover};
 pub(crate) use own::HandOver;
 use plan::{Plan, plan};
 
@@ -32,6 +39,10 @@ pub struct DeliveryReport {
     pub retrying: usize,
     pub parked: usize,
     pub rerouted: usize,
+    /// Those that wait for an hour or a place.
+    pub deferred: usize,
+    /// Those that nobody wants, or that are told in a digest.
+    pub withdrawn: usize,
     /// Claims that another node had taken over in the meantime.
     pub lost: usize,
     /// The events that were handed to a subscriber, and those that a subscriber did not take, by what they are about.
@@ -46,6 +57,8 @@ impl DeliveryReport {
         self.retrying += other.retrying;
         self.parked += other.parked;
         self.rerouted += other.rerouted;
+        self.deferred += other.deferred;
+        self.withdrawn += other.withdrawn;
         self.lost += other.lost;
         self.events.extend(other.events.iter().cloned());
         self.failed_events.extend(other.failed_events.iter().cloned());
@@ -56,6 +69,8 @@ impl DeliveryReport {
 pub(crate) struct Sending {
     pub(crate) channel: Arc<Opened>,
     pub(crate) items: Vec<ToSend>,
+    /// What is to be kept when it has ended.
+    pub(crate) promise: Promise,
     /// Held until everything here has been sent.
     pub(crate) _permits: Option<OwnedSemaphorePermit>,
 }
@@ -66,6 +81,21 @@ pub(crate) struct ToSend {
     pub(crate) targets: Vec<String>,
     /// Set where a target of this notification has failed for good before.
     pub(crate) failed_before: Option<String>,
+    /// When its other targets are next, and why they wait.
+    pub(crate) later: Option<(Timestamp, &'static str)>,
+    /// The channels that are tried one after another where this one fails.
+    pub(crate) failover: Vec<String>,
+}
+
+impl ToSend {
+    pub(crate) fn new(row: ClaimedNotification, targets: Vec<String>) -> Self {
+        Self { row, targets, failed_before: None, later: None, failover: Vec::new() }
+    }
+
+    /// Others of its targets wait until then; the earliest counts.
+    pub(crate) fn waits(&mut self, until: Timestamp, reason: &'static str) {
+        self.later = Some(self.later.map_or((until, reason), |first| first.min((until, reason))));
+    }
 }
 
 /// The kind of a notification that tells a subscriber of an event.
@@ -106,15 +136,31 @@ impl Engine {
 
     pub(crate) async fn earliest_deliveries(&self) -> Result<Vec<(String, i64)>, StoreError> {
         let mut reader = self.store.read().await?;
-        let mut earliest = notifications::earliest(&mut reader.conn()).await?;
-        earliest.sort_by_key(|(_, at)| *at);
+        let mut earliest: HashMap<String, i64> = HashMap::new();
+        for row in notifications::earliest(&mut reader.conn()).await? {
+            let at = self.manners.claimable_at(&row.channel, row.priority, row.ready_at);
+            earliest.entry(row.channel).and_modify(|first| *first = at.min(*first)).or_insert(at);
+        }
+        let mut earliest: Vec<(String, i64)> = earliest.into_iter().collect();
+        earliest.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
         Ok(earliest)
     }
 
+    /// Reads what is defined and what holds, where that was not done lately: for pages.
+    pub async fn look_again(&self) -> Result<(), EngineError> {
+        Ok(self.refresh_channels(self.clock.now()).await?)
+    }
+
     pub(crate) async fn refresh_channels(&self, now: Timestamp) -> Result<(), StoreError> {
+        // First: a channel that is open for the first time must not send past the list.
+        self.refresh_suppressions(now).await?;
         if self.channels.is_stale(now) {
             let mut reader = self.store.read().await?;
             self.channels.refresh(&mut reader.conn(), now).await?;
+        }
+        if self.manners.is_stale(now) {
+            let mut reader = self.store.read().await?;
+            self.manners.refresh(&mut reader.conn(), now).await?;
         }
         Ok(())
     }
@@ -131,7 +177,12 @@ impl Engine {
         let opened = self.channels.get(key);
         let lease_until = later(now, self.lease_for(opened.as_deref()));
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let rows = notifications::claim(&mut tx, key, now, lease_until, limit.min(self.config.batch)).await?;
+        let limit = limit.min(self.config.batch);
+        let Some(terms) = self.terms(&mut tx, opened.as_deref(), key, now, limit).await? else {
+            return Ok(Default::default());
+        };
+        let (up_to, limit) = (terms.up_to, terms.limit);
+        let rows = notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, limit).await?;
         if rows.is_empty() {
             return Ok(Default::default());
         }
@@ -141,15 +192,23 @@ impl Engine {
         for one in planned {
             match one {
                 Plan::Send(to_send) => items.push(to_send),
-                Plan::Settle(row, delivery) => settled.push((row, delivery)),
+                Plan::Settle(row, delivery) => {
+                    let delivery = failover::go_on(&row, &failover::order_of(&row), delivery, now);
+                    settled.push((row, delivery));
+                }
             }
         }
+        let (promise, given_back) =
+            self.take_places(&mut tx, terms, opened.as_deref(), &mut items, now).await?;
+        settled.extend(given_back);
         self.intend(&mut tx, &items, now).await?;
         report.add(&self.settle_deliveries_in(&mut tx, &settled, &Default::default(), now, false).await?);
         tx.commit().await?;
         self.metrics.claimed(report.claimed);
         let sending = match opened {
-            Some(channel) if !items.is_empty() => Some(Sending { channel, items, _permits: permits }),
+            Some(channel) if !items.is_empty() => {
+                Some(Sending { channel, items, promise, _permits: permits })
+            }
             _ => None,
         };
         Ok((report, sending))
@@ -168,10 +227,13 @@ impl Engine {
         let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
         let ledger = plan::Ledger::new(earlier);
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
-        Ok(rows
+        let plans = rows
             .into_iter()
             .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
-            .collect())
+            .collect();
+        // The list last: an order of channels may have led to another address.
+        let plans = self.mind(tx, opened, plans, &ledger, now).await?;
+        self.leave_out_suppressed(tx, plans, &ledger, now).await
     }
 
     async fn intend(&self, tx: &mut Tx, items: &[ToSend], now: Timestamp) -> Result<(), StoreError> {

@@ -82,9 +82,18 @@ impl Engine {
     pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
         let mut report = DueReport::default();
         for kind in self.ready_kinds(now).await? {
-            let (done, hand_over) = self.work_due(&kind, now, limit, false).await?;
-            debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
-            report.add(&done);
+            let is_long = self.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            let mut left = limit;
+            loop {
+                let (done, hand_over) = self.work_due(&kind, now, left, false).await?;
+                debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
+                report.add(&done);
+                left -= i64::try_from(done.claimed).unwrap_or(i64::MAX);
+                // Long-running rows are claimed one by one; what failed is in line again, and not before its time.
+                if !is_long || done.claimed == 0 || left <= 0 {
+                    break;
+                }
+            }
         }
         Ok(report)
     }
@@ -94,6 +103,12 @@ impl Engine {
         let earliest = self.earliest_work().await?;
         let ready = earliest.into_iter().filter(|(_, at)| *at <= by.as_microsecond());
         Ok(ready.map(|(kind, _)| kind).collect())
+    }
+
+    /// The kinds of what people wait for, without housekeeping.
+    pub fn kinds_of_interest(&self) -> Vec<String> {
+        let paths = self.paths.iter().filter(|(_, path)| !path.is_housekeeping());
+        paths.map(|(kind, _)| kind.to_owned()).collect()
     }
 
     /// When the next row of each known kind is ready, soonest first.
@@ -261,7 +276,7 @@ impl Engine {
         self.record_lateness(&batch, now);
         let held: Vec<(i64, i64)> = batch.rows.iter().map(|row| (row.id, row.version)).collect();
         let Some(row) = batch.rows.first() else { return Ok(Default::default()) };
-        let mut prepare = AssertUnwindSafe(batch.path.prepare(row)).catch_unwind();
+        let mut prepare = AssertUnwindSafe(batch.path.prepare(self, row)).catch_unwind();
         let prepared = loop {
             let renew_at = later(self.clock.now(), self.config.renew_every);
             tokio::select! {

@@ -6,18 +6,23 @@ use jiff::Timestamp;
 use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
-use crate::{Path, accept_in, ensure::ensure_in};
+use crate::{
+    Path, accept_in,
+    ensure::{EnsureOutcome, ensure_in},
+    events::Touched,
+};
 
 /// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
-/// what others are told.
+/// what others are told. Answers what that did to the rows there are.
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
     path: &dyn Path,
     effects: Vec<Effect>,
-) -> Result<(), StoreError> {
+) -> Result<Touched, StoreError> {
+    let mut touched = Touched::default();
     if effects.is_empty() {
-        return Ok(());
+        return Ok(touched);
     }
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -35,7 +40,7 @@ pub async fn write(
             }
             Effect::Put(row) => own.push(row),
             Effect::Tell(event) => told.push(event),
-            // Told already, before the transaction's end.
+            // Listeners were told before the transaction's end; subscribers are told in it, by whoever settles.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
         }
@@ -44,19 +49,25 @@ pub async fn write(
         path.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
-        deactivate(tx, now, &reason, keys).await?;
+        touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
     }
     for (reason, origins) in withdrawn {
         withdraw(tx, now, &reason, origins).await?;
     }
     if !wanted.is_empty() {
-        ensure_in(tx, now, &wanted, Cause::Machine).await?;
+        for ensured in ensure_in(tx, now, &wanted, Cause::Machine).await? {
+            match ensured.outcome {
+                EnsureOutcome::Created => touched.created += 1,
+                EnsureOutcome::Updated | EnsureOutcome::Reactivated => touched.updated += 1,
+                _ => touched.unchanged += 1,
+            }
+        }
     }
     if !told.is_empty() {
         let queued = path.tell(&mut tx.conn(), now, told).await?;
         accept_in(tx, now, queued).await?;
     }
-    Ok(())
+    Ok(touched)
 }
 
 /// Ends rows that are no longer wanted, with an audit entry for each.

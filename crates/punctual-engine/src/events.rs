@@ -154,8 +154,12 @@ impl Engine {
             .filter(|(_, verdict)| verdict.is_none())
             .map(|(told, _)| &told.event)
             .collect();
-        let mut touched = sinks.take(&mut tx, now, &passed).await?.into_iter();
+        let touched = sinks.take(&mut tx, now, &passed).await?;
         tx.commit().await?;
+        let mut planned = Touched::default();
+        touched.iter().for_each(|one| planned.add(one));
+        self.metrics.planned("event", &planned);
+        let mut touched = touched.into_iter();
         Ok(told
             .iter()
             .zip(verdicts)
@@ -182,6 +186,7 @@ async fn write_sources(
     if keys.is_empty() {
         return Ok(vec![None; told.len()]);
     }
+    sources::join_writers(&mut tx.conn()).await?;
     let stored = sources::lock(&mut tx.conn(), &keys).await?;
     let mut known: HashMap<(&str, &str), Known> = stored
         .iter()

@@ -1,7 +1,10 @@
 //! The figures of the outbox, computed from the table when somebody asks.
 
 use jiff::Timestamp;
-use punctual_store::notifications::{self, Kpis, SiteKpis};
+use punctual_store::{
+    notifications::{self, Kpis, SiteKpis},
+    receipts::{self, ReceiptFigures},
+};
 
 use crate::{Engine, EngineError, PurgeReport, config::earlier};
 
@@ -10,6 +13,8 @@ use crate::{Engine, EngineError, PurgeReport, config::earlier};
 pub struct OutboxKpis {
     pub at: Timestamp,
     pub total: Kpis,
+    /// What providers told in the last interval.
+    pub receipts: ReceiptFigures,
     pub by_site: Vec<SiteKpis>,
     pub last_purge: Option<PurgeReport>,
 }
@@ -35,7 +40,8 @@ impl Engine {
             }],
             None => notifications::site_kpis(&mut reader.conn(), stuck_before, since).await?,
         };
+        let receipts = receipts::figures(&mut reader.conn(), since).await?;
         drop(reader);
-        Ok(OutboxKpis { at: now, total, by_site, last_purge: self.last_purge().await? })
+        Ok(OutboxKpis { at: now, total, receipts, by_site, last_purge: self.last_purge().await? })
     }
 }

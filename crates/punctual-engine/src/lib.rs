@@ -3,6 +3,7 @@
 //! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
 //! tick and record. A path decides (see [`Path`]); this crate writes.
 
+pub mod arrivals;
 pub mod attention;
 pub mod channels;
 pub mod config;
@@ -12,17 +13,21 @@ pub mod effects;
 mod ensure;
 mod error;
 pub mod events;
+pub mod inbox;
 pub mod intake;
 pub mod kpis;
 pub mod listeners;
+pub mod manners;
 pub mod metrics;
 pub mod operate;
 pub mod path;
 mod purge;
+pub mod receipts;
 mod run;
 mod sandbox;
 pub mod secrets;
 pub mod sites;
+mod suppressions;
 mod sweep;
 pub mod timeline;
 pub mod trial;
@@ -67,6 +72,9 @@ pub struct Parts {
     pub channels: Channels,
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
+    pub(crate) suppressions: suppressions::Suppressions,
+    /// What this node knows of manners.
+    pub manners: manners::Manners,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     /// The loops of this node, while they run.
@@ -96,7 +104,9 @@ impl Engine {
         for path in setup.paths {
             paths.add(path.kind(), path)?;
         }
-        let channels = Channels::new(setup.adapters, setup.capture, setup.vault.clone())?;
+        let mut adapters = setup.adapters;
+        adapters.push(Arc::new(inbox::InboxAdapter(setup.store.clone())));
+        let channels = Channels::new(adapters, setup.capture, setup.vault.clone())?;
         let intake = intake::Queue::new(if setup.store.is_single_process() { 1 } else { 2 });
         Ok(Self(Arc::new(Parts {
             store: setup.store,
@@ -109,6 +119,8 @@ impl Engine {
             channels,
             vault: setup.vault,
             metrics: Metrics::new(),
+            suppressions: suppressions::Suppressions::default(),
+            manners: manners::Manners::default(),
             intake,
             held: Arc::default(),
             running: std::sync::Mutex::default(),

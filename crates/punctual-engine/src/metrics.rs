@@ -9,11 +9,17 @@ use prometheus_client::{
 };
 use punctual_model::SendOutcome;
 
-use crate::DueReport;
+use crate::{DueReport, events::Touched};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByKind {
     kind: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByAsker {
+    by: String,
     outcome: String,
 }
 
@@ -28,16 +34,31 @@ struct ByState {
     state: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfChannel {
+    channel: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByReason {
+    reason: String,
+}
+
 pub struct Metrics {
     registry: Registry,
     accepted: Counter,
     work: Family<ByKind, Counter>,
+    planned: Family<ByAsker, Counter>,
     sent: Family<ByChannel, Counter>,
     uncertain: Counter,
+    receipts: Family<ByChannel, Counter>,
+    receipts_unknown: Counter,
     lateness: Histogram,
     batches: Histogram,
     queue: Family<ByState, Gauge>,
     loop_failures: Counter<u64, AtomicU64>,
+    resting: Family<OfChannel, Gauge>,
+    held_back: Family<ByReason, Counter>,
 }
 
 impl Default for Metrics {
@@ -52,24 +73,50 @@ impl Metrics {
         let metrics = Self {
             accepted: Counter::default(),
             work: Family::default(),
+            planned: Family::default(),
             sent: Family::default(),
             uncertain: Counter::default(),
+            receipts: Family::default(),
+            receipts_unknown: Counter::default(),
             lateness: Histogram::new([
                 0.0005, 0.001, 0.002, 0.004, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0, 3600.0,
             ]),
             batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
             queue: Family::default(),
             loop_failures: Counter::default(),
+            resting: Family::default(),
+            held_back: Family::default(),
             registry: Registry::default(),
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
         registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
+        registry.register(
+            "work_planned",
+            "Work rows planned, moved and taken back, by what asked for it and how",
+            metrics.planned.clone(),
+        );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
         registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register(
+            "receipts",
+            "What providers told of messages, by the channel that was called back and what they said",
+            metrics.receipts.clone(),
+        );
+        registry.register(
+            "receipts_unknown",
+            "Receipts for messages that are not known",
+            metrics.receipts_unknown.clone(),
+        );
         registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
         registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
+        registry.register("channel_resting", "1 for a channel that rests", metrics.resting.clone());
+        registry.register(
+            "held_back",
+            "Messages that waited, moved or stayed, by reason",
+            metrics.held_back.clone(),
+        );
         Self { registry, ..metrics }
     }
 
@@ -101,6 +148,21 @@ impl Metrics {
         }
     }
 
+    /// What an event, a change or a decision did to what is planned.
+    pub fn planned(&self, by: &str, touched: &Touched) {
+        let Touched { created, updated, deactivated, unchanged } = *touched;
+        let outcomes = [
+            ("created", created),
+            ("updated", updated),
+            ("deactivated", deactivated),
+            ("unchanged", unchanged),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByAsker { by: by.to_owned(), outcome: outcome.to_owned() };
+            self.planned.get_or_create(&labels).inc_by(count);
+        }
+    }
+
     pub(crate) fn sent(&self, channel: &str, outcome: &SendOutcome) {
         let outcome = match outcome {
             SendOutcome::Delivered { .. } => "delivered",
@@ -116,8 +178,30 @@ impl Metrics {
         self.uncertain.inc_by(count as u64);
     }
 
+    pub(crate) fn receipt(&self, channel: &str, outcome: &str) {
+        let labels = ByChannel { channel: channel.to_owned(), outcome: outcome.to_owned() };
+        self.receipts.get_or_create(&labels).inc();
+    }
+
+    /// A call whose signature was wrong, or that could not be read.
+    pub(crate) fn callback_refused(&self, channel: &str) {
+        self.receipt(channel, "refused");
+    }
+
+    pub(crate) fn receipts_unknown(&self, count: usize) {
+        self.receipts_unknown.inc_by(count as u64);
+    }
+
     pub(crate) fn loop_failed(&self) {
         self.loop_failures.inc();
+    }
+
+    pub(crate) fn channel_rests(&self, channel: &str, rests: bool) {
+        self.resting.get_or_create(&OfChannel { channel: channel.to_owned() }).set(i64::from(rests));
+    }
+
+    pub(crate) fn held_back(&self, reason: &str) {
+        self.held_back.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
     }
 
     /// Sets the gauges that are read from the tables when somebody asks.

@@ -41,7 +41,11 @@ pub trait Path: Send + Sync {
     }
 
     /// Outside I/O for long-running kinds; no transaction is open. What it makes is handed to `decide`.
-    fn prepare<'a>(&'a self, _row: &'a Claimed) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
+    fn prepare<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        _row: &'a Claimed,
+    ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
         Box::pin(async { Ok(serde_json::Value::Null) })
     }
 
@@ -54,6 +58,11 @@ pub trait Path: Send + Sync {
         _rows: Vec<serde_json::Value>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async { Ok(()) })
+    }
+
+    /// Its rows keep the books in order and send nothing: lists of what is due leave them out.
+    fn is_housekeeping(&self) -> bool {
+        false
     }
 
     /// Keeps what others may want to hear of, after the path's own rows were written and in the same transaction; answers what

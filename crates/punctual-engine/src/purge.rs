@@ -3,12 +3,20 @@
 //! A clock that is years ahead makes everything old at once, so a run that would remove an unusual share of what has
 //! ended removes nothing and waits for a person.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use punctual_store::{Lane, facts, idempotency, notifications};
+use punctual_store::{
+    Lane, facts, idempotency, inbox,
+    manners::{days, digests},
+    notifications, receipts,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Engine, EngineError, config::earlier};
 
+/// A local day that began so long ago is over in every zone.
+const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// The name under which the last run is remembered.
 const FACT: &str = "purge.last";
 
@@ -75,6 +83,13 @@ impl Engine {
         let report = PurgeReport { at: now, removed, keep_for_days, held_back };
         let mut tx = self.store.begin(Lane::Intake).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
+        receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
+        if held_back.is_none() {
+            inbox::forget(&mut tx.conn(), self.purged_before(now)).await?;
+        }
+        let day = |ago: Duration| earlier(now, ago).strftime("%Y-%m-%d").to_string();
+        days::forget(&mut tx.conn(), &day(OVER_EVERYWHERE)).await?;
+        digests::forget(&mut tx.conn(), &day(self.config.keep_for)).await?;
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         tx.commit().await?;

@@ -1,7 +1,8 @@
 //! The story of one notification, read from stored facts: event → work → claim → each attempt → settled.
 
 use jiff::Timestamp;
-use punctual_store::{attempts, audit, notifications, work};
+use punctual_model::{ReceiptState, SuppressionReason};
+use punctual_store::{attempts, audit, notifications, receipts, skipped_targets, work};
 use serde_json::{Value, json};
 
 use crate::{Engine, EngineError};
@@ -73,6 +74,12 @@ impl Engine {
                 ));
             }
         }
+        for skipped in skipped_targets::of(&mut reader.conn(), vec![row.seq]).await? {
+            moments.push(left_out(&skipped));
+        }
+        for receipt in receipts::of(&mut reader.conn(), vec![row.seq]).await? {
+            moments.extend(told(&receipt));
+        }
         moments.extend(audited(audit::of(&mut reader.conn(), "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
             moments.push(moment(
@@ -80,6 +87,15 @@ impl Engine {
                 "delivered",
                 "it was delivered".into(),
                 json!({ "retryCount": row.retry_count }),
+            ));
+        }
+        drop(reader);
+        if let Some((reason, until)) = self.waits_for(&row).await? {
+            moments.push(moment(
+                self.clock.now().as_microsecond(),
+                "waiting",
+                format!("it is ready and waits for its channel ({reason})"),
+                json!({ "reason": reason, "until": until.to_string() }),
             ));
         }
         moments.sort_by_key(|moment| moment.at);
@@ -97,6 +113,40 @@ fn ended(outcome: &str, attempt: &attempts::AttemptRow) -> String {
         "transient" => format!("{to}: failed for now: {}", attempt.answer.as_deref().unwrap_or("no text")),
         _ => format!("{to}: refused: {}", attempt.answer.as_deref().unwrap_or("no text")),
     }
+}
+
+fn left_out(skipped: &skipped_targets::SkippedTarget) -> Moment {
+    let why = skipped.detail.as_deref().and_then(SuppressionReason::parse);
+    let why = why.map_or(skipped.reason.as_str(), |why| why.in_words());
+    moment(
+        skipped.at,
+        "targetSkipped",
+        format!("{} was left out: it is on the suppression list, because {why}", skipped.target),
+        json!({ "target": skipped.target, "reason": skipped.reason, "detail": skipped.detail }),
+    )
+}
+
+/// What a provider told about one message: that it arrived, and that it did not, each with its own time.
+fn told(receipt: &receipts::ReceiptRow) -> Vec<Moment> {
+    let target = receipt.target.as_deref().unwrap_or_default();
+    let state = ReceiptState::of_rank(receipt.rank).map_or("unknown", ReceiptState::as_str);
+    let data = json!({ "target": target, "attempt": receipt.attempt, "messageId": receipt.provider_id,
+                       "receipt": state, "code": receipt.code, "detail": receipt.detail });
+    let mut moments = Vec::new();
+    if let Some(at) = receipt.confirmed_at {
+        let detail = format!("{target}: the provider says that it arrived");
+        moments.push(moment(at, "confirmed", detail, data.clone()));
+    }
+    if let Some(at) = receipt.failed_at {
+        let said = receipt.detail.as_deref().or(receipt.code.as_deref()).unwrap_or("no text");
+        let detail = format!("{target}: the provider says that it did not arrive: {said}");
+        moments.push(moment(at, "notDelivered", detail, data.clone()));
+    }
+    if receipt.rank == ReceiptState::Complained.rank() {
+        let at = receipt.received_at.unwrap_or_default();
+        moments.push(moment(at, "complained", format!("{target}: its reader called it spam"), data));
+    }
+    moments
 }
 
 fn audited(rows: Vec<audit::AuditRow>) -> impl Iterator<Item = Moment> {

@@ -63,6 +63,7 @@ impl Engine {
             html: None,
             type_data: None,
             attachments: Vec::new(),
+            unsubscribe: None,
             at: now,
         };
         let started = wall.now();

@@ -13,7 +13,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_model::{Random, Secret};
 use ring::{
     aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
-    digest,
+    digest, hmac,
 };
 
 const PREFIX: &str = "sealed:1:";
@@ -95,6 +95,12 @@ impl MasterKey {
     /// The key itself, for where it is kept.
     pub fn text(&self) -> Secret {
         Secret::new(STANDARD.encode(self.bytes))
+    }
+
+    /// A key for signatures of one purpose: nothing of the master key can be learnt from it.
+    fn signing(&self, purpose: &str) -> hmac::Key {
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.bytes), purpose.as_bytes());
+        hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
     }
 
     fn cipher(&self) -> Result<LessSafeKey, VaultError> {
@@ -207,6 +213,19 @@ impl Vault {
         let opened = key.cipher()?.open_in_place(nonce, Aad::from(place.binding()), &mut sealed);
         let opened = opened.map_err(|_| VaultError::Damaged)?;
         String::from_utf8(opened.to_vec()).map(Secret::new).map_err(|_| VaultError::Damaged)
+    }
+}
+
+impl Vault {
+    /// The signature of a text, for one purpose: by a key that follows from the first master key.
+    pub fn sign(&self, purpose: &str, text: &[u8]) -> Vec<u8> {
+        let keys = self.keys();
+        keys.first().map_or_else(Vec::new, |key| hmac::sign(&key.signing(purpose), text).as_ref().to_vec())
+    }
+
+    /// Whether one of the keys has signed this for this purpose.
+    pub fn has_signed(&self, purpose: &str, text: &[u8], signature: &[u8]) -> bool {
+        self.keys().iter().any(|key| hmac::verify(&key.signing(purpose), text, signature).is_ok())
     }
 }
 

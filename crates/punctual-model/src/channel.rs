@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::{ChannelKey, NotificationId, ReasonCode};
+use crate::{Callback, CallbackFault, CallbackTaken, ChannelKey, NotificationId, ReasonCode};
 
 /// One message to one target, rendered and ready to leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Outgoing {
     pub html: Option<String>,
     pub type_data: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
+    /// Where the recipient says that they do not want such messages, with one click; for mail.
+    pub unsubscribe: Option<String>,
     /// When this attempt is made.
     pub at: Timestamp,
 }
@@ -33,6 +35,8 @@ pub struct Attachment {
     pub file_name: String,
     pub media_type: String,
     pub content: Vec<u8>,
+    /// What the HTML of the message calls it, where it is shown inside: `cid:…`.
+    pub content_id: Option<String>,
 }
 
 /// What came of one try.
@@ -58,6 +62,16 @@ pub trait Channel: Send + Sync {
     /// How many sends may be under way at once from one node.
     fn permits(&self) -> usize {
         16
+    }
+
+    /// Whether the provider tells later what became of a message: its id is then kept where a receipt finds it.
+    fn takes_receipts(&self) -> bool {
+        false
+    }
+
+    /// Reads a call of the provider's, after its signature; pure.
+    fn callback(&self, _call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        Err(CallbackFault::NotTaken)
     }
 }
 

@@ -67,7 +67,7 @@ pub struct NewWork {
 pub enum Decision {
     /// Queue these; the row is completed with them in one transaction.
     Deliver(Vec<NewNotification>),
-    /// Tell the listeners of a topic; the row is completed when they have taken it.
+    /// Tell the listeners of a topic; the row is completed when they have taken it, and subscribers are told with it.
     Publish(Arrival),
     /// Nothing is to be sent, and that is an outcome: the row is deactivated with the reason.
     Skip(ReasonCode),

@@ -15,6 +15,7 @@ use std::fmt;
 
 use jiff::{Timestamp, civil::Date};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use escape::{compact, push_part};
 
@@ -151,6 +152,11 @@ impl WorkKey {
         Self::join("operations", &[rule_id, occurrence])
     }
 
+    /// What one person did not get on one local day, told at once.
+    pub fn digest(person: &str, local_date: &str) -> Result<Self, KeyError> {
+        Self::join("digest", &[person, local_date])
+    }
+
     pub fn message(id: &str) -> Result<Self, KeyError> {
         Self::join("message", &[id])
     }
@@ -162,6 +168,12 @@ impl WorkKey {
     /// The deliberate second run of a key that is done. The key is taken as it stands, not escaped again.
     pub fn support_retry(of: &WorkKey, n: i64) -> Result<Self, KeyError> {
         Self::checked(format!("{of}{SUPPORT_RETRY}{n}"))
+    }
+
+    /// The short hash that groups what is made for a run of this key, the same on every node and after every restart.
+    pub fn storage_hash(&self) -> String {
+        let digest = Sha256::digest(self.0.as_bytes());
+        digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
     }
 
     fn join(kind: &str, parts: &[&str]) -> Result<Self, KeyError> {

@@ -40,6 +40,18 @@ pub struct NotificationSource {
     pub script: Option<String>,
 }
 
+/// A file that goes along, by the name of its blob: it is read when the message is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRef {
+    pub blob: String,
+    pub file_name: String,
+    pub media_type: String,
+    /// Set where the HTML shows it in place, as `cid:CONTENT_ID`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
+}
+
 /// A notification as its producer hands it over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewNotification {
@@ -57,6 +69,7 @@ pub struct NewNotification {
     pub context: Option<serde_json::Value>,
     /// Fields that only this type of channel understands, a JSON object.
     pub type_data: Option<serde_json::Value>,
+    pub attachments: Vec<FileRef>,
     pub business_unit: Option<String>,
     pub source: NotificationSource,
     pub site_enqueued_at: Option<Timestamp>,
@@ -64,6 +77,10 @@ pub struct NewNotification {
     pub priority: i64,
     /// Not before this instant.
     pub not_before: Option<Timestamp>,
+    /// What it is about, for people who want to hear of some things and not of others.
+    pub topic: Option<String>,
+    /// The channels that are tried one after another where its own does not get it across.
+    pub failover: Vec<ChannelKey>,
 }
 
 /// The priority of an ordinary message.
@@ -89,16 +106,24 @@ impl NewNotification {
             locale: None,
             context: None,
             type_data: None,
+            attachments: Vec::new(),
             business_unit: None,
             source: NotificationSource::default(),
             site_enqueued_at: None,
             priority: ORDINARY_PRIORITY,
             not_before: None,
+            topic: None,
+            failover: Vec::new(),
         }
     }
 }
 
 impl NewNotification {
+    /// Its files as they are stored, where it has some.
+    pub fn attachments_json(&self) -> Option<String> {
+        (!self.attachments.is_empty()).then(|| serde_json::json!(self.attachments).to_string())
+    }
+
     /// The digest of its content: equal for a repeat, different for a reused id. The site counts as content, so that
     /// no site can use an id in another one's name; when it was enqueued does not, for a resend may say another time.
     pub fn content_digest(&self) -> InputHash {
@@ -126,6 +151,18 @@ impl NewNotification {
         field(self.source.site.as_deref());
         field(self.source.instance.as_deref());
         field(self.source.script.as_deref());
+        // Only where they are there, so that the digests of older rows stay what they were.
+        if let Some(topic) = &self.topic {
+            field(Some("topic"));
+            field(Some(topic));
+        }
+        for channel in &self.failover {
+            field(Some("failover"));
+            field(Some(channel.as_str()));
+        }
+        if !self.attachments.is_empty() {
+            field(Some(&serde_json::json!(self.attachments).to_string()));
+        }
         InputHash::from_bytes(digest.finalize().into())
     }
 }

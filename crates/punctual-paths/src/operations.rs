@@ -7,6 +7,7 @@
 pub mod arrival;
 pub mod calendar;
 pub mod commands;
+pub mod directory;
 mod edit;
 mod log;
 mod reach;

@@ -15,26 +15,30 @@ pub struct ChannelRow {
     /// The retry policy as JSON.
     pub retry: String,
     pub at_most_once: bool,
+    /// Limits and hours, as JSON.
+    pub manners: String,
     pub version: i64,
     pub updated_at: i64,
 }
 
 const PUT: Sql = Sql::same(
     "channels.put",
-    "INSERT INTO channels (key, adapter, settings, retry, at_most_once, updated_at) VALUES ($2, $3, $4, $5, $6, $1)
+    "INSERT INTO channels (key, adapter, settings, retry, at_most_once, manners, updated_at)
+     VALUES ($2, $3, $4, $5, $6, $7, $1)
      ON CONFLICT (key) DO UPDATE SET adapter = EXCLUDED.adapter, settings = EXCLUDED.settings, retry = EXCLUDED.retry,
-         at_most_once = EXCLUDED.at_most_once, version = channels.version + 1, updated_at = EXCLUDED.updated_at",
+         at_most_once = EXCLUDED.at_most_once, manners = EXCLUDED.manners, version = channels.version + 1, updated_at = EXCLUDED.updated_at",
 );
 
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, channel: &ChannelRow) -> Result<()> {
     let c = channel;
-    conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once]).await?;
+    conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once, &c.manners])
+        .await?;
     Ok(())
 }
 
 const GET: Sql = Sql::same(
     "channels.get",
-    "SELECT key, adapter, settings, retry, at_most_once, version, updated_at FROM channels WHERE key = $1",
+    "SELECT key, adapter, settings, retry, at_most_once, manners, version, updated_at FROM channels WHERE key = $1",
 );
 
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChannelRow>> {
@@ -43,7 +47,7 @@ pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChannelRow>> {
 
 const ALL: Sql = Sql::same(
     "channels.all",
-    "SELECT key, adapter, settings, retry, at_most_once, version, updated_at FROM channels ORDER BY key",
+    "SELECT key, adapter, settings, retry, at_most_once, manners, version, updated_at FROM channels ORDER BY key",
 );
 
 /// Every channel; there are few.

@@ -35,7 +35,11 @@ const STEPS: &[Step] = &[
     step!(4, "0004_reminders"),
     step!(5, "0005_surveys"),
     step!(6, "0006_operations"),
+    step!(7, "0007_reports"),
+    step!(8, "0008_manners"),
+    step!(9, "0009_receipts"),
     step!(10, "0010_surveys_more"),
+    step!(11, "0011_dates"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -16,13 +16,15 @@ use sqlx::FromRow;
 
 pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
 pub use claim::{
-    ClaimedNotification, Delivery, ExpiredLease, claim, earliest, expired, release_leases, renew, settle,
+    ClaimedNotification, Delivery, Earliest, ExpiredLease, claim, claim_up_to, earliest, expired,
+    release_leases, renew, settle,
 };
-pub use figures::{Ending, count_ended, ended_in, last_delivered};
+pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
 pub use kpis::{Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
+pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 
 use crate::StoreError;
@@ -63,6 +65,9 @@ pub struct NotificationRow {
     pub last_attempt_at: Option<i64>,
     pub delivered_at: Option<i64>,
     pub finished_at: Option<i64>,
+    pub topic: Option<String>,
+    /// The channels that are tried after its own, a JSON array.
+    pub failover: Option<String>,
     pub version: i64,
 }
 
@@ -72,7 +77,7 @@ macro_rules! notification_columns {
         "seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data, \
          status, priority, ready_at, lease_expires_at, retry_count, tries, last_error, reason_code, business_unit, \
          source_site, source_instance, source_script, work_id, reports_back, uncertain, site_enqueued_at, created_at, \
-         last_attempt_at, delivered_at, finished_at, version"
+         last_attempt_at, delivered_at, finished_at, topic, failover, version"
     };
 }
 pub(crate) use notification_columns;

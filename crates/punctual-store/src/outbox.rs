@@ -11,8 +11,11 @@ use crate::db::{Conn, Result, Sql, args};
 pub struct EventRow {
     pub id: i64,
     pub event_type: String,
-    pub instance_public_id: String,
-    pub survey_id: i64,
+    /// The survey's instance that was answered, where it is about one.
+    pub instance_public_id: Option<String>,
+    pub survey_id: Option<i64>,
+    /// The work row that arrived, where it is about one.
+    pub work_key: Option<String>,
     pub business_unit: Option<String>,
     /// What subscribers are given, a JSON object.
     pub payload: String,
@@ -23,10 +26,26 @@ pub struct EventRow {
 #[derive(Clone, Debug)]
 pub struct NewEvent {
     pub event_type: String,
-    pub instance_public_id: String,
-    pub survey_id: i64,
+    pub about: About,
     pub business_unit: Option<String>,
     pub payload: String,
+}
+
+/// What an event is about. The same is told of it once.
+#[derive(Clone, Debug, PartialEq)]
+pub enum About {
+    Survey { instance_public_id: String, survey_id: i64 },
+    Work { key: String },
+}
+
+impl About {
+    /// The name by which it is found again.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Survey { instance_public_id, .. } => instance_public_id,
+            Self::Work { key } => key,
+        }
+    }
 }
 
 /// An event that was not told before.
@@ -34,46 +53,56 @@ pub struct NewEvent {
 pub struct InsertedEvent {
     pub id: i64,
     pub event_type: String,
-    pub instance_public_id: String,
+    /// The name of what it is about.
+    pub about: String,
 }
 
 macro_rules! insert { ($values:literal) => { concat!("
-    INSERT INTO outbox_events (event_type, instance_public_id, survey_id, business_unit, payload, created_at)
+    INSERT INTO outbox_events (event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at)
     ", $values, "
-    ON CONFLICT (instance_public_id, event_type) DO NOTHING") } }
+    ON CONFLICT DO NOTHING") } }
 const INSERT: Sql = Sql::rows(
     "outbox_events.insert",
-    insert!("VALUES ($2, $3, $4, $5, $6, $1)"),
+    insert!("VALUES ($2, $3, $4, $5, $6, $7, $1)"),
     concat!(
         insert!(
-            "SELECT r.event_type, r.instance, r.survey_id, r.business_unit, r.payload, $1
-    FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
-        AS r(event_type, instance, survey_id, business_unit, payload)"
+            "SELECT r.event_type, r.instance_public_id, r.survey_id, r.work_key, r.business_unit, r.payload, $1
+    FROM UNNEST($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+        AS r(event_type, instance_public_id, survey_id, work_key, business_unit, payload)"
         ),
         "
-    RETURNING id, event_type, instance_public_id"
+    RETURNING id, event_type, COALESCE(work_key, instance_public_id) AS about"
     ),
 );
 
-/// Keeps events; answers those of which the same was not told of the instance before.
+/// Keeps events; answers those of which the same was not told before.
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
     macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            new.iter().map(|$row| $value).collect::<Vec<_>>()
+        (|$event:ident| $value:expr) => {
+            new.iter().map(|$event| $value).collect::<Vec<_>>()
         };
     }
+    let survey = |event: &NewEvent| match &event.about {
+        About::Survey { instance_public_id, survey_id } => Some((instance_public_id.clone(), *survey_id)),
+        About::Work { .. } => None,
+    };
+    let work = |event: &NewEvent| match &event.about {
+        About::Work { key } => Some(key.clone()),
+        About::Survey { .. } => None,
+    };
     let bound = args![
         now,
-        column!(|e| e.event_type.as_str()),
-        column!(|e| e.instance_public_id.as_str()),
-        column!(|e| e.survey_id),
-        column!(|e| e.business_unit.as_deref()),
-        column!(|e| e.payload.as_str()),
+        column!(|event| event.event_type.as_str()),
+        column!(|event| survey(event).map(|(id, _)| id)),
+        column!(|event| survey(event).map(|(_, id)| id)),
+        column!(|event| work(event)),
+        column!(|event| event.business_unit.as_deref()),
+        column!(|event| event.payload.as_str()),
     ];
     let record = |row: usize, id: i64| InsertedEvent {
         id,
         event_type: new[row].event_type.clone(),
-        instance_public_id: new[row].instance_public_id.clone(),
+        about: new[row].about.name().to_owned(),
     };
     conn.insert(&INSERT, bound, record).await
 }
@@ -96,17 +125,24 @@ const INSERT_DELIVERIES: Sql = Sql::rows(
 
 /// Says to whom events go.
 pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) -> Result<u64> {
-    let events: Vec<i64> = deliveries.iter().map(|one| one.event_id).collect();
-    let subscribers: Vec<&str> = deliveries.iter().map(|one| one.subscriber.as_str()).collect();
-    let notifications: Vec<&str> = deliveries.iter().map(|one| one.notification_id.as_str()).collect();
-    conn.execute(&INSERT_DELIVERIES, args![events, subscribers, notifications]).await
+    macro_rules! column {
+        (|$one:ident| $value:expr) => {
+            deliveries.iter().map(|$one| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        column!(|one| one.event_id),
+        column!(|one| one.subscriber.as_str()),
+        column!(|one| one.notification_id.as_str()),
+    ];
+    conn.execute(&INSERT_DELIVERIES, bound).await
 }
 
 macro_rules! page {
     ($units:literal) => {
         concat!(
             "
-    SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
     FROM outbox_events
     WHERE ($1 IS NULL OR id < $1)
       AND (NOT $2 OR business_unit IS NULL OR business_unit IN (",
@@ -136,7 +172,7 @@ pub async fn page(
 
 const GET: Sql = Sql::same(
     "outbox_events.get",
-    "SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    "SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
      FROM outbox_events WHERE id = $1",
 );
 
@@ -146,7 +182,7 @@ pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<EventRow>> {
 
 const OF_INSTANCE: Sql = Sql::same(
     "outbox_events.of_instance",
-    "SELECT id, event_type, instance_public_id, survey_id, business_unit, payload, created_at
+    "SELECT id, event_type, instance_public_id, survey_id, work_key, business_unit, payload, created_at
      FROM outbox_events WHERE instance_public_id = $1 ORDER BY id",
 );
 

@@ -35,6 +35,31 @@ pub struct SourceChange {
     pub occurred_at: Timestamp,
 }
 
+// Any number that no other program on the same server uses; held until the transaction ends.
+const JOIN_WRITERS: Sql =
+    Sql::each("sources.join_writers", "SELECT 1", "SELECT pg_advisory_xact_lock_shared(7305792)");
+const AWAIT_WRITERS: Sql =
+    Sql::each("sources.await_writers", "SELECT 1", "SELECT pg_advisory_xact_lock(7305792)");
+
+/// Says that this transaction writes sources, before it holds anything else; see [`await_writers`]. On SQLite there is one
+/// writer at a time anyway.
+pub async fn join_writers(conn: &mut Conn<'_>) -> Result<()> {
+    if !conn.is_sqlite() {
+        conn.execute(&JOIN_WRITERS, args![]).await?;
+    }
+    Ok(())
+}
+
+/// Waits for every transaction that is writing sources. Whoever has just committed a setting or a zone and then waits here
+/// finds all sources that were written without it; those that come after know it. Without this, a new source and a new
+/// setting, each not committed yet, would not see each other.
+pub async fn await_writers(conn: &mut Conn<'_>) -> Result<()> {
+    if !conn.is_sqlite() {
+        conn.execute(&AWAIT_WRITERS, args![]).await?;
+    }
+    Ok(())
+}
+
 macro_rules! put { ($values:literal) => { concat!("
     INSERT INTO sources (source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, updated_at)
     ", $values, "

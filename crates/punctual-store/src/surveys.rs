@@ -224,3 +224,40 @@ const NUMBERED: Sql = Sql::same(
 pub async fn version(conn: &mut Conn<'_>, survey_id: i64, number: i64) -> Result<Option<VersionRow>> {
     conn.fetch_optional(&NUMBERED, args![survey_id, number]).await
 }
+
+/// What was asked in an interval, and what came of it, for one survey.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct AskedIn {
+    pub id: i64,
+    pub name: String,
+    pub asked: i64,
+    pub sent: i64,
+    pub answered: i64,
+    pub expired: i64,
+}
+
+const ASKED_IN: Sql = Sql::same(
+    "surveys.asked_in",
+    "SELECT s.id, s.name, COUNT(*) AS asked,
+         COUNT(CASE WHEN i.sends > 0 THEN 1 END) AS sent,
+         COUNT(CASE WHEN i.status = 'completed' THEN 1 END) AS answered,
+         COUNT(CASE WHEN i.status = 'expired' THEN 1 END) AS expired
+     FROM survey_instances AS i JOIN surveys AS s ON s.id = i.survey_id
+     WHERE NOT i.deleted AND i.triggered_at >= $1 AND i.triggered_at < $2
+       AND ($3 IS NULL OR i.survey_id = $3) AND ($4 IS NULL OR s.business_unit = $4)
+     GROUP BY s.id, s.name
+     ORDER BY s.id
+     LIMIT $5",
+);
+
+/// Surveys by what they asked in an interval; one of them, or those of one business unit, where that is given.
+pub async fn asked_in(
+    conn: &mut Conn<'_>,
+    from: i64,
+    to: i64,
+    only: Option<i64>,
+    business_unit: Option<&str>,
+    limit: i64,
+) -> Result<Vec<AskedIn>> {
+    conn.fetch_all(&ASKED_IN, args![from, to, only, business_unit, limit]).await
+}

@@ -18,11 +18,11 @@ pub use claim::{
 };
 pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use operate::{
-    Changed, OpenCount, cancel, count_down, count_up, deactivate, insert_retry, release_hold, retry,
+    Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, insert_retry, release_hold, retry,
     set_trace,
 };
-pub use planned::{OfSource, ahead, insert_ended, of_source, of_sources};
-pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of};
+pub use planned::{OfSource, Transfer, Transferred, ahead, insert_ended, of_source, of_sources, transfer};
+pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, troubled};
 
 use crate::StoreError;
 

@@ -17,7 +17,7 @@ use punctual_engine::{
     vault::{FixedKeys, MasterKey},
 };
 use punctual_model::{Clock, ManualClock};
-use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
+use punctual_store::{Faults, Store, StoreOptions};
 
 pub use builder::BedBuilder;
 use builder::Recipe;
@@ -239,7 +239,7 @@ fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> E
     let setup = Setup {
         vault: Arc::new(vault),
         store: store.clone(),
-        blobs: Blobs::in_memory(),
+        blobs: recipe.blobs.clone(),
         clock: recipe.told_by.clone().unwrap_or_else(|| recipe.clock.clone()),
         random: random.clone(),
         config,

@@ -8,7 +8,10 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_model::{
+    Adapter, Callback, CallbackFault, CallbackTaken, Channel, Outgoing, Receipt, ReceiptState, SendOutcome,
+    SettingsFault, SuppressionReason,
+};
 use tokio::sync::{Semaphore, mpsc};
 
 type Send = dyn Fn(Outgoing) -> BoxFuture<'static, SendOutcome> + std::marker::Send + Sync;
@@ -20,6 +23,7 @@ pub struct Scripted {
     send: Arc<Send>,
     timeout: Duration,
     permits: usize,
+    calls_back: bool,
 }
 
 impl Scripted {
@@ -44,7 +48,7 @@ impl Scripted {
         F: Future<Output = SendOutcome> + std::marker::Send + 'static,
     {
         let send = Arc::new(move |message| Box::pin(send(message)) as BoxFuture<'static, SendOutcome>);
-        Self { name, send, timeout: Duration::from_secs(5), permits: 16 }
+        Self { name, send, timeout: Duration::from_secs(5), permits: 16, calls_back: false }
     }
 
     /// A channel that panics at every message.
@@ -66,6 +70,14 @@ impl Scripted {
     #[must_use]
     pub fn permits(mut self, permits: usize) -> Self {
         self.permits = permits;
+        self
+    }
+
+    /// The provider tells later what became of messages: `[{"id", "state", "suppress"?, "detail"?}]`, with the header
+    /// `x-signature: good`.
+    #[must_use]
+    pub fn calls_back(mut self) -> Self {
+        self.calls_back = true;
         self
     }
 }
@@ -100,6 +112,33 @@ impl Channel for Scripted {
 
     fn permits(&self) -> usize {
         self.permits
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.calls_back
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        if !self.calls_back {
+            return Err(CallbackFault::NotTaken);
+        }
+        if (call.header)("x-signature").as_deref() != Some("good") {
+            return Err(CallbackFault::Signature);
+        }
+        let items: Vec<serde_json::Value> = serde_json::from_slice(call.body)
+            .map_err(|error| CallbackFault::Unreadable(error.to_string()))?;
+        let receipt = |item: &serde_json::Value| {
+            let text = |name: &str| item[name].as_str().map(str::to_owned);
+            let state =
+                ReceiptState::ALL.into_iter().find(|state| Some(state.as_str()) == item["state"].as_str());
+            Some(Receipt {
+                suppress: item["suppress"].as_str().and_then(SuppressionReason::parse),
+                detail: text("detail"),
+                at: item["at"].as_str().and_then(|at| at.parse().ok()),
+                ..Receipt::new(text("id")?, state?)
+            })
+        };
+        Ok(CallbackTaken::Receipts(items.iter().filter_map(receipt).collect()))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Path, Settled, SettledWork};
+use punctual_engine::{Claimed, Decide, Engine, Path, Settled, SettledWork};
 use punctual_model::{Decided, Effect, ReasonCode, RetryPolicy};
 use punctual_store::{Conn, StoreError};
 
@@ -91,7 +91,11 @@ impl Path for TestPath {
         self.prepare.is_some()
     }
 
-    fn prepare<'a>(&'a self, row: &'a Claimed) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
+    fn prepare<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        row: &'a Claimed,
+    ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
         match &self.prepare {
             Some(prepare) => prepare(row),
             None => Box::pin(async { Ok(serde_json::Value::Null) }),

@@ -12,7 +12,9 @@ use crate::{
     batch::Item,
     fields::Fields,
     limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
+    manners::{ChannelStanding, Limits, SendWindow, quiet_hours},
     problem::Code,
+    reminders::QuietHours,
 };
 
 /// A channel to be defined.
@@ -29,6 +31,63 @@ pub struct ChannelRequest {
     /// Do not try again what may have arrived: for receivers that cannot tell a repetition.
     #[schema(required = false)]
     pub at_most_once: bool,
+    #[serde(flatten)]
+    pub manners: ChannelManners,
+}
+
+/// What a channel keeps to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelManners {
+    /// How much it may send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// When it does not send, in the recipient's zone; alarms go all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<QuietHours>,
+    /// When it sends, in the recipient's zone; alarms go all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_window: Option<SendWindow>,
+    /// The zone of these hours for recipients whose own is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub time_zone: Option<String>,
+}
+
+impl ChannelManners {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            limits: fields.nested("limits", Limits::read),
+            quiet_hours: fields.nested("quietHours", quiet_hours),
+            send_window: fields.nested("sendWindow", SendWindow::read),
+            time_zone: fields.optional_zone("timeZone"),
+        }
+    }
+
+    /// As it is stored: what is inside `limits` stands beside the rest.
+    pub fn stored(&self) -> Value {
+        let Self { limits, quiet_hours, send_window, time_zone } = self;
+        let limits = limits.clone().unwrap_or_default();
+        let mut stored = serde_json::to_value(limits).unwrap_or_default();
+        for (name, value) in [
+            ("quietHours", serde_json::to_value(quiet_hours)),
+            ("sendWindow", serde_json::to_value(send_window)),
+            ("timeZone", serde_json::to_value(time_zone)),
+        ] {
+            if let Some(value) = value.ok().filter(|value| !value.is_null()) {
+                stored[name] = value;
+            }
+        }
+        stored
+    }
+
+    /// What was stored.
+    pub fn of_stored(json: &str) -> Self {
+        let stored: Value = serde_json::from_str(json).unwrap_or_default();
+        let limits: Limits = serde_json::from_value(stored.clone()).unwrap_or_default();
+        let rest: Self = serde_json::from_value(stored).unwrap_or_default();
+        Self { limits: Some(limits).filter(|limits| *limits != Limits::default()), ..rest }
+    }
 }
 
 /// When a failed delivery is tried again.
@@ -82,6 +141,7 @@ impl ChannelRequest {
                 .unwrap_or_else(|| Value::Object(Default::default())),
             retry: fields.nested("retry", RetrySettings::read),
             at_most_once: fields.bool("atMostOnce", false),
+            manners: ChannelManners::read(&mut fields),
         };
         fields.deny_unknown();
         fields.finish().map(|()| request)
@@ -133,8 +193,13 @@ pub struct Channel {
     pub secrets_set: Vec<String>,
     pub retry: RetrySettings,
     pub at_most_once: bool,
+    #[serde(flatten)]
+    pub manners: ChannelManners,
     pub version: i64,
     pub updated_at: Timestamp,
+    /// How it stands; told where one channel is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<ChannelStanding>,
 }
 
 /// A message that shows whether the channel works.
@@ -250,6 +315,61 @@ mod tests {
             retry(json!({"policy": "exponential", "capSeconds": 5})),
             &[("/retry/capSeconds", "out_of_range")],
         );
+    }
+
+    #[test]
+    fn limits_and_hours_are_read_stored_and_answered_alike() {
+        let manners = json!({"limits": {"rates": [{"max": 30, "per": "1m"}], "provider": "acme", "providerRates": [{"max": 5, "per": "1s"}]},
+            "quietHours": {"from": "22:00", "to": "07:00"}, "sendWindow": {"days": ["mon"], "from": "08:00", "to": "18:00"}, "timeZone": "UTC"});
+        let mut body = manners.clone();
+        body["adapter"] = "smtp".into();
+        let read = ChannelRequest::read(&body, "").unwrap().manners;
+        let stored = read.stored().to_string();
+        assert_eq!(ChannelManners::of_stored(&stored), read);
+        assert_eq!(serde_json::to_value(&read).unwrap(), manners);
+        let model = punctual_model::manners::ChannelManners::read(&stored);
+        assert_eq!((model.rates.len(), model.provider_rates.len(), model.has_hours()), (1, 1, true));
+        assert_eq!(ChannelManners::of_stored("{}"), ChannelManners::default());
+        assert_eq!(ChannelManners::default().stored(), json!({}));
+    }
+
+    #[test]
+    fn limits_and_hours_that_cannot_be_name_their_field() {
+        for (manners, pointer, code) in [
+            (json!({"limits": {"rates": [{"max": 0, "per": "1m"}]}}), "/limits/rates/0/max", "out_of_range"),
+            (
+                json!({"limits": {"rates": [{"max": 1, "per": "1 month"}]}}),
+                "/limits/rates/0/per",
+                "duration_invalid",
+            ),
+            (
+                json!({"limits": {"rates": [{"max": 1, "per": "60s"}, {"max": 2, "per": "1m"}]}}),
+                "/limits/rates/1/per",
+                "field_conflict",
+            ),
+            (
+                json!({"limits": {"providerRates": [{"max": 1, "per": "1m"}]}}),
+                "/limits/provider",
+                "missing_field",
+            ),
+            (json!({"quietHours": {"from": "22:00", "to": "22:00"}}), "/quietHours/to", "out_of_range"),
+            (
+                json!({"sendWindow": {"days": ["monday"], "from": "08:00", "to": "18:00"}}),
+                "/sendWindow/days/0",
+                "out_of_range",
+            ),
+            (json!({"sendWindow": {"from": "18:00", "to": "08:00"}}), "/sendWindow/to", "out_of_range"),
+            (json!({"timeZone": "Berlin"}), "/timeZone", "zone_unknown"),
+        ] {
+            let mut body = manners;
+            body["adapter"] = "smtp".into();
+            let faults = ChannelRequest::read(&body, "").unwrap_err();
+            assert_eq!(
+                (faults.len(), faults[0].pointer.as_str(), faults[0].code.as_str()),
+                (1, pointer, code),
+                "{body}"
+            );
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use punctual_model::Priority;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -12,6 +13,7 @@ use crate::{
     content::Content,
     fields::{Fields, query_object},
     limits::{BATCH_MAX, NAME_MAX},
+    manners::order,
     page::PageQuery,
     problem::{FieldError, Problem},
 };
@@ -27,6 +29,17 @@ pub struct NotificationRequest {
     pub kind: Option<String>,
     #[serde(flatten)]
     pub content: Content,
+    /// `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "normal")]
+    pub priority: Option<Priority>,
+    /// What it is about, for people who want to hear of some things and not of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The channels that are tried one after another where its own does not get it across.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, example = json!(["sms:twilio", "email:default"]))]
+    pub failover: Vec<String>,
     #[serde(skip_serializing_if = "NotificationSource::is_empty")]
     #[schema(required = false)]
     pub source: NotificationSource,
@@ -55,13 +68,16 @@ impl NotificationRequest {
         let id = fields.optional_guid("id");
         let kind = fields.optional_name("type");
         let content = Content::read(&mut fields, kind.as_deref());
+        let priority = fields.optional_choice("priority", &Priority::ALL);
+        let topic = fields.optional_name("topic");
+        let failover = order(&mut fields);
         let source = fields.nested("source", |source| NotificationSource {
             site: source.optional_name("site"),
             instance: source.optional_name("instance"),
             script: source.optional_name("script"),
         });
         fields.finish()?;
-        Ok(Self { id, kind, content, source: source.unwrap_or_default() })
+        Ok(Self { id, kind, content, priority, topic, failover, source: source.unwrap_or_default() })
     }
 
     /// Reads a body: one notification, or an array of at most [`BATCH_MAX`].
@@ -113,6 +129,16 @@ pub struct Notification {
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,
     pub business_unit: Option<String>,
+    /// `alarm`, `high`, `normal` or `campaign`.
+    #[serde(default = "normal")]
+    #[schema(example = "normal")]
+    pub priority: Cow<'static, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// The channels that are tried after its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub failover: Vec<String>,
     #[serde(default)]
     pub source: NotificationSource,
     /// The work row it was born from.
@@ -126,16 +152,46 @@ pub struct Notification {
     pub version: i64,
 }
 
+fn normal() -> Cow<'static, str> {
+    Cow::Borrowed("normal")
+}
+
 /// What became of one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedTarget {
     pub address: String,
-    /// `delivered`, `transient`, `permanent` or `uncertain`; null while the attempt is under way.
+    /// `delivered` (the provider took it), `transient`, `permanent` or `uncertain`; `suppressed` where it was left out;
+    /// null while the attempt is under way.
     pub outcome: Option<Cow<'static, str>>,
     /// The provider's id for it.
     pub message_id: Option<String>,
     pub at: Option<Timestamp>,
+    /// When it arrived, as the provider says: another fact than that it was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_at: Option<Timestamp>,
+    /// What the provider told last of it; only over channels whose provider calls back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<TargetReceipt>,
+}
+
+/// What a provider told of a message that it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetReceipt {
+    /// `accepted` until the provider says more; then `sent`, `delivered`, `read`, `failed` or `complained`.
+    #[schema(example = "delivered")]
+    pub state: Cow<'static, str>,
+    /// The provider's own code and words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<Timestamp>,
+    /// When the last receipt came that said something new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_at: Option<Timestamp>,
 }
 
 /// Which notifications are listed; what is left out does not limit.
@@ -197,6 +253,11 @@ pub struct Kpis {
     /// Deliveries whose end is not known.
     #[serde(default)]
     pub uncertain: i64,
+    /// Messages of which a provider said in the last interval that they arrived, and that they did not.
+    #[serde(default)]
+    pub confirmed_last_interval: i64,
+    #[serde(default)]
+    pub not_delivered_last_interval: i64,
     pub by_site: Vec<SiteKpis>,
     /// What the last daily purge did; null before the first.
     #[serde(default)]
@@ -244,6 +305,7 @@ mod tests {
     #[test]
     fn a_notification_is_read_and_written_alike() {
         let body = json!({"id": ID, "type": "alarm", "list": "ops", "subject": "S", "body": "B",
+                          "priority": "alarm", "topic": "outages", "failover": ["sms:a", "email:b"],
                           "source": {"site": "plant-7", "script": "watch.sh"}});
         let OneOrMany::One(request) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
         assert_eq!(serde_json::to_value(&request).unwrap(), body);
@@ -292,7 +354,7 @@ mod tests {
             "enqueuedAt": null, "createdAt": "2026-05-14T05:12:34Z", "lastAttemptAt": "2026-05-14T05:12:35Z",
             "nextAttemptAt": null, "deliveredAt": "2026-05-14T05:12:35.25Z", "channel": "email:default",
             "list": "ops", "targets": null, "subject": "S", "template": null, "locale": null, "businessUnit": null,
-            "source": {}, "workId": null, "uncertain": 0,
+            "priority": "alarm", "topic": "outages", "failover": ["sms:a"], "source": {}, "workId": null, "uncertain": 0,
             "resolvedTargets": [{"address": "a@b.example", "outcome": "delivered", "messageId": "mem-1",
                                  "at": "2026-05-14T05:12:35Z"}],
             "version": 3

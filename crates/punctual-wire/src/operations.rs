@@ -15,7 +15,7 @@ pub const CHANNELS_MAX: usize = 10;
 pub const ID_MAX: usize = 36;
 
 /// An array of channels, each a type such as `email` or a key such as `sms:twilio`.
-fn channels(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<String>> {
+pub(crate) fn channels(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<String>> {
     fields.text_items(name, 1..=CHANNELS_MAX, |text, pointer| {
         let key = if text.contains(':') { text.to_owned() } else { format!("{text}:default") };
         match channel_fault(&key, pointer) {

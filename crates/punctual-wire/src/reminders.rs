@@ -8,7 +8,8 @@ mod queries;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
+use punctual_model::Priority;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -153,13 +154,20 @@ pub struct Delivery {
     /// What is due within them waits for their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<QuietHours>,
+    /// What it is about, for people who want to hear of some things and not of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// `alarm`, `high`, `normal` or `campaign`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub priority: Option<Priority>,
     /// The delivery policy of an embedding program; by default `standard`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
 }
 
 /// Local times of day; `from` may be later than `to`, over midnight.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuietHours {
     #[schema(example = "22:00")]
     pub from: String,
@@ -310,6 +318,8 @@ impl Delivery {
             locale: fields.optional_locale("locale"),
             locale_field: fields.optional_text("localeField", 1..=512),
             quiet_hours,
+            topic: fields.optional_name("topic"),
+            priority: fields.optional_choice("priority", &Priority::ALL),
             policy: fields.optional_name("policy"),
         };
         fields.deny_unknown();

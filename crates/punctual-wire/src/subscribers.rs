@@ -7,6 +7,9 @@ use utoipa::ToSchema;
 
 use crate::{batch::Item, channels::RetrySettings, fields::Fields, limits::SETTINGS_MAX, problem::Code};
 
+/// The longest name of an event or topic.
+const EVENT_MAX: usize = 200;
+
 /// A subscriber to be defined.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -16,11 +19,12 @@ pub struct SubscriberRequest {
     /// What the adapter needs; a secret may be given as `env:NAME`.
     #[schema(value_type = Object, required = false)]
     pub settings: Value,
-    /// The types of events it hears, `response-completed` by default: `response-completed`, `instance-sent`, `instance-opened`,
-    /// `instance-expired`.
-    #[schema(example = json!(["response-completed"]), required = false)]
+    /// The types of events it hears: `response-completed` (the default), `instance-sent`, `instance-opened`,
+    /// `instance-expired`, `schedule.arrived`, or topics of schedules; one that ends in `*` stands for all with that beginning.
+    #[schema(example = json!(["response-completed", "operations.*"]), required = false)]
     pub events: Vec<String>,
-    /// Only events for which this is true, over the answers and the fields of the payload.
+    /// Only events for which this is true, over the answers and the fields of the payload; of an arrival over `topic` and
+    /// what the schedule carries, such as `payload.month`.
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Value>,
@@ -40,15 +44,19 @@ impl SubscriberRequest {
                 .object("settings", SETTINGS_MAX)
                 .unwrap_or_else(|| Value::Object(Default::default())),
             events: fields
-                .optional_texts("events", 1..=20, 1..=64)
+                .optional_texts("events", 1..=20, 1..=EVENT_MAX)
                 .unwrap_or_else(|| vec!["response-completed".to_owned()]),
             filter: fields.object("filter", SETTINGS_MAX),
             retry: fields.nested("retry", RetrySettings::read),
             active: fields.bool("active", true),
         };
         for event in &request.events {
-            if !event.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
-                fields.refuse("events", Code::OutOfRange, "An event is a word such as `response-completed`.");
+            // A star stands for the rest, so it stands at the end.
+            let name = event.strip_suffix('*').unwrap_or(event);
+            if name.contains('*') || name.chars().any(|one| one.is_control() || one.is_whitespace()) {
+                let detail =
+                    "An event is a word such as `response-completed`, or a topic such as `invoices.*`.";
+                fields.refuse("events", Code::OutOfRange, detail);
             }
         }
         fields.deny_unknown();
@@ -87,8 +95,12 @@ pub struct OutboxEvent {
     pub event_type: String,
     /// `pending`, `dispatched` or `failed`: it follows from the deliveries.
     pub status: String,
-    pub instance_public_id: String,
-    pub survey_id: i64,
+    /// The answered instance and its survey, where it is about one.
+    pub instance_public_id: Option<String>,
+    pub survey_id: Option<i64>,
+    /// The work row that arrived, where it is about one.
+    #[schema(example = "schedule:close-2030-04")]
+    pub work_key: Option<String>,
     pub created_at: Timestamp,
     pub deliveries: Vec<OutboxDelivery>,
     #[schema(value_type = Object)]

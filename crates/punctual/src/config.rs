@@ -1,6 +1,8 @@
 //! Configuration: flags, then `PUNCTUAL_*` variables, then `punctual.toml`, then the defaults. Checked whole at
 //! start-up; a bad file stops the process and says what would be right.
 
+mod connections;
+
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -12,6 +14,7 @@ use clap::{Args, ValueEnum};
 use punctual_api::TrustedProxies;
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
+use punctual_reports::Connections;
 use serde::Deserialize;
 
 /// The flags of `serve` and `demo`.
@@ -69,9 +72,16 @@ pub struct ServeArgs {
     /// After how long a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
+    /// How often reminders are reconciled with their sources, such as `6h`; at least a minute.
+    #[arg(long, env = "PUNCTUAL_RECONCILE_EVERY", value_name = "DURATION")]
+    pub reconcile_every: Option<String>,
     /// Where links to surveys lead, such as `https://ask.example.org/s/{publicId}`; this server by default.
     #[arg(long, env = "PUNCTUAL_SURVEY_URL", value_name = "URL")]
     pub survey_url: Option<String>,
+    /// The address under which people reach this server, such as `https://punctual.example.org`: links to their own
+    /// page, for preferences and to unsubscribe, begin with it.
+    #[arg(long, env = "PUNCTUAL_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
     /// Run although the database may lose acknowledged rows at a power cut.
     #[arg(long, env = "PUNCTUAL_ACCEPT_WEAK_DURABILITY")]
     pub accept_weak_durability: bool,
@@ -121,9 +131,12 @@ struct File {
     sweep_every: Option<String>,
     keep_for: Option<String>,
     stuck_after: Option<String>,
+    reconcile_every: Option<String>,
     survey_url: Option<String>,
+    public_url: Option<String>,
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
+    reports: Option<connections::ReportsFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -141,9 +154,12 @@ const KNOWN_KEYS: &[&str] = &[
     "sweep_every",
     "keep_for",
     "stuck_after",
+    "reconcile_every",
     "survey_url",
+    "public_url",
     "accept_weak_durability",
     "log_format",
+    "reports",
 ];
 
 /// What a node runs with.
@@ -165,14 +181,20 @@ pub struct Config {
     pub sweep_every: Duration,
     pub keep_for: Duration,
     pub stuck_after: Duration,
+    pub reconcile_every: Duration,
     pub survey_url: Option<String>,
+    pub public_url: Option<String>,
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
+    pub report_connections: Connections,
     pub crash_at: Option<punctual_store::CrashPoint>,
 }
 
 /// The longest call a channel may make; a lease must outlive it.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+
+/// Reconciliation beside events is seldom.
+const SHORTEST_LOOK: Duration = Duration::from_secs(60);
 
 impl Config {
     /// Puts flags, variables, file and defaults together.
@@ -202,10 +224,17 @@ impl Config {
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
+            reconcile_every: duration(
+                "reconcile_every",
+                args.reconcile_every.or(file.reconcile_every),
+                "6h",
+            )?,
             survey_url: args.survey_url.or(file.survey_url),
+            public_url: args.public_url.or(file.public_url),
             accept_weak_durability: args.accept_weak_durability
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+            report_connections: connections::read(file.reports)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
         };
         ensure!(
@@ -218,25 +247,43 @@ impl Config {
             config.master_key.is_none() || config.master_key_file.is_none(),
             "give either PUNCTUAL_MASTER_KEY or master_key_file, not both"
         );
+        ensure!(
+            config.reconcile_every >= SHORTEST_LOOK,
+            "reconcile_every ({}) must be at least {}: it repairs what events have missed and is no poll",
+            durations::format(config.reconcile_every),
+            durations::format(SHORTEST_LOOK)
+        );
         if let Some(url) = &config.survey_url {
             let leads =
                 (url.starts_with("https://") || url.starts_with("http://")) && url.contains("{publicId}");
             ensure!(leads, "survey_url ({url}) must be an address with {{publicId}} in it");
+        }
+        if let Some(url) = &config.public_url {
+            let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+            let leads = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['?', '#', ' ']));
+            ensure!(leads, "public_url ({url}) must be an address such as https://punctual.example.org");
         }
         Ok(config)
     }
 
     /// Where links to surveys lead, on a server that listens there.
     pub fn survey_link(&self, address: SocketAddr) -> String {
-        self.survey_url.clone().unwrap_or_else(|| {
+        let own = || format!("{}/s/{{publicId}}", self.public_address(address));
+        self.survey_url.clone().unwrap_or_else(own)
+    }
+
+    /// What links to this server begin with, where it listens there.
+    pub fn public_address(&self, address: SocketAddr) -> String {
+        let own = || {
             // Nobody can open the address that means "all of them".
             let address = if address.ip().is_unspecified() {
                 SocketAddr::from(([127, 0, 0, 1], address.port()))
             } else {
                 address
             };
-            format!("http://{address}/s/{{publicId}}")
-        })
+            format!("http://{address}")
+        };
+        self.public_url.as_deref().map_or_else(own, |url| url.trim_end_matches('/').to_owned())
     }
 
     /// A third of the lease, as the rule for renewals says; never so rare that a long call outlives its lease.
@@ -319,8 +366,10 @@ mod tests {
         assert!(fault("leases = \"60s\"").contains("line 1: `leases` is not known; did you mean `lease`?"));
         assert!(fault("lease = \"1 month\"").contains("lease = \"1 month\""));
         assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
+        assert!(fault("reconcile_every = \"1s\"").contains("reconcile_every (1s) must be at least 1m"));
         assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
         assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
+        assert!(fault("public_url = \"punctual.example.org\"").contains("must be an address"));
         assert!(fault("trusted_proxies = \"localhost\"").contains("trusted_proxies"));
         assert!(fault("survey_url = \"https://ask.example.org/s/\"").contains("with {publicId} in it"));
     }

@@ -26,12 +26,17 @@ struct Kind {
 const KINDS: &[Kind] = &[
     Kind { folder: "business-units", id: "id", answered: &["updatedAt"] },
     Kind { folder: "templates", id: "name", answered: &["version", "updatedAt"] },
-    Kind { folder: "channels", id: "key", answered: &["secretsSet", "version", "updatedAt"] },
+    Kind { folder: "channels", id: "key", answered: &["secretsSet", "version", "updatedAt", "health"] },
     Kind { folder: "lists", id: "name", answered: &["updatedAt", "warnings"] },
     Kind {
         folder: "reminder-settings",
         id: "id",
         answered: &["version", "createdAt", "updatedAt", "warnings"],
+    },
+    Kind {
+        folder: "report-subscriptions",
+        id: "guid",
+        answered: &["version", "createdAt", "updatedAt", "warnings", "nextRunAt", "timeZone"],
     },
 ];
 

@@ -1,8 +1,10 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
 mod channels;
+mod manners;
 mod operations;
 mod reminders;
+mod reports;
 mod samples;
 mod surveys;
 
@@ -26,11 +28,13 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     output::start_logging(config.log_format);
     let node = Node::open(&config, Time::Manual).await?;
     let new_key = admin_key(&node, &config, "demo").await?;
-    samples::load(&node.engine, &node.reminders).await?;
+    samples::load(&node.engine, &node.reminders, &node.reports).await?;
     let listener = listen(&config).await?;
     let address = format!("http://{}", listener.local_addr()?);
     node.survey_link.set(config.survey_link(listener.local_addr()?));
+    node.engine.manners.links_lead_to(config.public_address(listener.local_addr()?));
     node.let_time_flow();
+    reports::start_old_scheduler(node.engine.clone(), node.wall.clone());
     let running = node.start_working().await?;
     let kept = std::fs::read_to_string(config.data_dir.join("admin.key")).unwrap_or_default();
     let key = match (new_key, &config.admin_key) {

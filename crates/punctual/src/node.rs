@@ -11,8 +11,10 @@ use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup, channels:
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, reconcile, zones},
+    reports::with_built_ins,
     surveys::SurveyLink,
 };
+use punctual_reports::Sources;
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
@@ -29,6 +31,8 @@ pub struct Node {
     pub reminders: Arc<Providers>,
     pub wall: Arc<SystemClock>,
     pub sandbox: Option<(Arc<ManualClock>, Arc<Captured>)>,
+    /// Where reports come from.
+    pub reports: Arc<Sources>,
     /// Where links to surveys lead, once that is known.
     pub survey_link: SurveyLink,
 }
@@ -67,9 +71,14 @@ impl Node {
         };
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
-        let reminders = Arc::new(Providers::built_in());
+        let reminders = Arc::new(Providers {
+            reconcile_every: SignedDuration::try_from(config.reconcile_every)?,
+            ..Providers::built_in()
+        });
         reminders.check_bounds()?;
         let survey_link = SurveyLink::default();
+        let sources = Sources::new(&guard, &Trust::platform(), config.report_connections.clone())?;
+        let reports = with_built_ins(sources);
         let engine = Engine::new(Setup {
             store,
             blobs,
@@ -85,7 +94,7 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            paths: punctual_paths::all_with(reminders.clone(), survey_link.clone()),
+            paths: punctual_paths::all_with(reminders.clone(), survey_link.clone(), reports.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),
@@ -97,13 +106,14 @@ impl Node {
             tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
         }
         let sandbox = manual.map(|clock| (clock, captured));
-        Ok(Self { engine, reminders, wall, sandbox, survey_link })
+        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
     pub fn api(&self, flowing: bool) -> ApiState {
         let mut state =
             ApiState::with_reminders(self.engine.clone(), self.wall.clone(), self.reminders.clone());
+        state.reports = self.reports.clone();
         state.sandbox = self.sandbox.as_ref().map(|(clock, captured)| Sandbox {
             clock: clock.clone(),
             captured: captured.clone(),

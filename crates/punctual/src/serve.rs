@@ -26,6 +26,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
     node.survey_link.set(config.survey_link(address));
+    node.engine.manners.links_lead_to(config.public_address(address));
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
@@ -68,6 +69,9 @@ pub async fn listen(config: &Config) -> Result<TcpListener> {
     let listener = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
+    if !config.report_connections.is_empty() {
+        tracing::info!(connections = ?config.report_connections.names(), "reports can read from these");
+    }
     if let Some(file) = &config.address_file {
         write_whole(file, &format!("{}\n", listener.local_addr()?))?;
     }

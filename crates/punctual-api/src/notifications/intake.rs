@@ -91,11 +91,14 @@ fn new(
     index: usize,
     pointer: &str,
 ) -> Result<NewNotification, Problem> {
-    let NotificationRequest { id, kind, content, source } = request;
+    let NotificationRequest { id, kind, content, priority, topic, failover, source } = request;
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let mut new = with_content(app, caller, id, content, pointer)?;
     new.kind = kind.unwrap_or_default();
+    new.priority = priority.unwrap_or_default().number();
+    new.topic = topic;
+    new.failover = failover.iter().filter_map(|key| key.parse().ok()).collect();
     let NotificationSource { site, instance, script } = source;
     new.source = punctual_model::NotificationSource { site, instance, script };
     Ok(new)

@@ -161,8 +161,8 @@ async fn feed(State(app): State<Shared>, Segments(file): Segments<String>) -> Re
 /// Import a calendar file
 ///
 /// Events and to-dos are taken with their rules; one that was imported before is changed where the file differs. Those who
-/// attend are matched with people by their e-mail address; `creator` stands for an organiser who is not known. What is
-/// not taken, such as what repeats, is named with its line.
+/// attend are matched with people by their e-mail address; `creator` stands for an organiser who is not known. What repeats
+/// becomes an event for each of its dates within a year. What is not taken is named with its line.
 #[utoipa::path(post, path = "/api/v1/operations/import", tag = "Operations", security(("key" = ["author"])),
     params(("creator" = String, Query), ("organisation" = Option<String>, Query), ("businessUnit" = Option<String>, Query)),
     request_body(content = String, content_type = "text/calendar"), responses((status = 200, body = Imported)))]
@@ -189,7 +189,8 @@ pub async fn import(
         )
         .into());
     }
-    let (components, skipped) = calendar::read(&text, zone.as_deref().unwrap_or("UTC"));
+    let (components, skipped) =
+        calendar::read(&text, zone.as_deref().unwrap_or("UTC"), app.engine.clock.now());
     let import = Import { app: &app, caller: &caller, creator, organisation, business_unit };
     let mut imported = import.take(components).await?;
     imported

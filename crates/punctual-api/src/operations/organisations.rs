@@ -1,10 +1,11 @@
 //! `/api/v1/operations/organisations`: what the events and tasks of one organisation have in common.
 
 use axum::extract::State;
+use jiff::Timestamp;
 use punctual_model::local_time;
-use punctual_paths::operations::commands::{self, DefaultRule};
+use punctual_paths::operations::{commands::DefaultRule, directory};
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     operations::organisations::{self, OrganisationRow},
     work::instant,
 };
@@ -21,7 +22,6 @@ use crate::{
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
-    trail::audited,
 };
 
 /// Keep an organisation
@@ -37,7 +37,18 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    let request = OrganisationRequest::read(&body.value, "")?;
+    let mut request = OrganisationRequest::read(&body.value, "")?;
+    request.business_unit = caller.unit_for(request.business_unit, "")?;
+    let row = row(id, request, app.engine.clock.now())?;
+    let may = |unit: Option<&str>| caller.may_touch(unit);
+    if !directory::put_organisation(&app.engine, &row, &caller.actor(), may).await? {
+        return Err(Problem::not_found("organisation", row.id).into());
+    }
+    Shaped::ok(&shape(row)?)
+}
+
+/// A request as it is stored; what its hours and rules mean is checked here.
+pub fn row(id: String, request: OrganisationRequest, now: Timestamp) -> Result<OrganisationRow, FieldError> {
     if let Some(at) = &request.all_day_at {
         local_time::parse_time(at)
             .map_err(|error| FieldError::new("/allDayAt", Code::DateInvalid, error.to_string()))?;
@@ -47,29 +58,16 @@ pub async fn put(
         let rule = spec(&one.rule, &format!("/rules/{index}/rule"))?;
         rules.push(DefaultRule { rule, channels: one.channels.clone() });
     }
-    let rules = match &request.rules {
-        Some(_) => Some(serde_json::to_string(&rules).map_err(|error| Failure::internal(&error))?),
-        None => None,
-    };
-    let now = app.engine.clock.now();
-    let row = OrganisationRow {
+    let rules = request.rules.as_ref().map(|_| serde_json::json!(rules).to_string());
+    Ok(OrganisationRow {
         id,
         name: request.name,
         time_zone: request.time_zone,
         all_day_at: request.all_day_at,
         rules,
-        business_unit: caller.unit_for(request.business_unit, "")?,
+        business_unit: request.business_unit,
         updated_at: now.as_microsecond(),
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = organisations::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
-    if before.as_ref().is_some_and(|before| !caller.may_touch(before.business_unit.as_deref())) {
-        return Err(Problem::not_found("organisation", row.id).into());
-    }
-    commands::put_organisation(&app.engine, &mut tx, before.as_ref(), &row).await?;
-    audited(&mut tx, now, &caller, "put", "organisation", &row.id).await?;
-    tx.commit().await?;
-    Shaped::ok(&shape(row)?)
+    })
 }
 
 /// Look at an organisation
@@ -106,15 +104,10 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let row = organisations::by_ids(&mut tx.conn(), vec![id.clone()]).await?.pop();
-    if !row.is_some_and(|row| caller.may_touch(row.business_unit.as_deref())) {
+    let may = |unit: Option<&str>| caller.may_touch(unit);
+    if !directory::remove_organisation(&app.engine, &id, &caller.actor(), may).await? {
         return Err(Problem::not_found("organisation", id).into());
     }
-    commands::delete_organisation(&app.engine, &mut tx, &id).await?;
-    audited(&mut tx, now, &caller, "delete", "organisation", &id).await?;
-    tx.commit().await?;
     Shaped::no_content()
 }
 

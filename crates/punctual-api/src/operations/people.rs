@@ -1,8 +1,10 @@
 //! `/api/v1/operations/people`: who may be told, where, and how they like it.
 
 use axum::extract::State;
+use jiff::Timestamp;
+use punctual_paths::operations::directory;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     operations::people::{self, PersonRow},
     work::instant,
 };
@@ -18,7 +20,6 @@ use crate::{
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
-    trail::audited,
 };
 
 /// Keep a person
@@ -31,28 +32,29 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    let request = PersonRequest::read(&body.value, "")?;
-    let now = app.engine.clock.now();
-    let row = PersonRow {
+    let mut request = PersonRequest::read(&body.value, "")?;
+    request.business_unit = caller.unit_for(request.business_unit, "")?;
+    let row = row(id, request, app.engine.clock.now());
+    let may = |unit: Option<&str>| caller.may_touch(unit);
+    if !directory::put_person(&app.engine, &row, &caller.actor(), may).await? {
+        return Err(Problem::not_found("person", row.id).into());
+    }
+    Shaped::ok(&shape(row)?)
+}
+
+/// A request as it is stored.
+pub fn row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
+    PersonRow {
         id,
         name: request.name,
         email: request.email,
         time_zone: request.time_zone,
         locale: request.locale,
         channels: serde_json::Value::from(request.channels).to_string(),
-        addresses: serde_json::to_string(&request.addresses).map_err(|error| Failure::internal(&error))?,
-        business_unit: caller.unit_for(request.business_unit, "")?,
+        addresses: serde_json::Value::from_iter(request.addresses).to_string(),
+        business_unit: request.business_unit,
         updated_at: now.as_microsecond(),
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = people::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?;
-    if before.iter().any(|before| !caller.may_touch(before.business_unit.as_deref())) {
-        return Err(Problem::not_found("person", row.id).into());
     }
-    people::put(&mut tx.conn(), now, &row).await?;
-    audited(&mut tx, now, &caller, "put", "person", &row.id).await?;
-    tx.commit().await?;
-    Shaped::ok(&shape(row)?)
 }
 
 /// Look at a person
@@ -89,15 +91,10 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let row = people::by_ids(&mut tx.conn(), vec![id.clone()]).await?.pop();
-    if !row.is_some_and(|row| caller.may_touch(row.business_unit.as_deref())) {
+    let may = |unit: Option<&str>| caller.may_touch(unit);
+    if !directory::remove_person(&app.engine, &id, &caller.actor(), may).await? {
         return Err(Problem::not_found("person", id).into());
     }
-    people::delete(&mut tx.conn(), &id).await?;
-    audited(&mut tx, now, &caller, "delete", "person", &id).await?;
-    tx.commit().await?;
     Shaped::no_content()
 }
 

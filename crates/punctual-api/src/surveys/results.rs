@@ -5,13 +5,17 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use punctual_paths::surveys::results::{self as path, ResultsFilter, csv_row};
+use jiff::tz::TimeZone;
+use punctual_model::table::Table;
+use punctual_paths::surveys::results::{self as path, ResultsFilter};
+use punctual_reports::{csv as csv_file, xlsx as xlsx_file};
+use punctual_store::surveys::SurveyRow;
 use punctual_wire::{Code, FieldError, Fields, fields::query_object, surveys::results::SurveyResults};
 
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Answer, Failure, Shaped},
-    auth::{Caller, Read},
+    auth::{Caller, Known, Read},
     parameters::{Parameters, Segments},
     surveys::found,
 };
@@ -71,14 +75,50 @@ pub async fn csv(
     Segments(id): Segments<String>,
     parameters: Parameters,
 ) -> Result<Response, Failure> {
-    let survey = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    let (survey, table) = answers(&app, &caller, &id, parameters).await?;
+    let text = csv_file::table(&table, &TimeZone::UTC);
+    download(&survey, "csv", "text/csv; charset=utf-8", text.into_bytes())
+}
+
+/// Every answer as a spreadsheet
+///
+/// The same table with typed cells: numbers and times are such, and no text is a formula.
+#[utoipa::path(get, path = "/api/v1/surveys/{id}/results.xlsx", tag = "Surveys", security(("key" = ["read"])),
+    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    responses((status = 200, body = [u8], content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))]
+pub async fn xlsx(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+    parameters: Parameters,
+) -> Result<Response, Failure> {
+    let (survey, table) = answers(&app, &caller, &id, parameters).await?;
+    let bytes = xlsx_file::table(&survey.name, &table, &TimeZone::UTC);
+    download(&survey, "xlsx", xlsx_file::XLSX, bytes)
+}
+
+/// The answers that a caller asks for, as a table.
+async fn answers(
+    app: &App,
+    caller: &Known,
+    id: &str,
+    parameters: Parameters,
+) -> Result<(SurveyRow, Table), Failure> {
+    let survey = found(app, id, |unit| caller.may_see(unit)).await?;
     let filter = filter(parameters.0)?;
     let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
     let table = path::table(&app.engine, survey.id, version.as_deref(), &filter).await?;
-    let mut text = csv_row(&table.header);
-    table.rows.iter().for_each(|row| text.push_str(&csv_row(row)));
-    let name = HeaderValue::try_from(format!("attachment; filename=\"survey-{}.csv\"", survey.id))
+    Ok((survey, table))
+}
+
+fn download(
+    survey: &SurveyRow,
+    ending: &str,
+    media_type: &'static str,
+    bytes: Vec<u8>,
+) -> Result<Response, Failure> {
+    let name = HeaderValue::try_from(format!("attachment; filename=\"survey-{}.{ending}\"", survey.id))
         .map_err(|error| Failure::internal(&error))?;
-    let kind = HeaderValue::from_static("text/csv; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], text).into_response())
+    let kind = HeaderValue::from_static(media_type);
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], bytes).into_response())
 }

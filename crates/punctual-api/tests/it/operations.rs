@@ -18,11 +18,9 @@ on_both! {
     a_schedule_that_fails_fails_no_request;
     another_business_unit_sees_nothing;
     lists_come_in_pages_and_by_time;
-    a_calendar_is_read_through_its_secret_link;
-    a_calendar_file_is_imported_and_imported_again;
 }
 
-async fn with_ann(bed: &Bed) -> Client {
+pub async fn with_ann(bed: &Bed) -> Client {
     let client = Client::new(bed).await;
     for (id, zone) in [("ann", "Europe/Berlin"), ("ben", "UTC")] {
         let body = json!({ "name": id, "email": format!("{id}@example.org"), "timeZone": zone, "locale": "en", "channels": ["email"] });
@@ -375,95 +373,4 @@ async fn lists_come_in_pages_and_by_time(bed: Bed) {
     client.get(&format!("{range}&cursor=zzz")).await.refused(422, "cursor_invalid");
     client.get("/api/v1/operations/events?from=2026-05-16T00:00:00Z").await.refused(422, "missing_field");
     bed.leaves_open("the days to come");
-}
-
-async fn a_calendar_is_read_through_its_secret_link(bed: Bed) {
-    let client = with_ann(&bed).await;
-    client.put("/api/v1/operations/organisations/choir", json!({ "name": "Choir" })).await.expect(200);
-    for (title, organisation, participants) in
-        [("Concert", json!("choir"), json!(["ben"])), ("Other", Value::Null, json!([]))]
-    {
-        let body = json!({ "title": title, "startDate": "2026-05-16", "endDate": "2026-05-17", "isAllDay": true,
-            "creator": "ann", "participants": participants, "organisation": organisation });
-        client.post("/api/v1/operations/events", body).await.expect(201);
-    }
-    let feed = client.post("/api/v1/operations/feeds", json!({ "organisation": "choir" })).await.expect(201);
-    let path = feed["path"].as_str().unwrap();
-    let stranger = Client { key: None, ..client.clone() };
-    let read = stranger.get(path).await;
-    assert_eq!(
-        (read.status, read.headers["content-type"].to_str().unwrap()),
-        (200, "text/calendar; charset=utf-8")
-    );
-    assert!(read.text.contains("SUMMARY:Concert\r\n") && !read.text.contains("Other"), "{}", read.text);
-    assert!(
-        read.text.contains("DTSTART;VALUE=DATE:20260516\r\nDTEND;VALUE=DATE:20260518\r\n"),
-        "{}",
-        read.text
-    );
-    let own = client.post("/api/v1/operations/feeds", json!({ "person": "ben" })).await.expect(201);
-    let read = stranger.get(own["path"].as_str().unwrap()).await;
-    assert!(read.text.contains("Concert") && !read.text.contains("Other"), "{}", read.text);
-    // A new link ends the old one, and an ended one looks like none.
-    let again = client.post("/api/v1/operations/feeds", json!({ "organisation": "choir" })).await.expect(201);
-    assert_eq!(stranger.get(again["path"].as_str().unwrap()).await.status, 200);
-    let unknown = stranger.get(&format!("/calendars/{}.ics", "0".repeat(64))).await.refused(404, "not_found");
-    let ended = stranger.get(path).await.refused(404, "not_found");
-    assert_eq!(unknown["detail"], ended["detail"]);
-    assert_eq!(client.delete("/api/v1/operations/feeds/organisation/choir").await.status, 204);
-    stranger.get(again["path"].as_str().unwrap()).await.refused(404, "not_found");
-    let refused =
-        client.post("/api/v1/operations/feeds", json!({ "organisation": "a", "person": "b" })).await;
-    refused.refused(422, "field_conflict");
-    bed.leaves_open("the days to come");
-}
-
-async fn a_calendar_file_is_imported_and_imported_again(bed: Bed) {
-    let client = with_ann(&bed).await;
-    let file = |time: &str| {
-        format!(
-            "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1@x\r\nSUMMARY:Rehearsal\\, main hall\r\n\
-             DTSTART:20260514T{time}Z\r\nDURATION:PT1H\r\nORGANIZER:mailto:BEN@example.org\r\n\
-             ATTENDEE:mailto:ann@example.org\r\nATTENDEE:mailto:nobody@example.org\r\nEND:VEVENT\r\n\
-             BEGIN:VTODO\r\nUID:2@x\r\nSUMMARY:Print the notes\r\nDUE:20260514T060000Z\r\nEND:VTODO\r\n\
-             BEGIN:VEVENT\r\nUID:3@x\r\nSUMMARY:Every week\r\nDTSTART:20260514T090000Z\r\nRRULE:FREQ=WEEKLY\r\nEND:VEVENT\r\n\
-             END:VCALENDAR\r\n"
-        )
-    };
-    let import = async |text: String| {
-        client
-            .send(
-                Method::POST,
-                "/api/v1/operations/import?creator=ann",
-                &[("content-type", "text/calendar")],
-                text,
-            )
-            .await
-    };
-    let done = import(file("070000")).await.expect(200);
-    assert_eq!((&done["created"], &done["updated"], &done["unchanged"]), (&json!(2), &json!(0), &json!(0)));
-    assert_eq!(
-        (&done["skipped"][0]["line"], &done["skipped"][0]["reason"]),
-        (&json!(17), &json!("it repeats; only single dates are taken"))
-    );
-    let done = import(file("070000")).await.expect(200);
-    assert_eq!((&done["created"], &done["unchanged"]), (&json!(0), &json!(2)));
-    let done = import(file("080000")).await.expect(200);
-    assert_eq!((&done["updated"], &done["unchanged"]), (&json!(1), &json!(1)));
-    let events = client.get("/api/v1/operations/events").await.expect(200);
-    let event = &events["items"][0];
-    assert_eq!(
-        (&event["title"], &event["creator"], &event["participants"]),
-        (&json!("Rehearsal, main hall"), &json!("ben"), &json!(["ann"]))
-    );
-    assert_eq!(event["endDate"], "2026-05-14T09:00:00Z");
-    client.advance("24h").await;
-    assert_eq!(bed.sent().len(), 5, "the task's end to one, the event's start and end to two");
-    import("hello".into()).await.refused(422, "import_invalid");
-    let json = client.post("/api/v1/operations/import?creator=ann", json!({})).await;
-    json.refused(415, "content_type");
-    client
-        .send(Method::POST, "/api/v1/operations/import", &[("content-type", "text/calendar")], file("070000"))
-        .await
-        .refused(422, "missing_field");
 }

@@ -99,7 +99,9 @@ async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: Be
     providers.recipients.add("onCall", Arc::new(OnCall)).unwrap();
     assert_eq!(providers.check_bounds(), Ok(()));
     let providers = Arc::new(providers);
-    let bed = bed.with(|bed| bed.paths(punctual_paths::all_with(providers.clone(), Default::default())));
+    let bed = bed.with(|bed| {
+        bed.paths(punctual_paths::all_with(providers.clone(), Default::default(), Default::default()))
+    });
     let wall = Arc::new(ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap()));
     ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
     let state = ApiState::with_reminders(bed.engine.clone(), wall.clone(), providers);

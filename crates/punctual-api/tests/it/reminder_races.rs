@@ -1,16 +1,122 @@
 //! Reminders under concurrency: events, changed settings and workers at once, and in the end they agree.
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_engine::{
+    Event, EventSink, EventSinks,
+    events::{SOURCE_CHANGED, Told, Touched},
+};
+use punctual_paths::reminders::{Providers, ReminderSink};
+use punctual_store::{StoreError, Tx, sources::SourceChange};
 use punctual_testkit::{Bed, Seeded, on_both};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::{
     client::Client,
-    reminders::{first_aid, setting, tell, unit},
+    reminders::{first_aid, rows, setting, tell, unit},
 };
 
 on_both! {
     r02_events_and_changed_settings_agree_in_the_end;
     r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded;
+    a_new_setting_and_a_new_source_cannot_miss_each_other;
+    a_new_zone_and_a_new_source_cannot_miss_each_other;
+}
+
+/// Hears an event after the reminders did, and keeps its transaction open until it is told to go on.
+#[derive(Default)]
+struct Gate {
+    reached: Notify,
+    go_on: Notify,
+}
+
+impl EventSink for Gate {
+    fn hears(&self, _kind: &str) -> bool {
+        true
+    }
+
+    fn take<'a>(
+        &'a self,
+        _tx: &'a mut Tx,
+        _now: Timestamp,
+        events: &'a [&'a Event],
+    ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
+        Box::pin(async move {
+            self.reached.notify_one();
+            self.go_on.notified().await;
+            Ok(vec![Touched::default(); events.len()])
+        })
+    }
+}
+
+/// Tells of a new document, and does `meanwhile` while that is decided and not yet committed.
+async fn while_it_is_told<T: Send + 'static>(
+    bed: &Bed,
+    meanwhile: impl Future<Output = T> + Send + 'static,
+) -> T {
+    let gate = Arc::new(Gate::default());
+    let mut sinks = EventSinks::default();
+    sinks.add(Arc::new(ReminderSink::new(Arc::new(Providers::built_in()))));
+    sinks.add(gate.clone());
+    let body = document(40);
+    let event = Event {
+        id: "1".into(),
+        source: "/test".into(),
+        kind: SOURCE_CHANGED.into(),
+        subject: Some("document/42".into()),
+        sequence: None,
+        time: bed.now(),
+        data: Value::Null,
+        business_units: None,
+    };
+    let change = SourceChange {
+        source_type: "document".into(),
+        source_id: "42".into(),
+        business_unit: Some("nz".into()),
+        active: true,
+        deleted: false,
+        state: body["state"].to_string(),
+        sequence: None,
+        occurred_at: bed.now(),
+    };
+    let engine = bed.engine.clone();
+    let telling = tokio::spawn(async move {
+        engine.take_events(&sinks, &[Told { event, change: Some(change) }]).await.unwrap()
+    });
+    gate.reached.notified().await;
+    let meanwhile = tokio::spawn(meanwhile);
+    // Whoever changes what is planned waits for those who are still telling.
+    bed.until_blocked().await;
+    gate.go_on.notify_one();
+    telling.await.unwrap();
+    meanwhile.await.unwrap()
+}
+
+async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let author = client.clone();
+    while_it_is_told(&bed, async move { setting(&author, first_aid(|_| {})).await }).await;
+    assert_eq!(rows(&client, "&status=pending").await.len(), 3);
+    bed.leaves_open("what is planned");
+}
+
+async fn a_new_zone_and_a_new_source_cannot_miss_each_other(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    let (author, worker) = (client.clone(), bed.clone());
+    let moves = async move {
+        unit(&author, "nz", "Pacific/Chatham").await;
+        worker.tick().await
+    };
+    while_it_is_told(&bed, moves).await;
+    let row = bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-06-19:7")).await;
+    assert_eq!(row.time_zone.as_deref(), Some("Pacific/Chatham"));
+    bed.leaves_open("what is planned");
 }
 
 fn document(days: u64) -> Value {

@@ -1,10 +1,6 @@
 //! Reminders by date, end to end: a source is told, a row is planned, and on the right local morning it is sent or it
 //! is written down why not.
 
-use punctual_store::{
-    reminders::settings,
-    sources::{self, SourceChange},
-};
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
@@ -15,16 +11,10 @@ on_both! {
     what_is_entered_late_gets_only_what_is_left;
     a_changed_date_replaces_what_was_planned;
     a_source_that_no_longer_counts_is_not_reminded_of;
-    what_is_no_longer_so_at_its_moment_is_an_outcome;
-    recipients_are_found_when_it_is_due;
-    quiet_hours_move_a_reminder_and_do_not_make_it_late;
     an_event_replayed_or_out_of_order_changes_nothing;
-    a_template_sees_the_source_and_the_occasion;
     many_sources_at_once_are_planned_in_sets;
     local_times_in_a_gap_or_an_overlap_follow_the_one_rule;
     an_anniversary_comes_every_year;
-    the_forecast_counts_what_lies_ahead;
-    why_tells_the_whole_story;
 }
 
 /// A setting for first-aid documents; `change` adjusts it.
@@ -47,7 +37,7 @@ pub async fn unit(client: &Client, id: &str, zone: &str) {
     client.put(&format!("/api/v1/business-units/{id}"), body).await.expect(200);
 }
 
-fn document(expires_on: &str) -> Value {
+pub fn document(expires_on: &str) -> Value {
     json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": expires_on, "email": "own@b.example" } })
 }
 
@@ -71,7 +61,7 @@ pub async fn rows(client: &Client, query: &str) -> Vec<(String, String, String)>
     rows
 }
 
-fn sent_at(bed: &Bed) -> Vec<String> {
+pub fn sent_at(bed: &Bed) -> Vec<String> {
     bed.sent().iter().map(|sent| sent.at.to_string()).collect()
 }
 
@@ -180,110 +170,6 @@ async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-/// Nobody told the path: the tables themselves were changed, as a missed event would leave them.
-async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/1", document("2026-06-01")).await;
-    tell(&client, "document/2", document("2026-06-10")).await;
-    let mut tx = bed.begin().await;
-    let silently = SourceChange {
-        source_type: "document".into(),
-        source_id: "1".into(),
-        business_unit: Some("nz".into()),
-        active: false,
-        deleted: false,
-        state: document("2026-06-01")["state"].to_string(),
-        sequence: None,
-        occurred_at: bed.now(),
-    };
-    sources::put(&mut tx.conn(), bed.now(), &[silently]).await.unwrap();
-    tx.commit().await.unwrap();
-    client.advance("13d").await;
-    let row = bed.work(&format!("reminder:{id}:document:1:first-aid-expiry:2026-06-01:7")).await;
-    assert_eq!(
-        (row.status.as_str(), row.reason_code.as_deref()),
-        ("deactivated", Some("SourceNoLongerValid"))
-    );
-    assert_eq!((row.retry_count, row.on_hold), (0, false), "an outcome, not a failure");
-    let mut tx = bed.begin().await;
-    let mut row = settings::by_ids(&mut tx.conn(), vec![id.clone()]).await.unwrap().remove(0);
-    row.active = false;
-    assert!(settings::update(&mut tx.conn(), bed.now(), &row).await.unwrap());
-    tx.commit().await.unwrap();
-    client.advance("30d").await;
-    let row = bed.work(&format!("reminder:{id}:document:2:first-aid-expiry:2026-06-10:1")).await;
-    assert_eq!(
-        (row.status.as_str(), row.reason_code.as_deref()),
-        ("deactivated", Some("ReminderSettingInactive"))
-    );
-    assert!(bed.sent().is_empty());
-}
-
-async fn recipients_are_found_when_it_is_due(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/email" } });
-    for (name, recipients) in
-        [("list", json!({ "list": "ops" })), ("field", json!({ "field": "/email" })), ("lookup", lookup)]
-    {
-        setting(
-            &client,
-            first_aid(|body| {
-                body["triggerKey"] = json!(name);
-                body["date"]["offsetsDays"] = json!([1]);
-                body["recipients"] = recipients;
-                body["delivery"] = json!({});
-            }),
-        )
-        .await;
-    }
-    let mut document = document("2026-05-20");
-    document["state"]["ownerId"] = json!(7);
-    tell(&client, "document/1", document.clone()).await;
-    document["state"]["ownerId"] = json!("nobody");
-    document["state"]["email"] = json!("");
-    tell(&client, "document/2", document).await;
-    // All of it is defined after the rows were planned.
-    client
-        .put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["ops@b.example"] }))
-        .await
-        .expect(200);
-    tell(&client, "person/7", json!({ "state": { "email": "owner@b.example" } })).await;
-    client.advance("10d").await;
-    let mut sent = bed.sent_to();
-    sent.sort();
-    assert_eq!(sent, ["ops@b.example", "ops@b.example", "own@b.example", "owner@b.example"]);
-    let reasons: Vec<String> =
-        rows(&client, "&status=deactivated").await.into_iter().map(|(.., why)| why).collect();
-    assert_eq!(reasons, ["no-recipients", "no-recipients"]);
-}
-
-async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let id = setting(
-        &client,
-        first_aid(|body| {
-            body["date"] = json!({ "field": "/expiresOn", "offsetsDays": [1], "sendTime": "22:30" });
-            body["delivery"]["quietHours"] = json!({ "from": "22:00", "to": "07:00" });
-        }),
-    )
-    .await;
-    tell(&client, "document/42", document("2026-05-20")).await;
-    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-05-30").await.expect(200);
-    assert_eq!(ahead["days"][0]["localDate"], "2026-05-20", "{ahead}");
-    assert_eq!(ahead["days"][0]["items"][0]["reason"], "quiet-hours");
-    client.advance("6d").await;
-    // 07:00 in Auckland, on the next local day.
-    assert_eq!(sent_at(&bed), ["2026-05-19T19:00:00Z"]);
-    assert_eq!(
-        bed.work(&format!("reminder:{id}:document:42:first-aid-expiry:2026-05-20:1")).await.status,
-        "completed"
-    );
-}
-
 async fn an_event_replayed_or_out_of_order_changes_nothing(bed: Bed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
@@ -306,30 +192,6 @@ async fn an_event_replayed_or_out_of_order_changes_nothing(bed: Bed) {
     assert_eq!(both["items"][1]["work"]["unchanged"], 3, "the last of a batch speaks for its source: {both}");
     client.advance("100d").await;
     assert_eq!(bed.sent().len(), 3);
-}
-
-async fn a_template_sees_the_source_and_the_occasion(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    let body = "{{ state.kind }} of {{ source.id }} ends {{ reminder.targetDate }}, in {{ reminder.offsetDays }} day; {{ email }}; {{ setting.name }}";
-    let template =
-        json!({ "defaultLocale": "en", "variants": { "en": { "subject": "{{ kind }}", "body": body } } });
-    client.put("/api/v1/templates/expiry", template).await.expect(200);
-    setting(
-        &client,
-        first_aid(|body| {
-            body["date"]["offsetsDays"] = json!([1]);
-            body["delivery"]["template"] = json!("expiry");
-        }),
-    )
-    .await;
-    tell(&client, "document/42", document("2026-05-20")).await;
-    client.advance("10d").await;
-    let sent = bed.sent();
-    assert_eq!(sent[0].subject, "first-aid");
-    assert_eq!(sent[0].body, "first-aid of 42 ends 2026-05-20, in 1 day; own@b.example; First aid");
-    let shown = client.get("/api/v1/notifications?type=reminder").await.expect(200);
-    assert_eq!(shown["items"].as_array().unwrap().len(), 1, "reminders can be filtered");
 }
 
 async fn many_sources_at_once_are_planned_in_sets(bed: Bed) {
@@ -422,89 +284,4 @@ async fn an_anniversary_comes_every_year(bed: Bed) {
     tell(&client, "person/7", left).await;
     client.advance("400d").await;
     assert_eq!(bed.sent().len(), 2);
-}
-
-async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    unit(&client, "de", "Europe/Berlin").await;
-    setting(&client, first_aid(|_| {})).await;
-    tell(&client, "document/1", document("2026-06-20")).await;
-    tell(&client, "document/2", document("2026-06-20")).await;
-    let mut german = document("2026-06-20");
-    german["businessUnit"] = json!("de");
-    tell(&client, "document/3", german).await;
-    let message = json!({ "id": "m", "sendAt": "2026-06-13T12:00:00Z", "targets": ["x"], "channel": "memory:default",
-        "subject": "S", "body": "B" });
-    client.post("/api/v1/messages", message).await.expect(201);
-    let ahead = client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15").await.expect(200);
-    let days: Vec<(&str, &str, u64)> = ahead["days"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|day| {
-            (
-                day["localDate"].as_str().unwrap(),
-                day["timeZone"].as_str().unwrap(),
-                day["count"].as_u64().unwrap(),
-            )
-        })
-        .collect();
-    let expected =
-        [("2026-06-13", "Europe/Berlin", 1), ("2026-06-13", "Pacific/Auckland", 2), ("2026-06-13", "UTC", 1)];
-    assert_eq!(days, expected);
-    assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
-    assert_eq!(ahead["days"][1]["recipients"], 2, "one address each");
-    assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
-    assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
-    let germans =
-        client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15&businessUnit=de").await.expect(200);
-    assert_eq!(germans["days"].as_array().unwrap().len(), 1);
-    client.get("/api/v1/forecast?from=2026-06-15&to=2026-06-01").await.refused(422, "out_of_range");
-    client.get("/api/v1/forecast?from=never").await.refused(422, "date_invalid");
-    bed.leaves_open("what lies ahead");
-}
-
-async fn why_tells_the_whole_story(bed: Bed) {
-    let client = Client::new(&bed).await;
-    unit(&client, "nz", "Pacific/Auckland").await;
-    setting(&client, first_aid(|_| {})).await;
-    setting(
-        &client,
-        first_aid(|body| {
-            body["name"] = json!("Police vetting");
-            body["triggerKey"] = json!("vetting");
-            body["filter"]["value"] = json!("police-vetting");
-        }),
-    )
-    .await;
-    tell(&client, "document/42", document("2026-06-20")).await;
-    client.advance("30d").await;
-    let why = async |date: &str| {
-        let told =
-            client.get(&format!("/api/v1/why?sourceType=document&sourceId=42&date={date}")).await.expect(200);
-        let steps = told["decisions"].as_array().unwrap().clone();
-        steps
-            .iter()
-            .map(|step| {
-                let text = |name: &str| step[name].as_str().unwrap_or("-").to_owned();
-                format!("{} {} {}", text("setting"), text("outcome"), text("reason"))
-            })
-            .collect::<Vec<_>>()
-    };
-    let sent = why("2026-06-13").await;
-    assert_eq!(
-        sent,
-        ["First aid planned -", "First aid completed -", "Police vetting notWanted filter-false"]
-    );
-    let other = why("2026-06-14").await;
-    assert_eq!(other, ["First aid otherDay -", "Police vetting notWanted filter-false"]);
-    let told = client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-14").await.expect(200);
-    assert_eq!(told["decisions"][0]["values"]["planned"], json!(["2026-05-21", "2026-06-13", "2026-06-19"]));
-    assert_eq!(told["decisions"][1]["values"]["state.kind"], "first-aid");
-    client.delete("/api/v1/sources/document/42").await.expect(204);
-    let gone = why("2026-06-19").await;
-    assert!(gone.contains(&"First aid deactivate SourceNoLongerValid".to_owned()), "{gone:?}");
-    client.get("/api/v1/why?sourceType=document&sourceId=43&date=2026-06-14").await.refused(404, "not_found");
-    client.get("/api/v1/why?sourceType=document").await.refused(422, "missing_field");
 }

@@ -315,5 +315,8 @@ async fn results_add_up_and_can_be_taken_along(bed: Bed) {
     assert_eq!(lines.len(), 7, "{}", csv.text);
     assert!(lines[0].ends_with(",rate,has-a-complaint,complaint"));
     assert!(csv.text.contains("\"'=HYPERLINK(1)\""), "{}", csv.text);
+    let sheet = client.get(&format!("{path}.xlsx")).await;
+    assert_eq!((sheet.status, &sheet.text[..2]), (200, "PK"));
+    assert!(sheet.headers["content-disposition"].to_str().unwrap().ends_with(".xlsx\""));
     bed.leaves_open("reminders are planned");
 }

@@ -385,7 +385,9 @@ async fn keys_of_other_units_see_nothing(bed: Bed) {
     assert_eq!(ingest(&de, json!([visit("1")])).await["items"][0]["why"], "no-trigger");
     let made = ingest(&nz, json!([visit("1")])).await;
     let public_id = made["items"][0]["instances"][0]["publicId"].as_str().unwrap();
-    for path in ["", "/instances", &format!("/instances/{public_id}"), "/results", "/results.csv"] {
+    for path in
+        ["", "/instances", &format!("/instances/{public_id}"), "/results", "/results.csv", "/results.xlsx"]
+    {
         let path = format!("/api/v1/surveys/{id}{path}");
         de.get(&path).await.refused(404, "not_found");
         assert_eq!(nz.get(&path).await.status, 200, "{path}");

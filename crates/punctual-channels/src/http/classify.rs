@@ -102,7 +102,7 @@ mod tests {
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
         let at = "2026-11-03T08:00:00Z".parse().unwrap();
-        Answer { status, headers, text: "said".to_owned(), at }
+        Answer { status, headers, text: "said".to_owned(), is_cut: false, at }
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
     if !is_header_text(&message.subject) {
         return Err(ComposeFault { reason: "subject_invalid", detail: "the subject must be one line" });
     }
-    let builder = Message::builder()
+    let mut builder = Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, to))
         .subject(message.subject)
@@ -52,23 +52,69 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
             HeaderName::new_from_ascii_str("Auto-Submitted"),
             "auto-generated".to_owned(),
         ));
-    let composed = match (message.html, message.attachments.is_empty()) {
-        (None, true) => builder.singlepart(SinglePart::plain(message.body)),
-        (Some(html), true) => builder.multipart(MultiPart::alternative_plain_html(message.body, html)),
-        (html, false) => {
-            let mut mixed = match html {
-                None => MultiPart::mixed().singlepart(SinglePart::plain(message.body)),
-                Some(html) => {
-                    MultiPart::mixed().multipart(MultiPart::alternative_plain_html(message.body, html))
-                }
+    if let Some(link) = &message.unsubscribe {
+        if !is_link(link) {
+            return Err(ComposeFault {
+                reason: "subject_invalid",
+                detail: "the link to unsubscribe must be one line",
+            });
+        }
+        // RFC 8058: the mail program posts to the link, without asking and without a page.
+        for (name, value) in [
+            (HeaderName::new_from_ascii_str("List-Unsubscribe"), format!("<{link}>")),
+            (HeaderName::new_from_ascii_str("List-Unsubscribe-Post"), ONE_CLICK.to_owned()),
+        ] {
+            builder = builder.raw_header(HeaderValue::new(name, value));
+        }
+    }
+    let has_html = message.html.is_some();
+    let (inside, beside): (Vec<_>, Vec<_>) =
+        message.attachments.into_iter().partition(|file| has_html && file.content_id.is_some());
+    let written = match message.html {
+        None => Written::Plain(SinglePart::plain(message.body)),
+        Some(html) => Written::Both(with_html(message.body, html, inside)?),
+    };
+    let composed = match (written, beside.is_empty()) {
+        (Written::Plain(part), true) => builder.singlepart(part),
+        (Written::Both(parts), true) => builder.multipart(parts),
+        (written, false) => {
+            let mut mixed = match written {
+                Written::Plain(part) => MultiPart::mixed().singlepart(part),
+                Written::Both(parts) => MultiPart::mixed().multipart(parts),
             };
-            for file in message.attachments {
+            for file in beside {
                 mixed = mixed.singlepart(attach(file)?);
             }
             builder.multipart(mixed)
         }
     };
     composed.map_err(|_| ComposeFault { reason: "address_invalid", detail: "the mail has no valid envelope" })
+}
+
+/// What a mail program posts to a link to unsubscribe.
+pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+
+/// Whether a link can stand between the brackets of a header.
+pub(crate) fn is_link(link: &str) -> bool {
+    is_header_text(link) && link.is_ascii() && !link.contains(['<', '>', ' ', ','])
+}
+
+/// What a mail says, before the files beside it.
+enum Written {
+    Plain(SinglePart),
+    Both(MultiPart),
+}
+
+/// The text in both forms; pictures belong to the HTML alone, so that a reader of plain text is not bothered with them.
+fn with_html(plain: String, html: String, pictures: Vec<Attachment>) -> Result<MultiPart, ComposeFault> {
+    if pictures.is_empty() {
+        return Ok(MultiPart::alternative_plain_html(plain, html));
+    }
+    let mut related = MultiPart::related().singlepart(SinglePart::html(html));
+    for file in pictures {
+        related = related.singlepart(attach(file)?);
+    }
+    Ok(MultiPart::alternative().singlepart(SinglePart::plain(plain)).multipart(related))
 }
 
 /// Why a file is not sent by mail, if it is not.
@@ -81,6 +127,12 @@ pub(crate) fn check_attachment(file: &Attachment) -> Result<(), &'static str> {
     if !essence.starts_with("image/") && !MEDIA_TYPES.contains(&essence.as_str()) {
         return Err("this media type is not sent by mail");
     }
+    let is_id = |id: &str| {
+        (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b".@_-".contains(&b))
+    };
+    if !file.content_id.as_deref().is_none_or(is_id) {
+        return Err("a content id is made of letters, digits, dots and @");
+    }
     Ok(())
 }
 
@@ -89,7 +141,11 @@ fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
     check_attachment(&file).map_err(fault)?;
     let media_type =
         ContentType::parse(&file.media_type).map_err(|_| fault("the media type cannot be read"))?;
-    Ok(Part::new(file.file_name).body(file.content, media_type))
+    let part = match file.content_id {
+        Some(id) => Part::new_inline_with_name(id, file.file_name),
+        None => Part::new(file.file_name),
+    };
+    Ok(part.body(file.content, media_type))
 }
 
 /// The Message-ID, the same in every attempt. A text that cannot stand in one is hashed.

@@ -24,11 +24,15 @@ pub(crate) fn of(message: &Outgoing) -> Vec<u8> {
     }
     if !message.attachments.is_empty() {
         let files = message.attachments.iter().map(|file| {
-            json!({
+            let mut part = json!({
                 "fileName": file.file_name,
                 "mediaType": file.media_type,
                 "contentBase64": STANDARD.encode(&file.content),
-            })
+            });
+            if let Some(id) = &file.content_id {
+                part["contentId"] = id.as_str().into();
+            }
+            part
         });
         data["attachments"] = files.collect();
     }

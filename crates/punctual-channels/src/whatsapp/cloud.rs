@@ -3,10 +3,10 @@
 //! Meta takes no idempotency key; our message id goes along as `biz_opaque_callback_data` and comes back with the
 //! status of the message.
 
-use punctual_model::{Outgoing, Phone, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Phone, Secret, SendOutcome};
 use serde_json::{Value, json};
 
-use super::{Saying, Wording};
+use super::{Saying, Wording, statuses};
 use crate::{
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
@@ -27,6 +27,9 @@ pub struct WhatsAppCloud {
     url: CheckedUrl,
     token: Secret,
     wording: Wording,
+    /// What Meta signs its calls with, and what it must know when it asks whether the address is ours.
+    app_secret: Option<Secret>,
+    verify_token: Option<Secret>,
 }
 
 impl Provider for WhatsAppCloud {
@@ -39,10 +42,12 @@ impl Provider for WhatsAppCloud {
         "language",
         "parameters",
         "apiVersion",
+        "appSecret",
+        "verifyToken",
         "baseUrl",
         "timeoutSeconds",
     ];
-    const SECRETS: &'static [&'static str] = &["accessToken"];
+    const SECRETS: &'static [&'static str] = &["accessToken", "appSecret", "verifyToken"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://graph.facebook.com");
@@ -62,7 +67,13 @@ impl Provider for WhatsAppCloud {
         let token =
             reader.required_secret("accessToken", "the token of a system user that may send messages");
         let wording = Wording::read(reader);
-        Some(Self { url: base?.at(&[version, id?, "messages"]), token: token?, wording })
+        let (app_secret, verify_token) = (reader.secret("appSecret"), reader.secret("verifyToken"));
+        if verify_token.is_some() && app_secret.is_none() {
+            let detail = "`appSecret` is missing; it is the app's secret, with which Meta signs its calls";
+            reader.fault("appSecret", "missing_field", detail);
+        }
+        let url = base?.at(&[version, id?, "messages"]);
+        Some(Self { url, token: token?, wording, app_secret, verify_token })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
@@ -77,6 +88,18 @@ impl Provider for WhatsAppCloud {
 
     fn check_address(address: &str) -> Result<(), String> {
         check_number(address)
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.app_secret.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        let secret = self.app_secret.as_ref().ok_or(CallbackFault::NotTaken)?;
+        if call.is_get {
+            return statuses::challenge(self.verify_token.as_ref(), call);
+        }
+        statuses::signed(secret.expose(), call)
     }
 }
 

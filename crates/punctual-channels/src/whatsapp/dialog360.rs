@@ -1,9 +1,10 @@
 //! WhatsApp through 360dialog, which hands on what Meta's Cloud API takes and answers.
 
-use punctual_model::{Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
 
-use super::{Wording, cloud};
+use super::{Wording, cloud, statuses};
 use crate::{
+    callback,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call},
     provider::{Provider, ProviderAdapter},
@@ -21,20 +22,30 @@ pub struct Dialog360 {
     url: CheckedUrl,
     key: Secret,
     wording: Wording,
+    callback_secret: Option<Secret>,
 }
 
 impl Provider for Dialog360 {
     const NAME: &'static str = "whatsapp-360dialog";
-    const FIELDS: &'static [&'static str] =
-        &["apiKey", "text", "template", "language", "parameters", "baseUrl", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = &["apiKey"];
+    const FIELDS: &'static [&'static str] = &[
+        "apiKey",
+        "text",
+        "template",
+        "language",
+        "parameters",
+        "callbackSecret",
+        "baseUrl",
+        "timeoutSeconds",
+    ];
+    const SECRETS: &'static [&'static str] = &["apiKey", "callbackSecret"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base = reader.text("baseUrl").unwrap_or("https://waba-v2.360dialog.io");
         let base = reader.provider_url("baseUrl", base, guard, HOSTS);
         let key = reader.required_secret("apiKey", "the key of the number, from 360dialog's hub");
         let wording = Wording::read(reader);
-        Some(Self { url: base?.at(&["messages"]), key: key?, wording })
+        let callback_secret = callback::read_secret(reader, "callbackSecret");
+        Some(Self { url: base?.at(&["messages"]), key: key?, wording, callback_secret })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
@@ -48,5 +59,14 @@ impl Provider for Dialog360 {
 
     fn check_address(address: &str) -> Result<(), String> {
         check_number(address)
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.callback_secret.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        callback::knows_secret(self.callback_secret.as_ref(), call)?;
+        statuses::read(call.body)
     }
 }

@@ -3,11 +3,12 @@
 //! Infobip takes an id of ours for each message and refuses one that it has seen: such a refusal means that an earlier
 //! try was taken, so it counts as delivered.
 
-use punctual_model::{Outgoing, Phone, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Phone, Secret, SendOutcome};
 use serde_json::{Value, json};
 
-use super::{Saying, Wording};
+use super::{Saying, Wording, reports};
 use crate::{
+    callback,
     guard::{CheckedUrl, Guard},
     http::{Answer, Call, Meaning, by_status, failed, not_understood},
     provider::{Provider, ProviderAdapter},
@@ -26,13 +27,23 @@ pub struct Infobip {
     key: Secret,
     from: Phone,
     wording: Wording,
+    callback_secret: Option<Secret>,
 }
 
 impl Provider for Infobip {
     const NAME: &'static str = "whatsapp-infobip";
-    const FIELDS: &'static [&'static str] =
-        &["baseUrl", "apiKey", "from", "text", "template", "language", "parameters", "timeoutSeconds"];
-    const SECRETS: &'static [&'static str] = &["apiKey"];
+    const FIELDS: &'static [&'static str] = &[
+        "baseUrl",
+        "apiKey",
+        "from",
+        "text",
+        "template",
+        "language",
+        "parameters",
+        "callbackSecret",
+        "timeoutSeconds",
+    ];
+    const SECRETS: &'static [&'static str] = &["apiKey", "callbackSecret"];
 
     fn read(reader: &mut Reader<'_>, guard: &Guard) -> Option<Self> {
         let base =
@@ -48,7 +59,8 @@ impl Provider for Infobip {
                 phone.ok()
             });
         let wording = Wording::read(reader);
-        Some(Self { base: base?, key: key?, from: from?, wording })
+        let callback_secret = callback::read_secret(reader, "callbackSecret");
+        Some(Self { base: base?, key: key?, from: from?, wording, callback_secret })
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
@@ -80,6 +92,15 @@ impl Provider for Infobip {
 
     fn check_address(address: &str) -> Result<(), String> {
         check_number(address)
+    }
+
+    fn takes_receipts(&self) -> bool {
+        self.callback_secret.is_some()
+    }
+
+    fn callback(&self, call: &Callback<'_>) -> Result<CallbackTaken, CallbackFault> {
+        callback::knows_secret(self.callback_secret.as_ref(), call)?;
+        reports::read(call.body)
     }
 }
 

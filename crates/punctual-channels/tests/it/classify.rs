@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{at, stand_in::word};
 
 fn answer(status: u16, body: &str) -> Answer {
-    Answer { status, headers: HeaderMap::new(), text: body.to_owned(), at: at() }
+    Answer { status, headers: HeaderMap::new(), text: body.to_owned(), is_cut: false, at: at() }
 }
 
 #[track_caller]

@@ -9,7 +9,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use punctual_channels::{
-    AllowList, Guard, Trust, WebhookAdapter,
+    AllowList, Guard, SmsGatewayAdapter, SmtpAdapter, Trust, WebhookAdapter,
     guard::{Lookup, ResolveFault, check_ip, check_url},
 };
 use punctual_model::{Adapter, SendOutcome};
@@ -135,6 +135,66 @@ async fn t07_an_answer_that_changes_between_look_ups_changes_nothing() {
     assert_eq!(reason.as_str(), "url_forbidden");
     assert!(!error.contains("169.254"), "{error}");
     assert_eq!(receiver.requests().len(), 1);
+}
+
+/// The same for a provider's adapter and for mail, which has a dialogue of its own.
+#[tokio::test]
+async fn t07_no_adapter_follows_a_name_that_changes_its_answer() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connections = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = connections.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            drop(stream);
+        }
+    });
+    let made = || connections.load(std::sync::atomic::Ordering::SeqCst);
+    let allow: AllowList = format!("127.0.0.1:{port}").parse().unwrap();
+    let changing = || {
+        Guard::with_lookup(
+            allow.clone(),
+            Changing::new(&[&["127.0.0.1"], &["169.254.169.254"], &["10.0.0.1"]]),
+        )
+    };
+    let mail = json!({"host": "rebind.example", "port": port, "tls": "none", "from": "a@b.example", "timeoutSeconds": 5});
+    let gateway = json!({"url": format!("http://rebind.example:{port}/send"), "timeoutSeconds": 5});
+    let adapters: [(Arc<dyn Adapter>, _, _); 2] = [
+        (Arc::new(SmtpAdapter::new(changing(), Trust::platform())), mail, "a@b.example"),
+        (Arc::new(SmsGatewayAdapter::new(changing(), Trust::platform())), gateway, "+49301234567"),
+    ];
+    for (adapter, settings, address) in adapters {
+        let before = made();
+        let first = adapter.open(&settings).unwrap().send(outgoing("email:a", address)).await;
+        assert!(!matches!(first, SendOutcome::Delivered { .. } | SendOutcome::Permanent { .. }), "{first:?}");
+        let reached = made();
+        assert!(reached > before, "{}: the checked address was connected to", adapter.name());
+        for _ in 0..2 {
+            let outcome = adapter.open(&settings).unwrap().send(outgoing("email:a", address)).await;
+            let SendOutcome::Permanent { reason, error } = outcome else { panic!("{outcome:?}") };
+            assert!(["url_forbidden", "host-forbidden"].contains(&reason.as_str()), "{reason}");
+            assert!(!error.contains("169.254") && !error.contains("10.0.0"), "{error}");
+        }
+        assert_eq!(made(), reached, "{}: and nothing else was", adapter.name());
+    }
+}
+
+#[test]
+fn t07_no_url_of_the_table_passes_for_a_provider_s() {
+    let guard = Guard::new(AllowList::default());
+    for (url, _) in table() {
+        assert!(guard.check_provider_url(&url, &["twilio.com", "graph.facebook.com"]).is_err(), "{url}");
+    }
+    for url in [
+        "https://twilio.com.example.org/",
+        "https://eviltwilio.com/",
+        "https://api.twilio.com@evil.example/",
+        "https://evil.example/#api.twilio.com",
+    ] {
+        assert!(guard.check_provider_url(url, &["twilio.com"]).is_err(), "{url}");
+    }
+    assert!(guard.check_provider_url("https://api.twilio.com", &["twilio.com"]).is_ok());
 }
 
 /// A second opinion on what is public, from the standard library's own words.

@@ -72,6 +72,7 @@ async fn a_mail_is_queued_at_sendgrid() {
         file_name: "a.csv".to_owned(),
         media_type: "text/csv".to_owned(),
         content: b"a,b".to_vec(),
+        content_id: None,
     };
     let message = Outgoing {
         html: Some("<p>Body</p>".to_owned()),
@@ -90,6 +91,17 @@ async fn a_mail_is_queued_at_sendgrid() {
         "attachments": [{"content": "YSxi", "type": "text/csv", "filename": "a.csv", "disposition": "attachment"}],
     });
     assert_eq!(json_of(&stand_in.requests()[0]), expected);
+
+    let link = "https://punctual.example/p/abc.def";
+    channel.send(Outgoing { unsubscribe: Some(link.to_owned()), ..message.clone() }).await;
+    let headers = json_of(&stand_in.requests()[0])["headers"].clone();
+    assert_eq!(headers["List-Unsubscribe"], format!("<{link}>"));
+    assert_eq!(headers["List-Unsubscribe-Post"], "List-Unsubscribe=One-Click");
+    let picture = Attachment { content_id: Some("chart@report".to_owned()), ..file.clone() };
+    channel.send(Outgoing { attachments: vec![picture], ..message.clone() }).await;
+    let sent = json_of(&stand_in.requests()[0]);
+    assert_eq!(sent["attachments"][0]["content_id"], "chart@report");
+    assert_eq!(sent["attachments"][0]["disposition"], "inline");
 
     let program = Attachment { media_type: "application/x-msdownload".to_owned(), ..file };
     for (odd, reason) in [

@@ -3,6 +3,7 @@
 
 #[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod brokers;
+mod callbacks;
 mod captured;
 mod classify;
 mod guard;
@@ -55,6 +56,7 @@ fn outgoing(channel: &str, address: &str) -> Outgoing {
         html: None,
         type_data: None,
         attachments: Vec::new(),
+        unsubscribe: None,
         at: at(),
     }
 }

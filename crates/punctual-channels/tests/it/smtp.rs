@@ -59,6 +59,7 @@ async fn text_html_and_files_go_along() {
         file_name: name.to_owned(),
         media_type: media_type.to_owned(),
         content: content.to_vec(),
+        content_id: None,
     };
     let html = Outgoing { html: Some("<p>Grüße</p>".to_owned()), ..mail("a@b.example") };
     let files = vec![
@@ -67,7 +68,17 @@ async fn text_html_and_files_go_along() {
     ];
     channel.send(html.clone()).await;
     channel.send(Outgoing { attachments: files.clone(), ..html }).await;
-    channel.send(Outgoing { attachments: files, ..mail("a@b.example") }).await;
+    channel.send(Outgoing { attachments: files.clone(), ..mail("a@b.example") }).await;
+    let picture = Attachment {
+        content_id: Some("chart@report".to_owned()),
+        ..file("chart.png", "image/png", &[137, 80])
+    };
+    let with_picture = Outgoing {
+        html: Some("<img src=\"cid:chart@report\">".to_owned()),
+        attachments: vec![files[0].clone(), picture],
+        ..mail("a@b.example")
+    };
+    channel.send(with_picture).await;
 
     let mails = server.mails();
     let types = |mail: &Value| -> Vec<String> {
@@ -87,6 +98,31 @@ async fn text_html_and_files_go_along() {
     assert_eq!(mails[1]["parts"][2]["disposition"], "attachment");
     assert_eq!(mails[1]["parts"][3]["hex"], "00ff0d0a2e");
     assert_eq!(types(&mails[2]), ["text/plain", "text/csv", "application/pdf"]);
+    // The picture belongs to the HTML, the file to the mail.
+    assert_eq!(types(&mails[3]), ["text/plain", "text/html", "image/png", "text/csv"]);
+    assert_eq!(mails[3]["parts"][2]["disposition"], "inline");
+    assert_eq!(mails[3]["parts"][2]["contentId"], "<chart@report>");
+    assert_eq!(mails[3]["parts"][3]["disposition"], "attachment");
+}
+
+#[tokio::test]
+async fn a_mail_of_a_topic_says_where_to_unsubscribe_with_one_click() {
+    let server = Server::start("plain").await;
+    let channel = server.channel(json!({}));
+    let link = format!(
+        "https://punctual.example/p/{}.{}",
+        "eyJhIjoiYW5uQGV4YW1wbGUub3JnIn0".repeat(5),
+        "x".repeat(43)
+    );
+    channel.send(mail("a@b.example")).await;
+    channel.send(Outgoing { unsubscribe: Some(link.clone()), ..mail("a@b.example") }).await;
+    let mails = server.mails();
+    assert_eq!(header(&mails[0], "List-Unsubscribe"), [""; 0]);
+    assert_eq!(header(&mails[1], "List-Unsubscribe"), [format!("<{link}>")]);
+    assert_eq!(header(&mails[1], "List-Unsubscribe-Post"), ["List-Unsubscribe=One-Click"]);
+    assert_eq!(mails[1]["defects"], json!([]));
+    let odd = Outgoing { unsubscribe: Some("https://x.example/>\r\nBcc: y".into()), ..mail("a@b.example") };
+    assert!(matches!(channel.send(odd).await, SendOutcome::Permanent { .. }));
 }
 
 #[tokio::test]
@@ -98,6 +134,7 @@ async fn t09_a_header_cannot_be_split() {
             file_name: name.to_owned(),
             media_type: media_type.to_owned(),
             content: Vec::new(),
+            content_id: None,
         }]
     };
     for (message, expected) in [

@@ -37,6 +37,7 @@ def parsed(content):
                 "type": part.get_content_type(),
                 "disposition": part.get_content_disposition(),
                 "fileName": part.get_filename(),
+                "contentId": part["content-id"],
                 "text": body.decode("utf-8", "replace") if part.get_content_maintype() == "text" else None,
                 "hex": body.hex(),
             }

@@ -49,6 +49,7 @@ async fn a_message_arrives_signed_with_a_stable_id() {
                 file_name: "a.csv".to_owned(),
                 media_type: "text/csv".to_owned(),
                 content: b"a,b".to_vec(),
+                content_id: None,
             }],
             ..outgoing("webhook:a", &receiver.url("/ok"))
         };

@@ -106,5 +106,10 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Their agents do not call. What scripts hand in there waits at the site until they do.",
             Some("/sites"),
         ),
+        Kind::Receipt => (
+            "Not delivered",
+            "Their provider took these messages, and they did not arrive. Look at the reason, reach the person another way, and say that you have seen it.",
+            None,
+        ),
     }
 }

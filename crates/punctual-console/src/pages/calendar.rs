@@ -67,13 +67,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let from = monday(asked.unwrap_or(today))?;
     let to = moved(from, 7 * WEEKS as i64)?;
     let (start, end) = (midnight(from) - hours(14), midnight(to) + hours(12));
-    let kinds: Vec<String> = app
-        .engine
-        .paths
-        .keys()
-        .filter(|kind| !matches!(*kind, "reconcile" | "reminder-change"))
-        .map(str::to_owned)
-        .collect();
+    let kinds = app.engine.kinds_of_interest();
     let sees = |unit: Option<&str>| visit.viewer.may_see(unit);
     let mut reader = app.engine.store.read().await?;
     let found = forecast::forecast(

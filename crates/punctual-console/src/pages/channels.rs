@@ -1,6 +1,8 @@
 //! The channels as they are: what they are made of, whether they can send, how they did in the last hour, and a message
 //! to try one out. Settings are changed through the API.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::{
     Router,
@@ -8,8 +10,14 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_engine::trial::{Trial, TrialMessage};
-use punctual_model::{ChannelKey, SendOutcome};
+use punctual_engine::{
+    manners::{Circuit, standing::Standing},
+    trial::{Trial, TrialMessage},
+};
+use punctual_model::{
+    ChannelKey, SendOutcome, durations,
+    manners::{ChannelManners, hours::written},
+};
 use punctual_store::{
     attempts::{self, HealthRow},
     channels,
@@ -51,6 +59,8 @@ struct Row {
     fault: Option<String>,
     at_most_once: bool,
     health: Option<Health>,
+    /// What it keeps to, and how much of it is used.
+    keeps: Vec<String>,
     changed: Option<When>,
 }
 
@@ -82,9 +92,17 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     let health =
         if visit.viewer.sees_all() { attempts::health(&mut reader.conn(), now).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
+    let mut standings = HashMap::new();
+    for channel in &defined {
+        let manners = ChannelManners::read(&channel.manners);
+        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &manners, now).await?;
+        standings.insert(channel.key.as_str(), (manners, standing));
+    }
     drop(reader);
+    let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
     let state = |key: &str| match app.engine.channels.broken(key) {
         Some(fault) => ("bad", "cannot send", Some(fault)),
+        None if circuit(key).is_some() => ("warn", "rests", circuit(key).map(|one| resting(one, visit, now))),
         None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
         None => ("muted", "not opened", None),
     };
@@ -100,6 +118,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
             fault,
             at_most_once,
             health,
+            keeps: standings.get(key).map(|(manners, standing)| keeps(manners, standing)).unwrap_or_default(),
             changed,
         }
     };
@@ -126,6 +145,36 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
         tried.as_ref().map(|tried| (tried.channel.clone(), tried.address.clone())).unwrap_or_default();
     let may_try = visit.viewer.may_define();
     page(&ChannelsPage { frame, sentence, rows, may_try, tried, chosen, entered })
+}
+
+/// Until when it rests, and why.
+fn resting(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
+    format!("until {}: {}", visit.zone.when(circuit.rests_until, now).text, circuit.last_error)
+}
+
+/// Limits with what is used of them, and hours.
+fn keeps(manners: &ChannelManners, standing: &Standing) -> Vec<String> {
+    let mut lines: Vec<String> = standing
+        .rates
+        .iter()
+        .map(|rate| {
+            let whose = rate
+                .limiter
+                .strip_prefix("provider:")
+                .map(|name| format!(" over {name}"))
+                .unwrap_or_default();
+            format!("{} of {} in {}{whose}", rate.used, rate.rate.max, durations::format(rate.rate.per))
+        })
+        .collect();
+    lines
+        .extend(manners.quiet_hours.map(|span| format!("quiet {}–{}", written(span.from), written(span.to))));
+    lines.extend(
+        manners
+            .send_window
+            .as_ref()
+            .map(|window| format!("sends {}–{}", written(window.from), written(window.to))),
+    );
+    lines
 }
 
 fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {

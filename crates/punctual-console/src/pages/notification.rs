@@ -6,13 +6,16 @@ use axum::{
     extract::{Path, State},
     http::{HeaderName, Uri, header},
     response::IntoResponse,
-    routing::get,
+    routing::{get, post},
 };
 use jiff::Timestamp;
 use punctual_engine::timeline::Moment;
+use punctual_model::{ReceiptState, SuppressionReason};
 use punctual_store::{
     attempts::{self, AttemptRow},
     notifications::{self, NotificationRow},
+    receipts::{self, ReceiptRow},
+    skipped_targets::{self, SkippedTarget},
 };
 use punctual_wire::Problem;
 use serde_json::Value;
@@ -23,8 +26,8 @@ use super::{
 };
 use crate::{
     App, Shared,
-    answer::{Page, Refusal, page},
-    form::Fields,
+    answer::{Page, Refusal, page, see_other},
+    form::{Act, Fields},
     frame::{Frame, Visit},
     session::Viewer,
     times::{When, Zone, rough},
@@ -32,7 +35,10 @@ use crate::{
 };
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/notifications/{id}", get(show)).route("/notifications/{id}/html", get(html))
+    Router::new()
+        .route("/notifications/{id}", get(show))
+        .route("/notifications/{id}/html", get(html))
+        .route("/notifications/{id}/acknowledge", post(acknowledge))
 }
 
 #[derive(Template)]
@@ -50,6 +56,9 @@ struct NotificationPage {
     story: Vec<Step>,
     context: Option<String>,
     can_act: bool,
+    /// What the provider took and did not deliver, until somebody has seen it.
+    not_delivered: Vec<String>,
+    can_acknowledge: bool,
 }
 
 struct Fact {
@@ -65,6 +74,8 @@ struct Target {
     answer: String,
     message_id: Option<String>,
     when: When,
+    /// What the provider told later: another fact than that it was accepted.
+    receipt: Option<(Pill, Option<When>)>,
 }
 
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
@@ -75,10 +86,16 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
-    let row = visible(&app, &visit.viewer, &id).await?;
+    let mut row = visible(&app, &visit.viewer, &id).await?;
+    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
+        row.reason_code.get_or_insert(reason.to_owned());
+        row.ready_at = row.ready_at.max(until.as_microsecond());
+    }
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
     let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
+    let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
+    let told_later = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
     let moments = app.engine.timeline(&row.id).await?;
     let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
@@ -90,7 +107,9 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         reason: words::reason(row.reason_code.as_deref()),
         created: visit.zone.exact(instant(row.created_at)),
         facts: facts(&row),
-        targets: targets(&tries, &visit, now),
+        targets: targets(&tries, &skipped, &told_later, &visit, now),
+        not_delivered: told_later.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
+        can_acknowledge: visit.viewer.may_act() && visit.viewer.may_touch(row.business_unit.as_deref()),
         story: told(happened(moments, &visit.zone), &visit.zone),
         context: row.context.as_deref().map(pretty_text),
         can_act: row.status == "parked"
@@ -108,6 +127,7 @@ fn instant(at: i64) -> Timestamp {
 fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
     let tries = counted(row.retry_count, "try", "tries");
+    let is_live = matches!(row.status.as_str(), "pending" | "retrying");
     match row.status.as_str() {
         "delivered" => format!(
             "Delivered {}, {} after it was queued.",
@@ -115,11 +135,17 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
         ),
         "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
+        _ if is_live && row.ready_at > now.as_microsecond() && row.reason_code.is_some() => {
+            format!("{}, {}.", words::reason(row.reason_code.as_deref()), when(Some(row.ready_at)))
+        }
         "retrying" => format!("{tries} failed for now; the next is {}.", when(Some(row.ready_at))),
         "pending" if row.ready_at > now.as_microsecond() => {
             format!("To be sent {}.", when(Some(row.ready_at)))
         }
         "pending" => format!("Waiting for {}.", rough(now.as_microsecond() - row.created_at)),
+        "withdrawn" if row.reason_code.is_some() => {
+            format!("Withdrawn {}. {}.", when(row.finished_at), words::reason(row.reason_code.as_deref()))
+        }
         "withdrawn" => {
             format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
         }
@@ -152,8 +178,33 @@ fn facts(row: &NotificationRow) -> Vec<Fact> {
     facts
 }
 
-/// One line a target, with the latest try.
-fn targets(tries: &[AttemptRow], visit: &Visit, now: Timestamp) -> Vec<Target> {
+fn not_delivered(row: &ReceiptRow) -> String {
+    let said = row.detail.as_deref().or(row.code.as_deref()).unwrap_or("the provider gave no reason");
+    format!("{}: {said}", row.target.as_deref().unwrap_or_default())
+}
+
+/// What a provider told of a try, with when it arrived or failed.
+fn told_of(
+    receipts: &[ReceiptRow],
+    one: &AttemptRow,
+    visit: &Visit,
+    now: Timestamp,
+) -> Option<(Pill, Option<When>)> {
+    let row =
+        receipts.iter().find(|row| row.target.as_ref() == Some(&one.target) && row.attempt == Some(one.n))?;
+    let state = ReceiptState::of_rank(row.rank)?;
+    let at = row.failed_at.or(row.confirmed_at).or(row.received_at);
+    Some((words::receipt(state), at.map(|at| visit.zone.when(instant(at), now))))
+}
+
+/// One line a target, with the latest try; and those that were left out.
+fn targets(
+    tries: &[AttemptRow],
+    skipped: &[SkippedTarget],
+    receipts: &[ReceiptRow],
+    visit: &Visit,
+    now: Timestamp,
+) -> Vec<Target> {
     let mut found: Vec<(&AttemptRow, i64)> = Vec::new();
     for one in tries {
         match found.iter_mut().find(|(known, _)| known.target == one.target) {
@@ -171,8 +222,24 @@ fn targets(tries: &[AttemptRow], visit: &Visit, now: Timestamp) -> Vec<Target> {
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
         when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
+        receipt: told_of(receipts, one, visit, now),
     });
-    shaped.collect()
+    let left_out = skipped
+        .iter()
+        .filter(|one| !tries.iter().any(|tried| tried.target == one.target && tried.started_at > one.at))
+        .map(|one| {
+            let why = one.detail.as_deref().and_then(SuppressionReason::parse);
+            Target {
+                address: one.target.clone(),
+                pill: words::outcome(Some(&one.reason)),
+                tries: "left out".to_owned(),
+                answer: why.map_or_else(String::new, |why| why.in_words().to_owned()),
+                message_id: None,
+                when: visit.zone.when(instant(one.at), now),
+                receipt: None,
+            }
+        });
+    shaped.chain(left_out).collect()
 }
 
 /// The moments of the engine as people read them: a try that ended is told once, with its end.
@@ -221,10 +288,34 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
             let answer = if text("answer").is_empty() { text("messageId") } else { text("answer") };
             one.detail = if answer.is_empty() { took } else { format!("{answer} · {took}") };
         }
+        "confirmed" => {
+            one.title = format!("Arrived at {}", text("target"));
+            one.detail = "as the provider says".to_owned();
+            one.class = "good";
+        }
+        "notDelivered" => {
+            one.title = format!("Did not arrive at {}", text("target"));
+            let said = [text("detail"), text("code")].into_iter().find(|said| !said.is_empty());
+            one.detail = said.unwrap_or("the provider gave no reason").to_owned();
+            one.class = "bad";
+        }
+        "complained" => {
+            one.title = format!("{} called it spam", text("target"));
+            one.detail = "as the provider says".to_owned();
+            one.class = "bad";
+        }
+        "targetSkipped" => {
+            one.title = format!("{} was left out", text("target"));
+            one.link = Some("/suppressions".to_owned());
+        }
         "delivered" => {
             one.title = "Delivered".to_owned();
             one.detail = String::new();
             one.class = "good";
+        }
+        "waiting" => {
+            one.title = "Waits for its channel".to_owned();
+            one.detail = words::reason(Some(text("reason")));
         }
         "audit" => {
             let reason = moment.data["reason"].as_str();
@@ -239,6 +330,17 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
         _ => {}
     }
     one
+}
+
+/// A person has seen that it did not arrive.
+async fn acknowledge(State(app): State<Shared>, Path(id): Path<String>, act: Act) -> Page {
+    let Act { visit, fields: _ } = act;
+    let row = visible(&app, &visit.viewer, &id).await?;
+    if !visit.viewer.may_touch(row.business_unit.as_deref()) {
+        return Err(Problem::not_found("notification", id).into());
+    }
+    app.engine.acknowledge(&row.id, &visit.viewer.actor()).await?;
+    see_other(&format!("/notifications/{}", row.id))
 }
 
 /// The HTML body alone, for the frame on the page: no script, no form, nothing from another host, no origin.

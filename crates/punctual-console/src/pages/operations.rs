@@ -2,8 +2,11 @@
 
 mod edit;
 mod one;
+mod organisations;
+mod people;
+mod when;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
@@ -12,6 +15,7 @@ use punctual_store::operations::{
     rules::{self, RuleRow},
     subjects::{self, Between, SubjectRow},
 };
+use punctual_wire::{Code, FieldError};
 
 use crate::{
     Shared,
@@ -30,7 +34,12 @@ const PER_DAY: usize = 4;
 const UNDATED: i64 = 50;
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/operations", get(show)).merge(one::routes()).merge(edit::routes())
+    Router::new()
+        .route("/operations", get(show))
+        .merge(one::routes())
+        .merge(edit::routes())
+        .merge(people::routes())
+        .merge(organisations::routes())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -194,7 +203,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         sentence: sentence(&items, view, on, now),
         title: view.title(on),
         view: view.as_str(),
-        tabs: View::ALL.map(|one| Tab { name: one.name(), link: link(one, on), current: one == view }).into(),
+        tabs: tabs(on, view.name()),
         back: link(view, before),
         ahead: link(view, after),
         today: link(view, today),
@@ -204,6 +213,15 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows: if view == View::List { items } else { Vec::new() },
         undated,
     })
+}
+
+/// The views of the calendar, on this day, and whom it is about.
+fn tabs(on: Date, current: &str) -> Vec<Tab> {
+    let views = View::ALL.map(|view| (view.name(), format!("/operations?view={}&on={on}", view.as_str())));
+    let others = [("People", "/operations/people"), ("Organisations", "/operations/organisations")];
+    let others = others.map(|(name, link)| (name, link.to_owned()));
+    let all = views.into_iter().chain(others);
+    all.map(|(name, link)| Tab { name, link, current: name == current }).collect()
 }
 
 fn sentence(items: &[Item], view: View, on: Date, now: Timestamp) -> String {
@@ -304,6 +322,48 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     } else {
         Pill { word: "past", class: "muted" }
     }
+}
+
+/// `/operations` as it is for somebody who may change definitions.
+fn must_author(visit: &Visit) -> Result<(), Refusal> {
+    if visit.viewer.may_author() {
+        return Ok(());
+    }
+    Err(punctual_wire::Problem::scope_missing(punctual_wire::keys::Scope::Author.as_str()).into())
+}
+
+/// The business unit that something new gets: the one given, else the first that the viewer is limited to.
+fn unit_of(visit: &Visit, given: &str) -> Result<Option<String>, FieldError> {
+    let unit = match given {
+        "" => visit.viewer.units.as_ref().and_then(|units| units.first().cloned()),
+        given => Some(given.to_owned()),
+    };
+    if visit.viewer.may_touch(unit.as_deref()) {
+        return Ok(unit);
+    }
+    let detail = "It must be a business unit that your key is for.";
+    Err(FieldError::new("/businessUnit", Code::OutOfRange, detail))
+}
+
+/// What is wrong, by the field of the form; the first of each.
+fn by_field(faults: Vec<FieldError>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for fault in faults {
+        let mut parts = fault.pointer.split('/').skip(1);
+        let field = parts.next().unwrap_or_default().to_owned();
+        let line = parts.next().and_then(|part| part.parse::<usize>().ok()).filter(|_| field == "rules");
+        let says = match line {
+            Some(line) => format!("Line {}: {}", line + 1, fault.detail),
+            None => fault.detail,
+        };
+        found.entry(field).or_insert(says);
+    }
+    found
+}
+
+/// Words that stand between commas or blanks.
+fn listed(text: &str) -> Vec<String> {
+    text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// A subject of this type that the viewer may see.

@@ -128,7 +128,7 @@ async fn coming(
     visit: &Visit,
     now: Timestamp,
 ) -> Result<Vec<Upcoming>, punctual_store::StoreError> {
-    let kinds: Vec<String> = app.engine.paths.keys().map(str::to_owned).collect();
+    let kinds = app.engine.kinds_of_interest();
     let mut reader = app.engine.store.read().await?;
     let rows = work::coming(&mut reader.conn(), &kinds, visit.viewer.units.as_deref(), None, 6).await?;
     let upcoming = rows.into_iter().map(|row| {

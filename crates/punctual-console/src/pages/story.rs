@@ -64,6 +64,7 @@ pub fn told(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
 pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, raw: &Value) -> Happened {
     let who = match actor.strip_prefix("key:") {
         Some(name) => name.to_owned(),
+        None if actor == "recipient" => "the recipient".to_owned(),
         None => "Punctual itself".to_owned(),
     };
     let class = match action {
@@ -81,6 +82,16 @@ pub fn audited(at: Timestamp, action: &str, actor: &str, reason: Option<&str>, r
         "withdraw" => "Withdrawn".to_owned(),
         "deactivate" => "Skipped".to_owned(),
         "note" => "Noted".to_owned(),
+        "acknowledge" => "Seen".to_owned(),
+        "defer" => match raw["data"]["until"].as_str() {
+            Some(until) => format!("Waits until {until}"),
+            None => "Waits".to_owned(),
+        },
+        "fail-over" => {
+            let channel = |name: &str| raw["data"][name].as_str().unwrap_or_default().to_owned();
+            format!("Goes on over {} instead of {}", channel("to"), channel("from"))
+        }
+        "leave-out" => format!("{} is left out", raw["data"]["target"].as_str().unwrap_or_default()),
         other => other.to_owned(),
     };
     let reason = reason.filter(|reason| !reason.is_empty());

@@ -375,6 +375,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),
             ("channels", "/channels"),
+            ("preferences", "/preferences"),
             ("notification", notification.as_str()),
             ("work-row", held.as_str()),
         ];
@@ -415,7 +416,6 @@ pub async fn walk(stage: &mut Stage, day: &str, pages: &[(&str, &str)]) {
 #[test]
 fn a_reminder_is_planned_saved_and_explained() {
     on_sqlite(async |bed| {
-        bed.leaves_open("what is planned");
         for id in ["1", "2", "3"] {
             let state =
                 json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "email": "aroha@example.org" });
@@ -425,6 +425,15 @@ fn a_reminder_is_planned_saved_and_explained() {
         stage.sign_in().await;
         stage.open("/reminders").await;
         stage.browser.follow("a[href='/reminders/new']").await;
+        for (name, text) in [
+            ("name", "First aid"),
+            ("triggerKey", "first-aid-expiry"),
+            ("test0Field", "state.kind"),
+            ("test0Value", "first-aid"),
+        ] {
+            stage.browser.click(&format!("input[name={name}]")).await;
+            stage.browser.write(text).await;
+        }
         stage.browser.follow("form.editor button").await;
         assert_eq!(stage.texts("#plan dd").await, ["9", "0", "0", "0", "0"]);
         stage.browser.picture("reminder-plan-1280-light").await;
@@ -437,12 +446,23 @@ fn a_reminder_is_planned_saved_and_explained() {
         let pages = [
             ("reminders", "/reminders"),
             ("reminder", "/reminders/new"),
+            ("reminder-threshold", "/reminders/new?kind=threshold"),
+            ("reminder-json", "/reminders/new?kind=json"),
             ("calendar", "/calendar?from=2026-05-18&day=2026-05-21"),
             ("sources", "/sources"),
             ("source", "/sources/document/1"),
             ("why", "/why?type=document&id=1&date=2026-06-14"),
         ];
         walk(&mut stage, "reminders", &pages).await;
+
+        // Removed after a look at what that takes back.
+        stage.open("/reminders").await;
+        stage.browser.follow("td.subject a").await;
+        stage.browser.follow(".bar a.button").await;
+        assert!(stage.texts(".sentence").await[0].starts_with("9 planned reminders will be taken back"));
+        stage.browser.picture("reminder-remove-1280-light").await;
+        stage.browser.follow("button.danger").await;
+        assert!(stage.texts(".notice").await[0].starts_with("The setting is removed."));
         stage.finish();
     });
 }

@@ -134,7 +134,7 @@ impl Client {
             self.set_cookie(Some(pair).filter(|pair| !pair.ends_with('=')));
         }
         let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        Reply { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+        Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 }
 

@@ -13,7 +13,7 @@ on_both! {
     t03_forms_of_other_sites_change_nothing;
 }
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "/",
     "/outbox",
     "/attention",
@@ -21,6 +21,7 @@ const PAGES: [&str; 8] = [
     "/work?list=held",
     "/work?list=all",
     "/channels",
+    "/preferences",
     "/sign-in?token=x",
 ];
 

@@ -45,7 +45,7 @@ async fn person(bed: &Bed, id: &str) {
     tx.commit().await.unwrap();
 }
 
-fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
+pub fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
     let start: Timestamp = start.parse().unwrap();
     NewSubject {
         id: bed.random.ordered_uuid(bed.now()).to_string(),
@@ -63,7 +63,7 @@ fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
     }
 }
 
-async fn put(bed: &Bed, new: NewSubject) -> String {
+pub async fn put(bed: &Bed, new: NewSubject) -> String {
     commands::create(&bed.engine, std::slice::from_ref(&new), "test").await.unwrap();
     new.id
 }
@@ -245,11 +245,11 @@ async fn messages_are_added_paused_and_removed(bed: Bed) {
     act(&[("action", "add"), ("when", "-24h"), ("anchor", "start")])
         .await
         .leads_to(&format!("{path}?done=added"));
-    act(&[("action", "add"), ("when", "morning"), ("anchor", "start")])
+    act(&[("action", "add"), ("when", "08:00"), ("anchor", "start")])
         .await
         .leads_to(&format!("{path}?done=added"));
     act(&[("action", "add"), ("when", "at"), ("anchor", "start")]).await.refused(409, "state_not_allowed");
-    act(&[("action", "add"), ("when", "never"), ("anchor", "start")]).await.refused(422, "out_of_range");
+    act(&[("action", "add"), ("when", "never"), ("anchor", "start")]).await.refused(422, "duration_invalid");
     let page = client.page(&path).await;
     assert!(
         page.contains("24h before the start") && page.contains("At 08:00 on the day of the start"),

@@ -17,6 +17,11 @@ use crate::client::{Client, attribute, rows};
 on_both! {
     a_setting_is_planned_before_it_is_saved;
     a_definition_that_is_wrong_keeps_its_text_and_names_the_field;
+    a_setting_is_written_and_changed_in_fields;
+    what_is_wrong_stands_beside_its_field;
+    what_the_fields_cannot_say_is_edited_as_text;
+    a_setting_is_removed_after_a_look_at_what_that_takes_back;
+    the_overview_leaves_out_housekeeping;
     only_those_who_may_write_see_the_buttons;
     sources_and_the_calendar_show_what_is_planned;
 }
@@ -118,6 +123,123 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Bed)
     client.get("/reminders/none").await.refused(404, "not_found");
 }
 
+/// The fields of the form for a new setting, as a browser sends them.
+const FIELDS: [(&str, &str); 12] = [
+    ("as", "form"),
+    ("kind", "dateBased"),
+    ("name", "First aid"),
+    ("sourceType", "document"),
+    ("triggerKey", "first-aid"),
+    ("dateField", "/expiresOn"),
+    ("dateTime", "09:00"),
+    ("offsets", "30, 7, 1"),
+    ("recipients", "addresses"),
+    ("addresses", "a@b.example"),
+    ("channel", "email:default"),
+    ("active", "yes"),
+];
+
+fn with<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
+    let mut fields: Vec<_> =
+        FIELDS.iter().filter(|(name, _)| more.iter().all(|(other, _)| other != name)).copied().collect();
+    fields.extend(more);
+    fields
+}
+
+async fn a_setting_is_written_and_changed_in_fields(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    for (kind, asks) in
+        [("dateBased", "Days before it"), ("recurring", "Days before each"), ("threshold", "Reaches")]
+    {
+        let page = client.page(&format!("/reminders/new?kind={kind}")).await;
+        assert!(page.contains(asks) && page.contains("name=\"as\" value=\"form\""), "{page}");
+    }
+    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20", "kind": "first-aid" })).await;
+    tell(&bed, "document", "43", &json!({ "expiresOn": "2026-06-20", "kind": "other" })).await;
+    let only =
+        [("tests", "all"), ("test0Field", "state.kind"), ("test0Op", "=="), ("test0Value", "first-aid")];
+    let planned = client.act("/reminders/plan", &with(&only)).await;
+    assert!(planned.text.contains("<dt>created</dt><dd>3</dd>"), "{}", planned.text);
+    assert!(
+        planned.text.contains("value=\"30, 7, 1\"") && planned.text.contains("value=\"first-aid\""),
+        "kept"
+    );
+    client.act("/reminders/save", &with(&only)).await.leads_to("/reminders?saved=yes");
+    let id = rows(&client.page("/reminders").await).remove(0);
+    let page = client.page(&format!("/reminders/{id}")).await;
+    assert!(page.contains("value=\"/expiresOn\"") && page.contains(">a@b.example</textarea>"), "{page}");
+    let mut changed = with(&[("offsets", "14"), ("id", &id), ("version", "1")]);
+    changed.extend(only);
+    let planned = client.act("/reminders/plan", &changed).await;
+    assert!(planned.text.contains("<dt>taken back</dt><dd>3</dd>"), "{}", planned.text);
+    client.act("/reminders/save", &changed).await.leads_to("/reminders?saved=yes");
+    bed.run_for(60 * 86_400).await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn what_is_wrong_stands_beside_its_field(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    for (field, wrong, says) in [
+        ("dateTime", "25:00", "25:00"),
+        ("offsets", "soon", "Expected whole days"),
+        ("addresses", "nobody", "nobody"),
+        ("name", "", "name"),
+        ("maxLateness", "1 month", "month"),
+    ] {
+        let reply = client.act("/reminders/save", &with(&[(field, wrong)])).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        assert!(
+            reply.text.contains("class=\"fault\"") && reply.text.contains(says),
+            "{field}: {}",
+            reply.text
+        );
+    }
+    assert!(client.page("/reminders").await.contains("No reminders yet"));
+}
+
+async fn what_the_fields_cannot_say_is_edited_as_text(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let mut deep = definition();
+    deep["filter"] = json!({ "not": { "questionId": "state.kind", "op": "==", "value": "x" } });
+    let fields = [("id", ""), ("version", ""), ("definition", &*deep.to_string())];
+    client.act("/reminders/save", &fields).await.leads_to("/reminders?saved=yes");
+    let id = rows(&client.page("/reminders").await).remove(0);
+    let page = client.page(&format!("/reminders/{id}")).await;
+    assert!(page.contains("more than the fields can show") && page.contains("id=\"definition\""), "{page}");
+}
+
+async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
+    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    let id = rows(&client.page("/reminders").await).remove(0);
+    let asked = client.page(&format!("/reminders/{id}/remove")).await;
+    assert!(asked.contains("3 planned reminders will be taken back"), "{asked}");
+    let stale = [("id", id.as_str()), ("version", "7")];
+    client.act("/reminders/remove", &stale).await.refused(409, "stale_version");
+    let fields = [("id", id.as_str()), ("version", "1"), ("reason", "No longer asked for")];
+    client.act("/reminders/remove", &fields).await.leads_to("/reminders?removed=yes");
+    assert!(client.page("/reminders?removed=yes").await.contains("The setting is removed."));
+    client.get(&format!("/reminders/{id}")).await.refused(404, "not_found");
+    client.act("/reminders/remove", &fields).await.refused(404, "not_found");
+    assert_eq!(bed.audit("reminder-setting", &id).await, ["create", "delete", "note:No longer asked for"]);
+    bed.run_for(60 * 86_400).await;
+    assert!(bed.sent().is_empty());
+}
+
+async fn the_overview_leaves_out_housekeeping(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    punctual_paths::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
+    client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
+    tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
+    let page = client.page("/").await;
+    assert!(
+        page.contains("reminder:") && !page.contains("reconcile:") && !page.contains("reminder-change:"),
+        "{page}"
+    );
+    bed.leaves_open("what is planned");
+}
+
 async fn only_those_who_may_write_see_the_buttons(bed: Bed) {
     let admin = Client::admin(&bed).await;
     let text = definition().to_string();
@@ -128,7 +250,11 @@ async fn only_those_who_may_write_see_the_buttons(bed: Bed) {
     assert!(!list.contains("New reminder"), "{list}");
     let id = rows(&list).remove(0);
     let one = reader.page(&format!("/reminders/{id}")).await;
-    assert!(one.contains("readonly") && !one.contains("Show what it would do"), "{one}");
+    assert!(one.contains("<fieldset disabled>") && !one.contains("Show what it would do"), "{one}");
+    let text = reader.page(&format!("/reminders/{id}?as=json")).await;
+    assert!(text.contains(" readonly>") && !text.contains("Show what it would do"), "{text}");
+    reader.get(&format!("/reminders/{id}/remove")).await.refused(403, "scope_missing");
+    reader.act("/reminders/remove", &[("id", &id), ("version", "1")]).await.refused(403, "scope_missing");
     reader.act("/reminders/save", &fields).await.refused(403, "scope_missing");
     reader.get("/reminders/new").await.refused(403, "scope_missing");
     let limited = admin.with_key(&[Scope::Read, Scope::Author], Some(&["nz"])).await;

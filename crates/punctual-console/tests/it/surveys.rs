@@ -102,6 +102,15 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: Bed) {
     }
     let filtered = client.page(&format!("/surveys/{survey}?field=wip&value=0")).await;
     assert!(filtered.contains("1 asked, 1 answered: 100 %."), "{filtered}");
+    assert!(
+        filtered.contains(&format!("/surveys/{survey}/results.xlsx?field=wip&#38;value=0")),
+        "{filtered}"
+    );
+    let csv = client.get(&format!("/surveys/{survey}/results.csv?field=wip&value=0")).await;
+    assert_eq!((csv.status, csv.text.lines().count()), (200, 2), "{}", csv.text);
+    let sheet = client.get(&format!("/surveys/{survey}/results.xlsx")).await;
+    assert!(sheet.status == 200 && sheet.text.starts_with("PK"), "{}", sheet.status);
+    client.get("/surveys/77/results.xlsx").await.refused(404, "not_found");
     client.get("/surveys/77").await.refused(404, "not_found");
     client.nobody().get("/surveys").await.leads_to("/sign-in?next=%2Fsurveys");
     bed.leaves_open("reminders are planned");

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_model::{NextTry, RetryPolicy, SendOutcome};
 use punctual_store::notifications::Delivery;
 
-use super::{ToSend, parked, send::Answer};
+use super::{ToSend, manners::deferred, parked, send::Answer};
 
 pub(super) fn conclude(
     item: &ToSend,
@@ -48,6 +48,15 @@ pub(super) fn conclude(
                 channel: None,
             },
             NextTry::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
+        };
+    }
+    // Others wait for an hour or a place: it goes on, and what has failed for good is not tried again.
+    if let Some((until, reason)) = item.later {
+        return Delivery {
+            status: if permanent.is_some() || row.retry_count > 0 { "retrying" } else { "pending" },
+            retry_count: row.retry_count.max(1),
+            last_error: permanent.map(|(_, error)| error),
+            ..deferred(row, until, reason)
         };
     }
     let permanent =

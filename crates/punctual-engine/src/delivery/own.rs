@@ -14,8 +14,8 @@ use punctual_store::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Sending, ToSend};
-use crate::{Engine, Opened, config::later};
+use super::{Promise, Sending, ToSend};
+use crate::{Engine, Opened, channels::SUBSCRIBERS, config::later};
 
 /// What a committed decision leaves to be sent by this node.
 #[derive(Default)]
@@ -43,17 +43,19 @@ impl Engine {
     /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit.
     pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Reserved> {
         let mut wanted: HashMap<String, u32> = HashMap::new();
-        for item in queued.iter().filter(|item| sendable(item, now)) {
+        for item in queued.iter().filter(|item| self.keeps(item, now)) {
             *wanted.entry(item.channel.clone()).or_default() += 1;
         }
         let mut reserved = Vec::new();
         for (key, count) in wanted {
-            let Some(channel) = self.channels.get(&key) else { continue };
+            let Some(channel) = self.channels.get(&key).filter(|channel| self.sends_freely(channel)) else {
+                continue;
+            };
             let free = u32::try_from(channel.permits.available_permits()).unwrap_or(u32::MAX);
             let count = count.min(free);
             let Ok(permits) = channel.permits.clone().try_acquire_many_owned(count) else { continue };
             let until = later(now, self.lease_for(Some(&channel)));
-            let own = queued.iter_mut().filter(|item| item.channel == key && sendable(item, now));
+            let own = queued.iter_mut().filter(|item| item.channel == key && self.keeps(item, now));
             for item in own.take(usize::try_from(count).unwrap_or(0)) {
                 item.lease_until = Some(until);
             }
@@ -65,6 +67,24 @@ impl Engine {
             item.lease_until = None;
         }
         reserved
+    }
+
+    /// What may be on the suppression list is left to the ordinary claim, which asks the table.
+    fn keeps(&self, item: &Queued, now: Timestamp) -> bool {
+        sendable(item, now)
+            && match &item.new.audience {
+                Audience::Targets(targets) => self.suppressions.doubtful(&item.channel, targets).is_empty(),
+                Audience::List(_) => false,
+            }
+    }
+
+    /// Whether nothing is to be looked at before this channel sends: no limits or hours, no rest, nobody's wishes.
+    fn sends_freely(&self, channel: &Opened) -> bool {
+        let key = channel.key.as_str();
+        let keeps_to_something = channel.manners.has_hours() || !channel.manners.limiters(key).is_empty();
+        !keeps_to_something
+            && self.manners.circuit(key).is_none()
+            && (key.starts_with(SUBSCRIBERS) || !self.manners.concern_everyone())
     }
 
     /// Writes the intents of what was inserted already claimed, and makes it ready for sending.
@@ -96,14 +116,15 @@ impl Engine {
             }));
             let key = item.channel.clone();
             let row = claimed(item, id, seq);
-            items.entry(key).or_default().push(ToSend { row, targets, failed_before: None });
+            items.entry(key).or_default().push(ToSend::new(row, targets));
         }
         if !intents.is_empty() {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
         let sendings = reserved.into_iter().filter_map(|reserved| {
             let items = items.remove(reserved.channel.key.as_str())?;
-            Some(Sending { channel: reserved.channel, items, _permits: Some(reserved.permits) })
+            let (channel, promise) = (reserved.channel, Promise::default());
+            Some(Sending { channel, items, promise, _permits: Some(reserved.permits) })
         });
         Ok(HandOver(sendings.collect()))
     }
@@ -111,7 +132,8 @@ impl Engine {
 
 fn sendable(item: &Queued, now: Timestamp) -> bool {
     let has_targets = matches!(&item.new.audience, Audience::Targets(targets) if !targets.is_empty());
-    has_targets && item.ready_at <= now
+    let is_plain = item.new.topic.is_none() && item.new.failover.is_empty();
+    has_targets && is_plain && item.ready_at <= now
 }
 
 fn unique(targets: &[String]) -> Vec<String> {
@@ -131,6 +153,7 @@ fn claimed(item: Queued, id: String, seq: i64) -> ClaimedNotification {
         targets: None,
         context: json(&new.context),
         type_data: json(&new.type_data),
+        attachments: new.attachments_json(),
         kind: new.kind,
         subject: new.subject,
         body: new.body,
@@ -142,6 +165,10 @@ fn claimed(item: Queued, id: String, seq: i64) -> ClaimedNotification {
         ready_at: item.ready_at.as_microsecond(),
         work_id: item.work_id,
         reports_back: item.reports_back,
+        priority: new.priority,
+        business_unit: new.business_unit,
+        topic: new.topic,
+        failover: None,
         version: 1,
     }
 }

@@ -24,7 +24,11 @@ pub(super) struct Ledger(HashMap<i64, BTreeMap<String, Past>>);
 #[derive(Clone, PartialEq)]
 enum Past {
     Delivered,
-    Permanent(String),
+    /// Refused for good over this channel.
+    Permanent {
+        channel: String,
+        answer: String,
+    },
     /// Failed in a way that may pass, or with no certain end.
     Open,
 }
@@ -35,7 +39,9 @@ impl Ledger {
         for attempt in attempts {
             let past = match attempt.outcome.as_deref() {
                 Some("delivered") => Past::Delivered,
-                Some("permanent") => Past::Permanent(attempt.answer.unwrap_or_default()),
+                Some("permanent") => {
+                    Past::Permanent { channel: attempt.channel, answer: attempt.answer.unwrap_or_default() }
+                }
                 _ => Past::Open,
             };
             let entry = ledger
@@ -49,6 +55,29 @@ impl Ledger {
             }
         }
         Self(ledger)
+    }
+
+    fn past(&self, seq: i64, target: &str) -> Option<&Past> {
+        self.0.get(&seq)?.get(target)
+    }
+
+    /// Whether this target has said yes.
+    pub(super) fn has_it(&self, seq: i64, target: &str) -> bool {
+        self.past(seq, target) == Some(&Past::Delivered)
+    }
+
+    /// Whether anybody has.
+    pub(super) fn is_known_to_some(&self, seq: i64) -> bool {
+        self.0.get(&seq).is_some_and(|targets| targets.values().any(|past| *past == Past::Delivered))
+    }
+
+    pub(super) fn was_tried(&self, seq: i64, target: &str) -> bool {
+        self.past(seq, target).is_some()
+    }
+
+    /// Whether this target has refused it for good over this channel.
+    pub(super) fn is_refused(&self, seq: i64, target: &str, over: &str) -> bool {
+        matches!(self.past(seq, target), Some(Past::Permanent { channel, .. }) if channel == over)
     }
 }
 
@@ -106,7 +135,9 @@ fn choose(row: ClaimedNotification, targets: Vec<String>, ledger: &Ledger) -> Pl
     let empty = BTreeMap::new();
     let past = ledger.0.get(&row.seq).unwrap_or(&empty);
     let failed_before = past.iter().find_map(|(target, past)| match past {
-        Past::Permanent(answer) if targets.contains(target) => Some(format!("{target}: {answer}")),
+        Past::Permanent { channel, answer } if *channel == row.channel && targets.contains(target) => {
+            Some(format!("{target}: {answer}"))
+        }
         _ => None,
     });
     // An operator's retry starts the count again, and with it the targets that had failed for good.
@@ -115,13 +146,13 @@ fn choose(row: ClaimedNotification, targets: Vec<String>, ledger: &Ledger) -> Pl
         .into_iter()
         .filter(|target| match past.get(target) {
             Some(Past::Delivered) => false,
-            Some(Past::Permanent(_)) => tries_all_failed,
+            Some(Past::Permanent { channel, .. }) => tries_all_failed || *channel != row.channel,
             Some(Past::Open) | None => true,
         })
         .collect();
     if !open.is_empty() {
         let failed_before = if tries_all_failed { None } else { failed_before };
-        return Plan::Send(ToSend { row, targets: open, failed_before });
+        return Plan::Send(ToSend { failed_before, ..ToSend::new(row, open) });
     }
     let delivery = match failed_before {
         Some(error) => parked(&row, "permanent", error),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use punctual_store::{StoreError, notifications::ClaimedNotification, templates};
+use punctual_store::{Conn, StoreError, notifications::ClaimedNotification, templates};
 use punctual_templates::{Compiled, Rendered, Variant, pick};
 
 use super::ToSend;
@@ -24,17 +24,26 @@ pub(super) struct Templates {
 
 impl Engine {
     pub(super) async fn templates_of(&self, items: &[ToSend]) -> Result<Templates, StoreError> {
-        let mut names: Vec<String> = items.iter().filter_map(|item| item.row.template.clone()).collect();
+        let names: Vec<String> = items.iter().filter_map(|item| item.row.template.clone()).collect();
         if names.is_empty() {
             return Ok(Templates::default());
         }
+        let mut reader = self.store.read().await?;
+        Templates::load(&mut reader.conn(), names).await
+    }
+}
+
+impl Templates {
+    pub(super) async fn load(conn: &mut Conn<'_>, mut names: Vec<String>) -> Result<Self, StoreError> {
+        if names.is_empty() {
+            return Ok(Self::default());
+        }
         names.sort_unstable();
         names.dedup();
-        let mut reader = self.store.read().await?;
-        let rows = templates::by_names(&mut reader.conn(), names).await?;
+        let rows = templates::by_names(conn, names).await?;
         let stored =
             rows.into_iter().map(|row| (row.name, (row.default_locale, variants(&row.variants)))).collect();
-        Ok(Templates { stored, compiled: HashMap::new() })
+        Ok(Self { stored, compiled: HashMap::new() })
     }
 }
 

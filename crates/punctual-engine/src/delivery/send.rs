@@ -12,10 +12,24 @@ use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
 use punctual_store::{
     Lane, attempts,
     notifications::{self, ClaimedNotification, Delivery},
+    receipts::{self, Expected},
+    suppressions::SuppressionRow,
 };
 
-use super::{DeliveryReport, Sending, ToSend, conclude::conclude, event_id, parked};
-use crate::{Engine, EngineError, Opened, config::later, due::chain};
+use super::{
+    DeliveryReport, Promise, Sending, ToSend,
+    conclude::conclude,
+    event_id,
+    files::{Files, Unread},
+    manners::failover,
+    parked, suppressed,
+};
+use crate::{
+    Engine, EngineError, Opened,
+    config::later,
+    due::chain,
+    manners::{Heard, links::Holder},
+};
 
 /// Settled together at most: about 5 ms of SQLite's writer.
 const SETTLED_AT_ONCE: usize = 500;
@@ -43,6 +57,15 @@ struct Sent {
     settled: Vec<(ClaimedNotification, Delivery)>,
     /// Those of which nobody knows whether they arrived.
     in_doubt: HashSet<i64>,
+    /// Addresses that are of no use any more.
+    suppressed: Vec<SuppressionRow>,
+    /// What the provider will tell more about.
+    expected: Vec<Expected>,
+    /// What the channel's answers mean for itself.
+    heard: Heard,
+    promise: Promise,
+    /// When each call ended.
+    ended: Vec<Timestamp>,
 }
 
 /// Notifications whose lease was lost: nothing more is sent for them.
@@ -55,22 +78,36 @@ impl Engine {
         sending: Sending,
         now: Timestamp,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, _permits } = sending;
+        let Sending { channel, items, promise, _permits } = sending;
         let mut templates = self.templates_of(&items).await?;
         let mut report = DeliveryReport::default();
         let (mut underway, mut calls, mut done) = (HashMap::new(), Vec::new(), Vec::new());
         let lost = Lost::default();
         for item in items {
-            match templates.render(&item.row) {
-                Ok(text) => {
-                    for target in &item.targets {
-                        let message = outgoing(&item.row, &channel, target, &text, now);
-                        calls.push(self.call(channel.clone(), item.row.seq, message, lost.clone()));
-                    }
-                    underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
+            let text = match templates.render(&item.row) {
+                Ok(text) => text,
+                Err(fault) => {
+                    done.push(unsendable(item, fault.reason, fault.error, now));
+                    continue;
                 }
-                Err(fault) => done.push(unsendable(item, fault.reason, fault.error, now)),
+            };
+            let files = match self.files_of(&item.row).await {
+                Ok(files) => files,
+                Err(Unread::Gone(error)) => {
+                    done.push(unsendable(item, "attachment-missing", error, now));
+                    continue;
+                }
+                Err(Unread::Unreachable(error)) => {
+                    done.push(unread(item, &error, now));
+                    continue;
+                }
+            };
+            for target in &item.targets {
+                let mut message = outgoing(&item.row, &channel, target, &text, now);
+                message.unsubscribe = self.unsubscribe_link(&item.row, target);
+                calls.push(self.call(channel.clone(), item.row.seq, message, files.clone(), lost.clone()));
             }
+            underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
         }
         let at_once = channel.channel.permits().clamp(1, calls.len().max(1));
         let mut answers = stream::iter(calls).buffer_unordered(at_once);
@@ -82,7 +119,7 @@ impl Engine {
                 Some(next) if done.len() < SETTLED_AT_ONCE => next,
                 ready => {
                     if !done.is_empty() {
-                        report.add(&self.settle_sent(&channel, std::mem::take(&mut done)).await?);
+                        report.add(&self.settle_sent(&channel, &promise, std::mem::take(&mut done)).await?);
                     }
                     match ready {
                         Some(next) => next,
@@ -106,8 +143,14 @@ impl Engine {
                 done.push((item, answers, None));
             }
         }
-        report.add(&self.settle_sent(&channel, done).await?);
+        report.add(&self.settle_sent(&channel, &promise, done).await?);
         Ok(report)
+    }
+
+    /// Where a mail of a topic says no: nothing else has such a link.
+    fn unsubscribe_link(&self, row: &ClaimedNotification, target: &str) -> Option<String> {
+        let topic = row.topic.clone().filter(|_| target.contains('@'))?;
+        Some(self.preference_link(&Holder { address: target.to_owned(), topic: Some(topic) }))
     }
 
     /// One call to the outside. A channel that panics or forgets its own time limit harms only this message.
@@ -115,12 +158,15 @@ impl Engine {
         &self,
         channel: Arc<Opened>,
         seq: i64,
-        message: Outgoing,
+        mut message: Outgoing,
+        files: Files,
         lost: Lost,
     ) -> (i64, Option<Answer>) {
         if lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&seq) {
             return (seq, None);
         }
+        message.attachments = files.as_ref().clone();
+        drop(files);
         let target = message.address.clone();
         let limit = channel.channel.timeout() * 2;
         let send = AssertUnwindSafe(channel.channel.send(message)).catch_unwind();
@@ -161,28 +207,42 @@ impl Engine {
     async fn settle_sent(
         &self,
         channel: &Opened,
+        promise: &Promise,
         done: Vec<(ToSend, Vec<Answer>, Option<Delivery>)>,
     ) -> Result<DeliveryReport, EngineError> {
         if done.is_empty() {
             return Ok(DeliveryReport::default());
         }
         let now = self.clock.now();
-        let mut sent = Sent::default();
+        // A text that could not be made says nothing of the channel.
+        let asked = done.iter().filter(|(_, _, given)| given.is_none());
+        let outcomes = asked.flat_map(|(_, answers, _)| answers).map(|answer| &answer.outcome);
+        let heard = self.hear(channel.key.as_str(), outcomes, now);
+        let mut sent = Sent { promise: promise.clone(), heard, ..Sent::default() };
         for (item, answers, given) in done {
-            let delivery = given.unwrap_or_else(|| {
+            let mut delivery = given.unwrap_or_else(|| {
                 conclude(&item, &answers, channel.retry, channel.at_most_once, now, || self.random.unit())
             });
+            if promise.probe {
+                delivery = self.spared(&item.row, delivery, now);
+            }
+            let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
+            sent.ended.extend(answers.iter().map(|answer| answer.at));
             if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
                 sent.in_doubt.insert(item.row.seq);
             }
             for answer in answers {
+                sent.suppressed.extend(suppressed::refused(&item.row, &answer));
+                if channel.channel.takes_receipts() {
+                    sent.expected.extend(expected(&item.row, &answer));
+                }
                 sent.results.push(recorded(&item.row, answer));
             }
             sent.settled.push((item.row, delivery));
         }
         let mut tries = 1;
         loop {
-            match self.write_sent(&sent, now, tries > 1).await {
+            match self.write_sent(channel, &sent, now, tries > 1).await {
                 Err(error) if tries < SETTLE_TRIES => {
                     tracing::warn!(error = %chain(&error), "what was sent could not be recorded; it is tried again");
                     tries += 1;
@@ -194,16 +254,30 @@ impl Engine {
 
     async fn write_sent(
         &self,
+        channel: &Opened,
         sent: &Sent,
         now: Timestamp,
         again: bool,
     ) -> Result<DeliveryReport, EngineError> {
+        let key = channel.key.as_str();
         let mut tx = self.store.begin(Lane::Settle).await?;
+        let circuit = self.write_rest(&mut tx, key, &sent.heard, now).await?;
+        // What may have been written before is not written twice: those places lapse by themselves.
+        if !again {
+            self.free_places(&mut tx, &sent.promise, &sent.ended, now).await?;
+        }
         if !sent.results.is_empty() {
             attempts::record(&mut tx.conn(), &sent.results).await?;
         }
+        if !sent.expected.is_empty() {
+            let told = receipts::expect(&mut tx.conn(), channel.adapter(), &sent.expected).await?;
+            self.follow_receipts(&mut tx, now, &told).await?;
+        }
+        self.suppress_in(&mut tx, now, &sent.suppressed).await?;
         let report = self.settle_deliveries_in(&mut tx, &sent.settled, &sent.in_doubt, now, again).await?;
         tx.commit().await?;
+        self.remember_rest(key, &sent.heard, circuit);
+        self.manners.ask_again(key);
         self.metrics.uncertain(sent.in_doubt.len());
         Ok(report)
     }
@@ -228,7 +302,9 @@ fn outgoing(
         body: text.body.clone(),
         html: text.html.clone(),
         type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
+        // Read once for all targets, and put in when it is this one's turn.
         attachments: Vec::new(),
+        unsubscribe: None,
         at: now,
     }
 }
@@ -251,6 +327,34 @@ fn unsendable(
         })
         .collect();
     (item, answers, Some(delivery))
+}
+
+/// A message whose files cannot be read now is tried again as one that a channel did not take.
+fn unread(item: ToSend, error: &str, now: Timestamp) -> (ToSend, Vec<Answer>, Option<Delivery>) {
+    let answers = item
+        .targets
+        .iter()
+        .map(|target| Answer {
+            target: target.clone(),
+            outcome: SendOutcome::Transient { error: error.to_owned(), retry_after: None },
+            at: now,
+        })
+        .collect();
+    (item, answers, None)
+}
+
+/// What a receipt will find this message by.
+fn expected(row: &ClaimedNotification, answer: &Answer) -> Option<Expected> {
+    match &answer.outcome {
+        SendOutcome::Delivered { provider_id } if !provider_id.is_empty() => Some(Expected {
+            provider_id: provider_id.clone(),
+            channel: row.channel.clone(),
+            seq: row.seq,
+            target: answer.target.clone(),
+            attempt: row.tries,
+        }),
+        _ => None,
+    }
 }
 
 fn recorded(row: &ClaimedNotification, answer: Answer) -> attempts::AttemptResult {

@@ -64,6 +64,9 @@ impl Engine {
             }
             if delivery.status == "parked" {
                 entries.push(park(row, delivery));
+            } else if delivery.reason.is_some() {
+                self.metrics.held_back(delivery.reason.as_deref().unwrap_or_default());
+                entries.push(held_back(row, delivery));
             }
             tracing::debug!(
                 notification.id = row.id,
@@ -73,7 +76,7 @@ impl Engine {
                 error = delivery.last_error.as_deref(),
                 "settled"
             );
-            if row.reports_back && matches!(delivery.status, "delivered" | "parked") {
+            if row.reports_back && matches!(delivery.status, "delivered" | "parked" | "withdrawn") {
                 back.extend(row.work_id.map(|work| (work, row.id.clone(), delivery.status)));
             }
         }
@@ -160,6 +163,32 @@ fn settled_failed(work: &SettledWork) -> audit::Entry {
     }
 }
 
+/// What waits, goes on elsewhere or is not wanted: who looks at its story sees why.
+fn held_back(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+    let action = match (delivery.status, &delivery.channel) {
+        ("withdrawn", _) => "withdraw",
+        (_, Some(_)) => "fail-over",
+        (_, None) => "defer",
+    };
+    let data = serde_json::json!({
+        "until": delivery.retry_at.map(|at| at.to_string()),
+        "from": delivery.channel.as_ref().map(|_| &row.channel),
+        "to": delivery.channel,
+        "error": delivery.last_error,
+    });
+    audit::Entry {
+        actor: "engine".into(),
+        action,
+        subject_kind: "notification",
+        subject_id: row.id.clone(),
+        to: Some(delivery.status.into()),
+        version: Some(delivery.token + 1),
+        reason: delivery.reason.clone(),
+        data: Some(data.to_string()),
+        ..audit::Entry::default()
+    }
+}
+
 fn park(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
         actor: "engine".into(),
@@ -194,7 +223,9 @@ impl DeliveryReport {
         match delivery.status {
             "delivered" => self.delivered += 1,
             "parked" => self.parked += 1,
+            "withdrawn" => self.withdrawn += 1,
             _ if delivery.channel.is_some() => self.rerouted += 1,
+            _ if delivery.reason.is_some() => self.deferred += 1,
             _ => self.retrying += 1,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
+    Arrival, Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
@@ -15,8 +15,10 @@ use punctual_store::{
 use super::{Batch, DueReport, trace::Trace};
 use crate::{
     Claimed, Engine, EngineError,
+    arrivals::Arrived,
     delivery::HandOver,
     effects,
+    events::Touched,
     intake::{kind_of, route},
 };
 
@@ -25,6 +27,7 @@ struct Outcome {
     settlement: Settlement,
     notifications: Vec<NewNotification>,
     effects: Vec<Effect>,
+    arrived: Vec<Arrived>,
     audited: Option<&'static str>,
     trace: Option<Trace>,
 }
@@ -34,6 +37,7 @@ pub(super) struct SettledBatch {
     report: DueReport,
     hand_over: HandOver,
     traces: Vec<Trace>,
+    planned: Touched,
 }
 
 impl Engine {
@@ -66,21 +70,37 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, EngineError> {
-        let outcomes: Vec<Outcome> = batch
+        let follows = batch.path.follows_deliveries();
+        let mut outcomes: Vec<Outcome> = batch
             .rows
             .iter()
             .zip(decided)
             .map(|(row, decided)| self.outcome(batch, row, decided, now))
             .collect();
+        let wanted: Vec<(i64, NewNotification)> = outcomes
+            .iter_mut()
+            .flat_map(|outcome| {
+                let id = outcome.settlement.id;
+                std::mem::take(&mut outcome.notifications).into_iter().map(move |new| (id, new))
+            })
+            .collect();
+        let channels =
+            route(tx, wanted.iter().map(|(_, new)| (&new.channel, &new.audience, new.kind.as_str())));
+        let channels = channels.await?;
         let settlements: Vec<Settlement> =
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
-        let held = work::settle(&mut tx.conn(), now, &settlements).await?;
+        // The database works on the rows while their messages are made ready.
+        let mut conn = tx.conn();
+        let (held, mut queued) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
+            queued(wanted, channels, follows, now)
+        });
+        let held = held?;
         let everything_held = held.len() == outcomes.len();
         let held: HashSet<i64> = if everything_held { HashSet::new() } else { held.into_iter().collect() };
 
         let mut report = DueReport { claimed: outcomes.len(), ..Default::default() };
-        let (mut queued, mut effects, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-        let mut traces = Vec::new();
+        let (mut effects, mut entries) = (Vec::new(), Vec::new());
+        let (mut traces, mut arrived) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             let settlement = outcome.settlement;
             if !everything_held && !held.contains(&settlement.id) {
@@ -96,25 +116,29 @@ impl Engine {
                 }
             }
             effects.extend(outcome.effects);
+            arrived.extend(outcome.arrived);
             traces.extend(outcome.trace);
             if let Some(at) = settlement.retry_at {
                 tx.raise(Stage::Work, at);
             }
-            let follows = batch.path.follows_deliveries();
-            queued.extend(outcome.notifications.into_iter().map(|new| (settlement.id, follows, new)));
+        }
+        if !everything_held {
+            queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id)));
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
-        effects::write(tx, now, &*batch.path, effects).await?;
+        self.tell_subscribers(tx, now, &arrived).await?;
+        let planned = effects::write(tx, now, &*batch.path, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
-        Ok(SettledBatch { report, hand_over, traces })
+        Ok(SettledBatch { report, hand_over, traces, planned })
     }
 
     /// Counts, logs and traces a batch whose decisions are on disk.
     pub(super) async fn settled(&self, batch: &Batch, settled: SettledBatch) -> (DueReport, HandOver) {
-        let SettledBatch { report, hand_over, traces } = settled;
+        let SettledBatch { report, hand_over, traces, planned } = settled;
         self.keep_traces(traces).await;
         self.metrics.worked(batch.path.kind(), &report);
+        self.metrics.planned(batch.path.kind(), &planned);
         tracing::debug!(
             work.kind = batch.path.kind(),
             work.claimed = report.claimed,
@@ -130,37 +154,13 @@ impl Engine {
     async fn queue_in(
         &self,
         tx: &mut Tx,
-        new: Vec<(i64, bool, NewNotification)>,
+        mut queued: Vec<Queued>,
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<HandOver, StoreError> {
-        if new.is_empty() {
+        if queued.is_empty() {
             return Ok(HandOver::default());
         }
-        let channels =
-            route(tx, new.iter().map(|(_, _, item)| (&item.channel, &item.audience, item.kind.as_str())))
-                .await?;
-        let mut queued: Vec<Queued> = new
-            .into_iter()
-            .zip(channels)
-            .map(|((work_id, reports_back, mut new), channel)| {
-                if new.kind.is_empty() {
-                    new.kind = kind_of(&channel);
-                }
-                let ready_at = new.not_before.map_or(now, |at| at.max(now));
-                let digest = new.content_digest().to_string();
-                Queued {
-                    new,
-                    digest,
-                    channel,
-                    ready_at,
-                    lease_until: None,
-                    work_id: Some(work_id),
-                    reports_back,
-                }
-            })
-            .collect();
-        queued.sort_unstable_by_key(|item| item.new.id);
         let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
         let refs: Vec<&Queued> = queued.iter().collect();
         let inserted = notifications::insert_absent(&mut tx.conn(), now, &refs).await?;
@@ -183,6 +183,12 @@ impl Engine {
             open_notifications: 0,
         };
         let (mut queue, mut audited) = (Vec::new(), None);
+        let arrived = |arrival: Arrival| Arrived { arrival, business_unit: row.business_unit.clone() };
+        let beside = decided.effects.iter().filter_map(|effect| match effect {
+            Effect::Publish(arrival) => Some(arrived(arrival.clone())),
+            _ => None,
+        });
+        let mut arrivals: Vec<Arrived> = beside.collect();
         let mut hold = |settlement: &mut Settlement| {
             settlement.on_hold = true;
             audited = Some("hold");
@@ -197,7 +203,10 @@ impl Engine {
                 }
                 queue = new;
             }
-            Decision::Publish(_) => settlement.status = WorkStatus::Completed.as_str(),
+            Decision::Publish(arrival) => {
+                settlement.status = WorkStatus::Completed.as_str();
+                arrivals.push(arrived(arrival));
+            }
             Decision::Skip(reason) => {
                 settlement.status = WorkStatus::Deactivated.as_str();
                 settlement.reason = Some(reason.as_str().to_owned());
@@ -234,8 +243,32 @@ impl Engine {
             let outcome = serde_json::json!({ "status": word, "reasonCode": settlement.reason });
             Trace::new(row, outcome, decided.trace, &self.config.node, now)
         });
-        Outcome { settlement, notifications: queue, effects: decided.effects, audited, trace }
+        let effects = decided.effects;
+        Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace }
     }
+}
+
+/// What rows have decided to send, as it goes into the table, in the order of the ids.
+fn queued(
+    wanted: Vec<(i64, NewNotification)>,
+    channels: Vec<String>,
+    reports_back: bool,
+    now: Timestamp,
+) -> Vec<Queued> {
+    let mut queued: Vec<Queued> = wanted
+        .into_iter()
+        .zip(channels)
+        .map(|((work_id, mut new), channel)| {
+            if new.kind.is_empty() {
+                new.kind = kind_of(&channel);
+            }
+            let ready_at = new.not_before.map_or(now, |at| at.max(now));
+            let digest = new.content_digest().to_string();
+            Queued { new, digest, channel, ready_at, lease_until: None, work_id: Some(work_id), reports_back }
+        })
+        .collect();
+    queued.sort_unstable_by_key(|item| item.new.id);
+    queued
 }
 
 /// Gives notifications that have none the id that follows from their row, so that deciding twice queues once. One that

@@ -1,14 +1,12 @@
 //! Reading a schema: every fault is named by its pointer, and every part has a bound.
 
-mod fields;
 mod questions;
 mod triggers;
 
 use serde_json::Value;
 
-use self::fields::Object;
 use super::{Localised, Schema};
-use crate::Fault;
+use crate::{Fault, object::Object};
 
 /// Bytes of a text that people read.
 const TEXT_MAX: usize = 4_000;
@@ -122,7 +120,12 @@ fn is_handle(text: &str) -> bool {
 }
 
 /// A text in one or several languages.
-fn localised(value: &Value, default: &str, pointer: &str, faults: &mut Vec<Fault>) -> Option<Localised> {
+pub(crate) fn localised(
+    value: &Value,
+    default: &str,
+    pointer: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<Localised> {
     let fault = |pointer: String, code, detail: &str| Fault::new(pointer, code, detail);
     let fits = |text: &str| (1..=TEXT_MAX).contains(&text.len()) && !text.contains('\0');
     match value {

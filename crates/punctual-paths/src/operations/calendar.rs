@@ -1,12 +1,15 @@
 //! Calendars as other programs read and write them (iCalendar, RFC 5545): out as a feed, in from a file.
 
+mod dates;
 mod read;
+mod repeat;
+mod zones;
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use punctual_store::operations::subjects::SubjectRow;
 
 use super::instant;
-pub use read::{COMPONENTS_MAX, Component, Skipped, read};
+pub use read::{AHEAD, COMPONENTS_MAX, Component, DATES_MAX, Skipped, read};
 
 /// The longest line in bytes, without its break.
 const LINE_MAX: usize = 75;
@@ -123,7 +126,7 @@ mod tests {
         let text = write("Choir", &rows);
         assert!(text.split("\r\n").all(|line| line.len() <= LINE_MAX));
         assert!(text.contains("DTEND;VALUE=DATE:20260516\r\n"));
-        let (found, skipped) = read(&text, "UTC");
+        let (found, skipped) = read(&text, "UTC", Timestamp::UNIX_EPOCH);
         assert!(skipped.is_empty(), "{skipped:?}");
         for (row, found) in rows.iter().zip(&found) {
             assert_eq!(found.title, row.title);

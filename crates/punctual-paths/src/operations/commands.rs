@@ -285,29 +285,6 @@ pub async fn repair_rule(
     rule(engine, id).await
 }
 
-/// Defines an organisation. Where its zone or hour has changed, the reconciler moves what hangs on them.
-pub async fn put_organisation(
-    engine: &Engine,
-    tx: &mut Tx,
-    before: Option<&OrganisationRow>,
-    row: &OrganisationRow,
-) -> Result<(), StoreError> {
-    let now = engine.clock.now();
-    organisations::put(&mut tx.conn(), now, row).await?;
-    let dates = |row: &OrganisationRow| (row.time_zone.clone(), row.all_day_at.clone());
-    if before.map(dates).unwrap_or_default() != dates(row) {
-        rules::mark_pending_of(&mut tx.conn(), now, &row.id).await?;
-    }
-    Ok(())
-}
-
-/// Removes an organisation; what hung on its zone or hour is planned without it.
-pub async fn delete_organisation(engine: &Engine, tx: &mut Tx, id: &str) -> Result<(), StoreError> {
-    organisations::delete(&mut tx.conn(), id).await?;
-    rules::mark_pending_of(&mut tx.conn(), engine.clock.now(), id).await?;
-    Ok(())
-}
-
 fn fits(
     subject: &SubjectRow,
     own: &[RuleRow],

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, Path, ensure_in};
+use punctual_engine::{Claimed, Decide, Engine, EngineError, Path, ensure_in, events::Touched};
 use punctual_model::{
     Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
 };
@@ -20,7 +20,7 @@ use punctual_store::{
         states::{self, StateRow},
     },
     sources::{self, SourceRow},
-    work::{self, Settlement},
+    work::{self, Settlement, Transfer},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -46,16 +46,19 @@ pub enum Change {
 }
 
 impl Change {
-    fn work(&self, now: Timestamp) -> Option<NewWork> {
+    fn work(&self, now: Timestamp, again: u32) -> Option<NewWork> {
         let (key, input) = match self {
             Self::Setting { id, version } => (
                 WorkKey::reminder_change("setting", id, &version.to_string()),
                 json!({ "setting": id, "version": version }),
             ),
-            Self::Unit { id, at } => (
-                WorkKey::reminder_change("unit", id, &at.as_microsecond().to_string()),
-                json!({ "unit": id }),
-            ),
+            Self::Unit { id, at } => {
+                let mark = match again {
+                    0 => at.as_microsecond().to_string(),
+                    again => format!("{}.{again}", at.as_microsecond()),
+                };
+                (WorkKey::reminder_change("unit", id, &mark), json!({ "unit": id }))
+            }
         };
         Some(NewWork {
             key: key.ok()?,
@@ -74,7 +77,16 @@ impl Change {
 
 /// Writes down that a change is to be applied, in the transaction that makes it.
 pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Option<String>, StoreError> {
-    let Some(work) = change.work(now) else { return Ok(None) };
+    let mut again = 0;
+    let work = loop {
+        let Some(work) = change.work(now, again) else { return Ok(None) };
+        let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
+        // In the sandbox time may stand: the same zone twice at one instant is two changes.
+        match (change, before) {
+            (Change::Unit { .. }, Some(_)) => again += 1,
+            _ => break work,
+        }
+    };
     ensure_in(tx, now, std::slice::from_ref(&work), Cause::Machine).await?;
     Ok(Some(work.key.as_str().to_owned()))
 }
@@ -84,17 +96,21 @@ const FIRST_BATCHES: usize = 3;
 
 /// Applies the first batches of a change that was just committed. What fails here is done by the work row.
 pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> Result<(), EngineError> {
+    // On its own, so that nobody waits for what is applied.
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    sources::await_writers(&mut tx.conn()).await?;
+    tx.commit().await?;
     for _ in 0..FIRST_BATCHES {
         let now = engine.clock.now();
         let mut tx = engine.store.begin(Lane::Intake).await?;
         let row = work::by_key(&mut tx.conn(), key).await?;
         let Some(row) = row.filter(|row| row.status == "pending") else { break };
-        let Some(next) = Next::read(&mut tx.conn(), providers, key, &row.input).await? else { break };
+        let Some(next) = Next::read(&mut tx.conn(), providers, key, &row.input, true).await? else { break };
         let outcome = next.outcome(providers, now);
         let progress = next.progress_after(&outcome.plan);
         next.counted.write(&mut tx.conn()).await?;
         // What was over long ago is nothing that the change did.
-        sink::write(&mut tx, now, Outcome { over: Vec::new(), ..outcome }).await?;
+        let touched = sink::write(&mut tx, now, Outcome { over: Vec::new(), ..outcome }).await?;
         changes::put(&mut tx.conn(), now, &progress).await?;
         if next.is_last {
             let settlement = Settlement {
@@ -111,6 +127,9 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
             work::settle(&mut tx.conn(), now, &[settlement]).await?;
         }
         tx.commit().await?;
+        let mut planned = Touched::default();
+        touched.values().for_each(|one| planned.add(one));
+        engine.metrics.planned(KIND, &planned);
         if next.is_last {
             break;
         }
@@ -129,15 +148,20 @@ struct Next {
 }
 
 impl Next {
-    /// Nothing where a later change took its place.
+    /// Nothing where a later change took its place. Unless it has `awaited` them already, a change that begins waits for
+    /// those who are writing sources.
     async fn read(
         conn: &mut Conn<'_>,
         providers: &Providers,
         key: &str,
         input: &str,
+        awaited: bool,
     ) -> Result<Option<Self>, StoreError> {
         let input: Value = serde_json::from_str(input).unwrap_or(Value::Null);
         let progress = changes::get(conn, key).await?;
+        if progress.is_none() && !awaited {
+            sources::await_writers(conn).await?;
+        }
         let progress = progress.unwrap_or_else(|| ChangeRow { key: key.to_owned(), ..ChangeRow::default() });
         if let Some(unit) = input["unit"].as_str() {
             return Self::of_unit(conn, providers, unit, progress).await.map(Some);
@@ -266,6 +290,10 @@ impl Path for Changes {
         KIND
     }
 
+    fn is_housekeeping(&self) -> bool {
+        true
+    }
+
     fn load<'a>(
         &'a self,
         conn: &'a mut Conn<'_>,
@@ -276,7 +304,7 @@ impl Path for Changes {
             let mut loaded = Loaded { providers: self.providers.clone(), id: 0, next: None };
             if let Some(first) = batch.first() {
                 loaded.id = first.id;
-                loaded.next = Next::read(conn, &self.providers, &first.key, &first.input).await?;
+                loaded.next = Next::read(conn, &self.providers, &first.key, &first.input, false).await?;
             }
             Ok(Box::new(loaded) as Box<dyn Decide>)
         })
@@ -295,6 +323,7 @@ impl Path for Changes {
                 let counted = Diff { put: put.put, gone: put.gone, ..Diff::default() };
                 counted.write(conn).await?;
                 states::put(conn, now, &put.states).await?;
+                sink::transfer(conn, now, &put.transfers).await?;
                 changes::put(conn, now, &put.progress).await?;
             }
             Ok(())
@@ -307,6 +336,7 @@ impl Path for Changes {
 struct Put {
     progress: ChangeRow,
     states: Vec<StateRow>,
+    transfers: Vec<Transfer>,
     put: Vec<ChildRow>,
     gone: Vec<(String, String)>,
 }
@@ -330,6 +360,7 @@ impl Decide for Loaded {
         let put = Put {
             progress: next.progress_after(&outcome.plan),
             states: outcome.states,
+            transfers: outcome.transfers,
             put: next.counted.put.clone(),
             gone: next.counted.gone.clone(),
         };

@@ -1,12 +1,10 @@
 //! How and when a reminder leaves: channel, quiet hours, template and what it sees. Read when the row is due, so that
 //! a planned row stays as it is while these change.
 
-use jiff::{
-    Timestamp,
-    civil::{Date, Time},
-};
+use jiff::{Timestamp, civil::Date};
 use punctual_model::{
-    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, WorkKey, local_time,
+    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, Priority, WorkKey, local_time,
+    manners::Span,
 };
 use serde_json::{Map, Value, json};
 
@@ -90,7 +88,7 @@ impl DeliveryPolicy for Standard {
         let time = |name: &str| {
             quiet.get(name).and_then(Value::as_str).and_then(|text| local_time::parse_time(text).ok())
         };
-        quiet_until(time("from")?, time("to")?, case, at)
+        Span { from: time("from")?, to: time("to")? }.quiet_until(at, &case.zone.zone)
     }
 
     fn message(&self, case: &Case<'_>, occasion: &Occasion, audience: Audience) -> NewNotification {
@@ -119,23 +117,12 @@ impl DeliveryPolicy for Standard {
             .and_then(|pointer| source.state.pointer(&pointer)?.as_str().map(str::to_owned))
             .or_else(|| text("locale"));
         new.business_unit = source.row.business_unit.clone();
+        new.topic = text("topic");
+        let priority = text("priority");
+        let priority = Priority::ALL.into_iter().find(|(word, _)| Some(*word) == priority.as_deref());
+        new.priority = priority.map_or(Priority::Normal, |(_, priority)| priority).number();
         new
     }
-}
-
-/// When the quiet hours end that `at` falls into.
-fn quiet_until(from: Time, to: Time, case: &Case<'_>, at: Timestamp) -> Option<Timestamp> {
-    let local = case.zone.zone.to_datetime(at);
-    let now = local.time();
-    let over_midnight = from > to;
-    let is_quiet = if over_midnight { now >= from || now < to } else { now >= from && now < to };
-    if !is_quiet {
-        return None;
-    }
-    let ends_tomorrow = over_midnight && now >= from;
-    let date = if ends_tomorrow { local.date().tomorrow().ok()? } else { local.date() };
-    let until = local_time::resolve(date, to, &case.zone.zone).at;
-    (until > at).then_some(until)
 }
 
 /// What a template sees: the fields of the source's state, and what the reminder is about.

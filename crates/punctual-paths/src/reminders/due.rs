@@ -11,6 +11,7 @@ use punctual_store::{
     Conn, StoreError,
     reminders::{settings, states},
     sources,
+    work::Transfer,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use super::{
     evaluate::{self, Ground, input_hash, new_work},
     immediate, load,
     providers::{Parts, Source, Zone},
-    recipients,
+    recipients, sink,
 };
 
 /// The path of reminders.
@@ -82,16 +83,24 @@ impl Path for Reminders {
         rows: Vec<Value>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            let transfers: Vec<Transfer> = rows
+                .iter()
+                .filter_map(|row| serde_json::from_value(row.get("transfer")?.clone()).ok())
+                .collect();
+            sink::transfer(conn, now, &transfers).await?;
             let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
             let mut fired: Vec<(String, String, String, String)> = rows
                 .iter()
+                .filter(|row| row.get("transfer").is_none())
                 .map(|row| {
                     (text(row, "setting"), text(row, "source"), text(row, "metric"), text(row, "scope"))
                 })
                 .collect();
             fired.sort_unstable();
             fired.dedup();
-            states::fire(conn, now, &fired).await?;
+            if !fired.is_empty() {
+                states::fire(conn, now, &fired).await?;
+            }
             Ok(())
         })
     }
@@ -150,6 +159,36 @@ impl Decide for Loaded {
 }
 
 impl Loaded {
+    /// The source has moved to another business unit while the row could not go along, being worked on or held: it does
+    /// now, and is planned there.
+    fn goes_along(
+        &self,
+        setting: &Setting,
+        source: &Source,
+        zone: &Zone,
+        key: &WorkKey,
+        now: Timestamp,
+    ) -> Decided {
+        let case = self.ground.case(setting, source, zone);
+        let there = source.row.business_unit.clone();
+        let transfer = Transfer {
+            key: key.as_str().to_owned(),
+            input_hash: input_hash(key, there.as_deref()).to_string(),
+            business_unit: there,
+        };
+        let mut effects: Vec<Effect> = serde_json::to_value(transfer)
+            .map(|row| Effect::Put(json!({ "transfer": row })))
+            .into_iter()
+            .collect();
+        let wanted = setting.rule.wanted(&case, now).candidates.into_iter();
+        let own = wanted.filter(|candidate| candidate.key == *key);
+        effects.extend(
+            own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate)))),
+        );
+        let decision = Decision::Defer(now, ReasonCode::new("business-unit-changed"));
+        Decided { decision, effects, trace: None }
+    }
+
     fn decide_case(
         &self,
         row: &Claimed,
@@ -177,7 +216,11 @@ impl Loaded {
             if !immediate && let Err(reason) = setting.rule.still_wants(&case, &key, due_at) {
                 return Decision::Skip(reason).into();
             }
-            if row.input_hash != input_hash(&key, source.row.business_unit.as_deref()).to_string() {
+            let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
+            if row.input_hash != input_hash(&key, there).to_string() {
+                if row.input_hash == input_hash(&key, here).to_string() {
+                    return self.goes_along(setting, source, zone, &key, now);
+                }
                 return Decision::Hold(ReasonCode::new("input-conflict")).into();
             }
         }

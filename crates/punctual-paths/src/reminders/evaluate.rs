@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_model::{InputHash, NewWork, WorkKey, local_time::Adjustment};
-use punctual_store::{reminders::states::StateRow, work::OfSource};
+use punctual_store::{
+    reminders::states::StateRow,
+    work::{OfSource, Transfer},
+};
 use serde_json::Value;
 
 use super::{
@@ -67,6 +70,8 @@ pub struct Outcome {
     pub gone: BTreeMap<String, Vec<String>>,
     /// Rows to be ensured.
     pub wanted: Vec<NewWork>,
+    /// Rows that go to another business unit with their source, before they are ensured there.
+    pub transfers: Vec<Transfer>,
     /// Rows whose time was over before they were known: written down, and never sent.
     pub over: Vec<NewWork>,
     pub states: Vec<StateRow>,
@@ -165,7 +170,9 @@ fn evaluate_source(
             let row = by_key.get(candidate.key.as_str()).copied();
             keep.insert(candidate.key.as_str().to_owned());
             let late = !candidate.at_once && setting.lateness.is_over(candidate.due_at, now, &zone);
-            match stands(row, &candidate, &zone, late) {
+            let unit = source.row.business_unit.as_deref();
+            let transfer = row.and_then(|row| transfer_of(row, &candidate.key, unit));
+            match stands(row, &candidate, &zone, late, transfer.is_some()) {
                 Stands::Right => unchanged += 1,
                 Stands::Over => {
                     outcome.plan.past += 1;
@@ -190,6 +197,7 @@ fn evaluate_source(
                         Some(Adjustment::Overlap) => outcome.plan.overlap += 1,
                         None => {}
                     }
+                    outcome.transfers.extend(transfer);
                     outcome.wanted.push(new_work(setting, source, &zone, &candidate));
                 }
             }
@@ -236,15 +244,22 @@ enum Stands {
     MovedAway,
 }
 
-fn stands(row: Option<&OfSource>, candidate: &Candidate, zone: &Zone, late: bool) -> Stands {
+fn stands(
+    row: Option<&OfSource>,
+    candidate: &Candidate,
+    zone: &Zone,
+    late: bool,
+    is_transferred: bool,
+) -> Stands {
     let Some(row) = row else {
         return if late { Stands::Over } else { Stands::Missing };
     };
     let date = candidate.local_date.to_string();
-    let same = candidate.at_once
-        || (row.due_at == candidate.due_at.as_microsecond()
-            && row.local_date.as_deref() == Some(&date)
-            && row.time_zone.as_deref() == Some(&zone.name));
+    let same = !is_transferred
+        && (candidate.at_once
+            || row.due_at == candidate.due_at.as_microsecond()
+                && row.local_date.as_deref() == Some(&date)
+                && row.time_zone.as_deref() == Some(&zone.name));
     match row.status.as_str() {
         "completed" | "processing" => Stands::Right,
         "pending" if row.on_hold || same => Stands::Right,
@@ -271,6 +286,20 @@ pub fn new_work(setting: &Setting, source: &Source, zone: &Zone, candidate: &Can
         input: "{}".to_owned(),
         key: candidate.key.clone(),
     }
+}
+
+/// How a row is transferred whose source has moved to another business unit. A row that was made from something else than
+/// its own key and unit is none of these, and stays a conflict.
+fn transfer_of(row: &OfSource, key: &WorkKey, unit: Option<&str>) -> Option<Transfer> {
+    let is_open = matches!(row.status.as_str(), "pending" | "failed" | "deactivated" | "cancelled");
+    let (here, there) = (row.business_unit.as_deref(), input_hash(key, unit).to_string());
+    let moves = row.input_hash != there && row.input_hash == input_hash(key, here).to_string();
+    let unit = unit.map(str::to_owned);
+    (is_open && moves && !row.on_hold).then(|| Transfer {
+        key: key.as_str().to_owned(),
+        business_unit: unit,
+        input_hash: there,
+    })
 }
 
 pub fn input_hash(key: &WorkKey, business_unit: Option<&str>) -> InputHash {

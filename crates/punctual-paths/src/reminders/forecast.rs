@@ -19,6 +19,7 @@ use super::{
     providers::{Case, Parts, Source, Zone},
     recipients,
 };
+use crate::reports;
 
 /// Rows read at once.
 const AT_ONCE: i64 = 1_000;
@@ -93,6 +94,12 @@ pub async fn forecast(
                 rows.into_iter().filter(|row| sees(row.business_unit.as_deref())).collect();
             if kind == KIND {
                 reminders(conn, providers, rows, to, &mut forecast).await?;
+            } else if kind == reports::KIND {
+                for run in reports::forecast::expected(conn, &rows, from, to).await? {
+                    let zone = Zone::named(Some(&run.time_zone));
+                    let reports::forecast::Expected { key, at, title, reason, recipients, .. } = run;
+                    forecast.add(kind, &zone, Item { key, due_at: at, title, reason, recipients });
+                }
             } else {
                 for row in &rows {
                     let zone = Zone::named(row.time_zone.as_deref());

@@ -24,7 +24,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use punctual_model::{Audience, Fault, ReasonCode, Registry, Trigger, WorkKey};
 use punctual_store::{reminders::states::StateRow, sources::SourceRow};
 use serde_json::Value;
@@ -298,6 +298,8 @@ pub struct Providers {
     pub immediate: Vec<Arc<dyn ImmediateProvider>>,
     pub recipients: Registry<Arc<dyn RecipientProvider>>,
     pub policies: Registry<Arc<dyn DeliveryPolicy>>,
+    /// How often reconciliation looks; at least a minute.
+    pub reconcile_every: SignedDuration,
 }
 
 impl Providers {
@@ -309,6 +311,7 @@ impl Providers {
             immediate: vec![Arc::new(super::immediate::FirstTold)],
             recipients: Registry::new("recipient providers"),
             policies: Registry::new("delivery policies"),
+            reconcile_every: super::reconcile::EVERY,
         };
         let triggers: [Arc<dyn TriggerProvider>; 3] =
             [Arc::new(DateBased), Arc::new(Recurring), Arc::new(Threshold)];

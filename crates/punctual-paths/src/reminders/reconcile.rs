@@ -18,6 +18,7 @@ use punctual_store::{
         states::{self, StateRow},
     },
     sources::{self, SourceRow},
+    work::Transfer,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,6 +28,7 @@ use super::{
     evaluate::{Ground, Outcome, Plan, Scope, evaluate},
     load,
     providers::{ScanBounds, UnboundedScan},
+    sink,
 };
 
 /// The kind of a reconciliation's work row.
@@ -79,7 +81,7 @@ fn next_moment(now: Timestamp, every: SignedDuration) -> Timestamp {
 /// Plans the next look of every provider; refuses to start with one that is not bounded.
 pub async fn start(engine: &Engine, providers: &Providers) -> Result<(), StartError> {
     providers.check_bounds()?;
-    let at = next_moment(engine.clock.now(), EVERY);
+    let at = next_moment(engine.clock.now(), providers.reconcile_every);
     let rows: Vec<NewWork> =
         providers.triggers.keys().filter_map(|provider| self::at(provider, at)).collect();
     engine.ensure(&rows, Cause::Machine).await?;
@@ -298,6 +300,10 @@ impl Path for Reconcile {
         KIND
     }
 
+    fn is_housekeeping(&self) -> bool {
+        true
+    }
+
     fn load<'a>(
         &'a self,
         conn: &'a mut Conn<'_>,
@@ -328,6 +334,7 @@ impl Path for Reconcile {
                 let put: Put =
                     serde_json::from_value(row).map_err(|_| StoreError::Stored("a reconciliation"))?;
                 states::put(conn, now, &put.states).await?;
+                sink::transfer(conn, now, &put.transfers).await?;
                 reconciliations::put(conn, now, &put.provider, put.watermark, &put.report).await?;
             }
             Ok(())
@@ -341,6 +348,7 @@ struct Put {
     watermark: i64,
     report: String,
     states: Vec<StateRow>,
+    transfers: Vec<Transfer>,
 }
 
 struct Loaded {
@@ -365,6 +373,7 @@ impl Decide for Loaded {
             watermark: stored.watermark,
             report: stored.report,
             states: outcome.states,
+            transfers: outcome.transfers,
         };
         let mut effects: Vec<Effect> = serde_json::to_value(put).map(Effect::Put).into_iter().collect();
         for (reason, keys) in outcome.gone {
@@ -378,8 +387,9 @@ impl Decide for Loaded {
         // A look that a person asked for, beside the regular ones, is followed by none.
         let due = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
         let before = due.checked_sub(SignedDuration::from_micros(1)).unwrap_or(due);
-        let is_regular = next_moment(before, EVERY) == due;
-        let next = is_regular.then(|| at(&batch.provider, next_moment(now, EVERY))).flatten();
+        let every = self.providers.reconcile_every;
+        let is_regular = next_moment(before, every) == due;
+        let next = is_regular.then(|| at(&batch.provider, next_moment(now, every))).flatten();
         effects.extend(next.map(|row| Effect::Ensure(Box::new(row))));
         Decided { decision: Decision::Deliver(Vec::new()), effects, trace: None }
     }

@@ -10,7 +10,12 @@ use punctual_engine::{
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
 };
 use punctual_model::{Cause, NewWork};
-use punctual_store::{StoreError, Tx, audit, reminders::states, sources, work};
+use punctual_store::{
+    Conn, StoreError, Tx, audit,
+    reminders::states,
+    sources,
+    work::{self, Transfer},
+};
 use std::sync::Arc;
 
 use super::{
@@ -108,7 +113,7 @@ pub async fn write(
     now: Timestamp,
     outcome: Outcome,
 ) -> Result<HashMap<(String, String), Touched>, StoreError> {
-    let Outcome { gone, wanted, mut over, states, unchanged, gone_of, .. } = outcome;
+    let Outcome { gone, wanted, transfers, mut over, states, unchanged, gone_of, .. } = outcome;
     let mut touched: HashMap<(String, String), Touched> = HashMap::new();
     for (place, count) in unchanged {
         touched.entry(place).or_default().unchanged += count;
@@ -122,6 +127,7 @@ pub async fn write(
         }
         effects::deactivate(tx, now, &reason, keys).await?;
     }
+    transfer(&mut tx.conn(), now, &transfers).await?;
     if !wanted.is_empty() {
         let ensured = ensure_in(tx, now, &wanted, Cause::Machine).await?;
         for (row, did) in wanted.iter().zip(ensured) {
@@ -141,6 +147,34 @@ pub async fn write(
         }
     }
     Ok(touched)
+}
+
+/// What is planned for a source goes along when the source moves to another business unit. The source itself says so, so
+/// this is no conflict between two who use one key; it is written down for each row.
+pub(super) async fn transfer(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    transfers: &[Transfer],
+) -> Result<(), StoreError> {
+    if transfers.is_empty() {
+        return Ok(());
+    }
+    let entries: Vec<audit::Entry> = work::transfer(conn, now, transfers)
+        .await?
+        .into_iter()
+        .map(|row| audit::Entry {
+            actor: "engine".into(),
+            action: "transfer",
+            subject_kind: "work",
+            subject_id: row.id.to_string(),
+            from: Some(row.status.clone()),
+            to: Some(row.status.clone()),
+            version: Some(row.version),
+            reason: Some("business-unit-changed".into()),
+            data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),
+        })
+        .collect();
+    audit::append(conn, now, &entries).await
 }
 
 fn place_of(row: &NewWork) -> (String, String) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_engine::{EVENT, accept_in, channels::subscriber_channel};
+use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
 use punctual_model::{
     Audience, Effect, Filter, NewNotification, NotificationId,
     ids::derive_uuid,
@@ -15,7 +15,7 @@ use punctual_model::{
 };
 use punctual_store::{
     Conn, StoreError, Tx,
-    outbox::{self, InsertedEvent, NewDelivery, NewEvent},
+    outbox::{self, About, InsertedEvent, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::{self, InstanceRow},
     surveys,
@@ -34,8 +34,11 @@ pub const INSTANCE_OPENED: &str = "instance-opened";
 /// An instance is over without an answer.
 pub const INSTANCE_EXPIRED: &str = "instance-expired";
 
-/// Every type of event that there is.
-pub const EVENT_TYPES: [&str; 4] = [RESPONSE_COMPLETED, INSTANCE_SENT, INSTANCE_OPENED, INSTANCE_EXPIRED];
+/// Every type of event that there is, besides topics of schedules; those of surveys first.
+pub const EVENT_TYPES: [&str; 5] =
+    [RESPONSE_COMPLETED, INSTANCE_SENT, INSTANCE_OPENED, INSTANCE_EXPIRED, SCHEDULE_ARRIVED];
+/// Those of an instance beside its answer.
+const OF_INSTANCES: [&str; 3] = [INSTANCE_SENT, INSTANCE_OPENED, INSTANCE_EXPIRED];
 
 /// An answer that was just kept.
 pub struct Answered<'a> {
@@ -88,7 +91,7 @@ pub(super) async fn tell_all(
     happened: &[Happened],
 ) -> Result<Vec<NewNotification>, StoreError> {
     let mut known = subscribers::all(conn).await?;
-    known.retain(|row| row.active && EVENT_TYPES[1..].iter().any(|event_type| hears(row, event_type)));
+    known.retain(|row| row.active && OF_INSTANCES.iter().any(|event_type| hears(row, event_type)));
     if known.is_empty() {
         return Ok(Vec::new());
     }
@@ -106,7 +109,7 @@ pub(super) async fn tell_all(
     let mut events = Vec::new();
     for one in happened {
         let Some(instance) = rows.get(one.public_id.as_str()) else { continue };
-        let Some(event_type) = EVENT_TYPES.into_iter().find(|event_type| *event_type == one.event_type)
+        let Some(event_type) = OF_INSTANCES.into_iter().find(|event_type| *event_type == one.event_type)
         else {
             continue;
         };
@@ -147,18 +150,18 @@ async fn keep(
         .iter()
         .map(|event| NewEvent {
             event_type: event.event_type.to_owned(),
-            instance_public_id: event.instance.public_id.clone(),
-            survey_id: event.instance.survey_id,
+            about: About::Survey {
+                instance_public_id: event.instance.public_id.clone(),
+                survey_id: event.instance.survey_id,
+            },
             business_unit: event.instance.business_unit.clone(),
             payload: event.payload.to_string(),
         })
         .collect();
     let inserted = if new.is_empty() { Vec::new() } else { outbox::insert(conn, now, &new).await? };
     let (mut deliveries, mut queued) = (Vec::new(), Vec::new());
-    for InsertedEvent { id, event_type, instance_public_id } in &inserted {
-        let is_it = |event: &&Event<'_>| {
-            event.event_type == event_type && event.instance.public_id == *instance_public_id
-        };
+    for InsertedEvent { id, event_type, about } in &inserted {
+        let is_it = |event: &&Event<'_>| event.event_type == event_type && event.instance.public_id == *about;
         let Some(event) = events.iter().find(is_it) else { continue };
         for key in &event.keys {
             let new = notification(key, event);

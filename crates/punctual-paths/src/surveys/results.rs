@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::{Catalogue, Version};
 
-pub use export::{Table, csv_row, table};
+pub use export::table;
 pub use tally::{ChoiceCount, DayCount, NpsScore, QuestionResults, Results, TriggerCount};
 
 /// Instances read at once.

@@ -3,3 +3,4 @@
 
 mod messages;
 mod operations;
+mod reminders;

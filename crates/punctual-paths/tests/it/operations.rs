@@ -13,9 +13,10 @@ use punctual_model::Random;
 use punctual_paths::operations::{
     SubjectType,
     commands::{self, Changed, NewSubject},
+    directory,
 };
 use punctual_store::operations::{
-    organisations::{self, OrganisationRow},
+    organisations::OrganisationRow,
     people::{self, PersonRow},
     rules::{self, RuleRow},
     subjects::SubjectRow,
@@ -52,10 +53,7 @@ async fn put_person(
 }
 
 async fn put_organisation(bed: &Bed, row: &OrganisationRow) {
-    let mut tx = bed.begin().await;
-    let before = organisations::by_ids(&mut tx.conn(), vec![row.id.clone()]).await.unwrap().pop();
-    commands::put_organisation(&bed.engine, &mut tx, before.as_ref(), row).await.unwrap();
-    tx.commit().await.unwrap();
+    assert!(directory::put_organisation(&bed.engine, row, "test", |_| true).await.unwrap());
 }
 
 fn organisation(id: &str) -> OrganisationRow {

@@ -25,19 +25,26 @@ pub struct ClaimedNotification {
     pub locale: Option<String>,
     pub context: Option<String>,
     pub type_data: Option<String>,
+    /// The files that go along, a JSON array.
+    pub attachments: Option<String>,
     pub retry_count: i64,
     /// Which try this is, counted over operator retries too.
     pub tries: i64,
     pub ready_at: i64,
     pub work_id: Option<i64>,
     pub reports_back: bool,
+    pub priority: i64,
+    pub business_unit: Option<String>,
+    pub topic: Option<String>,
+    /// The channels that are tried after its own, a JSON array.
+    pub failover: Option<String>,
     /// The version after the claim.
     pub version: i64,
 }
 
 macro_rules! claim { ($lock:literal) => { concat!("
     WITH due AS MATERIALIZED (
-        SELECT ready.seq, ready.version FROM generate_series(0::bigint, 9) AS p(priority), LATERAL (
+        SELECT ready.seq, ready.version FROM generate_series(0::bigint, $5) AS p(priority), LATERAL (
             SELECT seq, version FROM notifications
             WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
               AND priority = p.priority AND ready_at <= $2
@@ -49,20 +56,23 @@ macro_rules! claim { ($lock:literal) => { concat!("
     FROM due
     WHERE notifications.seq = due.seq AND notifications.version = due.version
     RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
-        locale, context, type_data, retry_count, tries, ready_at, work_id, reports_back, notifications.version") } }
+        locale, context, type_data, attachments, retry_count, tries, ready_at, work_id, reports_back, notifications.priority,
+        business_unit, topic, failover, notifications.version") } }
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
 const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
 const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
-// priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet.
+// priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet; the
+// bound beside it is not for the index.
 const READY: Sql = Sql::same(
     "notifications.ready",
     "SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-         retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, version + 1 AS version
+         attachments, retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, priority, business_unit, topic, failover,
+         version + 1 AS version
      FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-       AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND ready_at <= $2
+       AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND +priority <= $4 AND ready_at <= $2
      ORDER BY priority, ready_at, seq
      LIMIT $3",
 );
@@ -79,6 +89,9 @@ macro_rules! take {
 }
 const TAKE: Sql = Sql::rows("notifications.take", take!("$3"), take!("ANY($3)"));
 
+/// The least urgent priority there is.
+const EVERY_PRIORITY: i64 = 9;
+
 /// Claims up to `limit` ready notifications of one channel, most urgent first.
 pub async fn claim(
     tx: &mut Tx,
@@ -87,17 +100,30 @@ pub async fn claim(
     lease_until: Timestamp,
     limit: i64,
 ) -> Result<Vec<ClaimedNotification>> {
+    claim_up_to(tx, channel, EVERY_PRIORITY, now, lease_until, limit).await
+}
+
+/// The same, of those alone that are at least as urgent as this priority.
+pub async fn claim_up_to(
+    tx: &mut Tx,
+    channel: &str,
+    priority: i64,
+    now: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<ClaimedNotification>> {
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
     let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
-        let rows: Vec<ClaimedNotification> = conn.fetch_all(&READY, args![channel, now, limit]).await?;
+        let rows: Vec<ClaimedNotification> =
+            conn.fetch_all(&READY, args![channel, now, limit, priority]).await?;
         if !rows.is_empty() {
             let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
             conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
         }
         rows
     } else {
-        conn.fetch_all(sql, args![channel, now, lease_until, limit]).await?
+        conn.fetch_all(sql, args![channel, now, lease_until, limit, priority]).await?
     };
     rows.sort_by_key(|row| row.seq);
     Ok(rows)
@@ -163,10 +189,12 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
     conn.change(&SETTLE, bound, |row| rows[row].seq).await
 }
 
-#[derive(FromRow, Deserialize)]
-struct Ready {
-    channel: String,
-    ready_at: i64,
+/// When the next notification of one channel and priority is ready.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, FromRow, Deserialize)]
+pub struct Earliest {
+    pub channel: String,
+    pub priority: i64,
+    pub ready_at: i64,
 }
 
 // A loose walk over notifications_ready: one probe per channel that has live rows, not one per row.
@@ -184,25 +212,23 @@ macro_rules! earliest { ($least:literal) => { concat!("
         SELECT used.channel, p.priority FROM used, ", $least, "
         WHERE used.channel IS NOT NULL
     )
-    SELECT channel, MIN(ready_at) AS ready_at FROM (
-        SELECT l.channel AS channel,
+    SELECT channel, priority, ready_at FROM (
+        SELECT l.channel AS channel, l.priority AS priority,
             (SELECT ready_at FROM notifications n
              WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
                AND n.channel = l.channel AND n.priority = l.priority
              ORDER BY ready_at LIMIT 1) AS ready_at
         FROM levels l) AS firsts
-    WHERE ready_at IS NOT NULL
-    GROUP BY channel") } }
+    WHERE ready_at IS NOT NULL") } }
 const EARLIEST: Sql = Sql::each(
     "notifications.earliest",
     earliest!("(SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p"),
     earliest!("generate_series(0::bigint, 9) AS p(priority)"),
 );
 
-/// When the next notification of each channel is ready; channels with none are left out.
-pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<(String, i64)>> {
-    let rows: Vec<Ready> = conn.fetch_all(&EARLIEST, args![]).await?;
-    Ok(rows.into_iter().map(|row| (row.channel, row.ready_at)).collect())
+/// When the next notification of each channel and priority is ready; what has none is left out.
+pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<Earliest>> {
+    conn.fetch_all(&EARLIEST, args![]).await
 }
 
 /// A claimed notification whose node did not settle it in time.

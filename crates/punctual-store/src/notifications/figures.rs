@@ -59,3 +59,49 @@ pub async fn last_delivered(conn: &mut Conn<'_>) -> Result<Option<i64>> {
     let row: Latest = conn.fetch_one(&LAST_DELIVERED, args![]).await?;
     Ok(row.at)
 }
+
+/// What one site sent over one channel in an interval.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct SiteChannelFigures {
+    pub source_site: Option<String>,
+    pub channel: String,
+    pub delivered: i64,
+    pub parked: i64,
+    pub discarded: i64,
+    pub withdrawn: i64,
+    /// How many were tried more than once.
+    pub retried: i64,
+    pub uncertain: i64,
+    /// From accepted to delivered, microseconds.
+    pub mean_wait: Option<i64>,
+}
+
+// Relies on notifications_finished.
+const BY_SITE_AND_CHANNEL: Sql = Sql::same(
+    "notifications.by_site_and_channel",
+    "SELECT source_site, channel,
+         COUNT(CASE WHEN status = 'delivered' THEN 1 END) AS delivered,
+         COUNT(CASE WHEN status = 'parked' THEN 1 END) AS parked,
+         COUNT(CASE WHEN status = 'discarded' THEN 1 END) AS discarded,
+         COUNT(CASE WHEN status = 'withdrawn' THEN 1 END) AS withdrawn,
+         COUNT(CASE WHEN tries > 1 THEN 1 END) AS retried,
+         COUNT(CASE WHEN uncertain > 0 THEN 1 END) AS uncertain,
+         CAST(AVG(CASE WHEN status = 'delivered' THEN delivered_at - created_at END) AS BIGINT) AS mean_wait
+     FROM notifications
+     WHERE finished_at IS NOT NULL AND finished_at >= $1 AND finished_at < $2 AND kind <> 'event'
+       AND ($3 IS NULL OR business_unit = $3)
+     GROUP BY source_site, channel
+     ORDER BY source_site, channel
+     LIMIT $4",
+);
+
+/// What ended in an interval, by site and channel; of one business unit where it is given.
+pub async fn by_site_and_channel(
+    conn: &mut Conn<'_>,
+    from: i64,
+    to: i64,
+    business_unit: Option<&str>,
+    limit: i64,
+) -> Result<Vec<SiteChannelFigures>> {
+    conn.fetch_all(&BY_SITE_AND_CHANNEL, args![from, to, business_unit, limit]).await
+}

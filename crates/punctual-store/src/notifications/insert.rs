@@ -31,27 +31,29 @@ pub struct InsertedNotification {
 macro_rules! insert_absent { ($values:literal) => { concat!("
     INSERT INTO notifications (id, digest, kind, channel, list_name, targets, subject, body, html, template, locale,
         context, type_data, priority, ready_at, lease_expires_at, tries, last_attempt_at, business_unit, source_site,
-        source_instance, source_script, work_id, reports_back, site_enqueued_at, status, created_at)
+        source_instance, source_script, work_id, reports_back, site_enqueued_at, topic, failover, attachments, status,
+        created_at)
     ", $values) } }
 // Ordered on PostgreSQL, because a join may give the rows in any order and numbers are to follow the order of the set.
 const INSERT_ABSENT: Sql = Sql::rows(
     "notifications.insert_absent",
     insert_absent!("SELECT $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
         CASE WHEN $17 IS NULL THEN 0 ELSE 1 END, CASE WHEN $17 IS NULL THEN NULL ELSE $1 END,
-        $18, $19, $20, $21, $22, $23, $24, 'pending', $1
+        $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, 'pending', $1
     WHERE NOT EXISTS (SELECT 1 FROM tombstones WHERE id = $2)
     ON CONFLICT (id) DO NOTHING"),
     insert_absent!("SELECT r.id, r.digest, r.kind, r.channel, r.list_name, r.targets, r.subject, r.body, r.html,
         r.template, r.locale, r.context, r.type_data, r.priority, r.ready_at, r.lease_until,
         CASE WHEN r.lease_until IS NULL THEN 0 ELSE 1 END, CASE WHEN r.lease_until IS NULL THEN NULL ELSE $1 END,
         r.business_unit, r.source_site, r.source_instance, r.source_script, r.work_id, r.reports_back,
-        r.site_enqueued_at, 'pending', $1
+        r.site_enqueued_at, r.topic, r.failover, r.attachments, 'pending', $1
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
             $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::bigint[], $17::bigint[],
-            $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[])
+            $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::boolean[], $24::bigint[],
+            $25::text[], $26::text[], $27::text[])
         WITH ORDINALITY AS r(id, digest, kind, channel, list_name, targets, subject, body, html, template, locale, context,
              type_data, priority, ready_at, lease_until, business_unit, source_site, source_instance, source_script, work_id,
-             reports_back, site_enqueued_at, position)
+             reports_back, site_enqueued_at, topic, failover, attachments, position)
     WHERE NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.id = r.id)
     ORDER BY r.position
     ON CONFLICT (id) DO NOTHING
@@ -102,9 +104,18 @@ pub async fn insert_absent(
         column!(|q| q.work_id),
         column!(|q| q.reports_back),
         column!(|q| q.new.site_enqueued_at),
+        column!(|q| q.new.topic.as_deref()),
+        column!(|q| order_as_json(&q.new)),
+        column!(|q| q.new.attachments_json()),
     ];
     let record = |row: usize, seq| InsertedNotification { seq, id: rows[row].new.id.to_string() };
     conn.insert(&INSERT_ABSENT, bound, record).await
+}
+
+/// The channels after its own; nothing where there are none.
+fn order_as_json(new: &NewNotification) -> Option<String> {
+    let keys: Vec<&str> = new.failover.iter().map(|channel| channel.as_str()).collect();
+    (!keys.is_empty()).then(|| serde_json::Value::from(keys).to_string())
 }
 
 fn targets_as_json(targets: &[String]) -> String {

@@ -64,6 +64,16 @@ const DELETE_ATTEMPTS: Sql = Sql::each(
     "DELETE FROM attempts WHERE notification_seq IN (SELECT value FROM json_each($1))",
     "DELETE FROM attempts WHERE notification_seq = ANY($1)",
 );
+const DELETE_SKIPPED: Sql = Sql::each(
+    "skipped_targets.delete",
+    "DELETE FROM skipped_targets WHERE notification_seq IN (SELECT value FROM json_each($1))",
+    "DELETE FROM skipped_targets WHERE notification_seq = ANY($1)",
+);
+const DELETE_RECEIPTS: Sql = Sql::each(
+    "receipts.delete",
+    "DELETE FROM receipts WHERE notification_seq IS NOT NULL AND notification_seq IN (SELECT value FROM json_each($1))",
+    "DELETE FROM receipts WHERE notification_seq IS NOT NULL AND notification_seq = ANY($1)",
+);
 const DELETE: Sql = Sql::each(
     "notifications.delete",
     "DELETE FROM notifications WHERE seq IN (SELECT value FROM json_each($1))",
@@ -116,7 +126,9 @@ pub async fn purge(
     }
     conn.execute(&BURY, args![now, ids, digests, statuses]).await?;
     survey_tries::keep(conn, seqs.clone()).await?;
-    conn.execute(&DELETE_ATTEMPTS, args![seqs.clone()]).await?;
+    for theirs in [&DELETE_ATTEMPTS, &DELETE_SKIPPED, &DELETE_RECEIPTS] {
+        conn.execute(theirs, args![seqs.clone()]).await?;
+    }
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
 }

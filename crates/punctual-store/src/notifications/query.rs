@@ -102,7 +102,7 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
 }
 
 /// A LIKE pattern that finds the text itself: what a person typed is never a wildcard.
-pub(super) fn contains_pattern(text: &str) -> String {
+pub(crate) fn contains_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
     for c in text.chars() {

@@ -86,6 +86,27 @@ pub async fn by_emails(conn: &mut Conn<'_>, mut addresses: Vec<String>) -> Resul
     conn.fetch_all(&BY_EMAILS, args![addresses]).await
 }
 
+macro_rules! at_emails {
+    ($which:literal) => {
+        concat!(
+            "
+    SELECT id, name, email, time_zone, locale, channels, addresses, business_unit, updated_at
+    FROM operations_people WHERE email IS NOT NULL AND email = ",
+            $which
+        )
+    };
+}
+// Relies on operations_people_by_email.
+const AT_EMAILS: Sql = Sql::rows("operations_people.at_emails", at_emails!("$1"), at_emails!("ANY($1)"));
+
+/// Those with these addresses, letter by letter: for every message, so it must find them without looking at everybody.
+pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<PersonRow>> {
+    if addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&AT_EMAILS, args![addresses]).await
+}
+
 const PAGE: Sql = Sql::same(
     "operations_people.page",
     "SELECT id, name, email, time_zone, locale, channels, addresses, business_unit, updated_at

@@ -88,6 +88,17 @@ pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Optio
     conn.fetch_optional(&RETRY, args![now, id]).await
 }
 
+const HASTEN: Sql = Sql::same(
+    "work.hasten",
+    "UPDATE work SET next_retry_at = NULL, ready_at = $1, version = version + 1, updated_at = $1
+     WHERE id = $2 AND status = 'pending' AND NOT on_hold AND ready_at > $1 AND due_at <= $1",
+);
+
+/// Has a row that waits for its next try tried now; its failures stay counted.
+pub async fn hasten(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<bool> {
+    Ok(conn.execute(&HASTEN, args![now, id]).await? > 0)
+}
+
 const INSERT_RETRY: Sql = Sql::same(
     "work.insert_retry",
     "INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_model::NewWork;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::{Inserted, WorkRow, work_columns};
@@ -18,6 +18,7 @@ pub struct OfSource {
     pub setting_id: Option<String>,
     pub status: String,
     pub on_hold: bool,
+    pub business_unit: Option<String>,
     pub due_at: i64,
     pub local_date: Option<String>,
     pub time_zone: Option<String>,
@@ -28,8 +29,8 @@ pub struct OfSource {
 macro_rules! of_sources {
     ($which:literal) => {
         concat!(
-            "SELECT w.id, w.key, w.source_type, w.source_id, w.setting_id, w.status, w.on_hold, w.due_at, w.local_date,
-         w.time_zone, w.input_hash, w.reason_code
+            "SELECT w.id, w.key, w.source_type, w.source_id, w.setting_id, w.status, w.on_hold, w.business_unit, w.due_at,
+         w.local_date, w.time_zone, w.input_hash, w.reason_code
      FROM work AS w ",
             $which
         )
@@ -114,6 +115,73 @@ pub async fn insert_ended(
     ];
     let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
     conn.insert(&INSERT_ENDED, bound, record).await
+}
+
+/// A row that goes to another business unit with its source, and the hash that it has there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    pub key: String,
+    pub business_unit: Option<String>,
+    pub input_hash: String,
+}
+
+/// A row that was transferred.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct Transferred {
+    pub id: i64,
+    pub business_unit: Option<String>,
+    pub status: String,
+    pub version: i64,
+}
+
+macro_rules! transfer {
+    ($unit:literal, $hash:literal, $from:literal, $key:literal) => {
+        concat!(
+            "
+    UPDATE work
+    SET business_unit = ",
+            $unit,
+            ", input_hash = ",
+            $hash,
+            ", version = work.version + 1, updated_at = $1
+    ",
+            $from,
+            "
+    WHERE work.key = ",
+            $key,
+            " AND work.status <> 'completed' AND work.status <> 'processing'
+    RETURNING work.id, work.business_unit, work.status, work.version"
+        )
+    };
+}
+const TRANSFER: Sql = Sql::rows(
+    "work.transfer",
+    transfer!("$3", "$4", "", "$2"),
+    transfer!(
+        "r.business_unit",
+        "r.input_hash",
+        "FROM UNNEST($2::text[], $3::text[], $4::text[]) AS r(key, business_unit, input_hash)",
+        "r.key"
+    ),
+);
+
+/// Moves rows to another business unit. What was sent, or is being worked on, stays where it is.
+pub async fn transfer(conn: &mut Conn<'_>, now: Timestamp, rows: &[Transfer]) -> Result<Vec<Transferred>> {
+    let mut rows: Vec<&Transfer> = rows.iter().collect();
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    rows.dedup_by(|a, b| a.key == b.key);
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        now,
+        column!(|row| row.key.as_str()),
+        column!(|row| row.business_unit.as_deref()),
+        column!(|row| row.input_hash.as_str()),
+    ];
+    conn.fetch_all(&TRANSFER, bound).await
 }
 
 macro_rules! ahead {

@@ -121,6 +121,49 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
     .await
 }
 
+macro_rules! troubled {
+    ($failed:literal, $held:literal, $ready:literal) => {
+        concat!(
+            "SELECT ",
+            work_columns!(),
+            " FROM work WHERE id IN (
+         SELECT id FROM (SELECT id FROM work ",
+            $failed,
+            " WHERE status = 'failed' AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                         ORDER BY id DESC LIMIT $4) AS failed
+         UNION SELECT id FROM (SELECT id FROM work ",
+            $held,
+            " WHERE on_hold AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                               ORDER BY id DESC LIMIT $4) AS held
+         UNION SELECT id FROM (SELECT id FROM work ",
+            $ready,
+            " WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND retry_count > 0
+                                 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                               ORDER BY id DESC LIMIT $4) AS retried)
+     ORDER BY id DESC
+     LIMIT $4"
+        )
+    };
+}
+// One look at each index over live rows: what failed, what is held, and what waits for another try.
+const TROUBLED: Sql = Sql::each(
+    "work.troubled",
+    troubled!("INDEXED BY work_failed", "INDEXED BY work_held", "INDEXED BY work_ready"),
+    troubled!("", "", ""),
+);
+
+/// Rows of one kind that have failed, are held or wait for another try, newest first; of one source where it is given.
+pub async fn troubled(
+    conn: &mut Conn<'_>,
+    kind: &str,
+    source_id: Option<&str>,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Vec<WorkRow>> {
+    let bound = args![kind, source_id, before.unwrap_or(i64::MAX), limit];
+    conn.fetch_all(&TROUBLED, bound).await
+}
+
 /// How many rows wait, are ready, are held and are being worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
 pub struct Counts {

@@ -3,12 +3,16 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod foreign;
+mod manners;
 mod notifications;
 mod open;
 mod operations;
 mod people;
 mod plans;
+mod receipts;
 mod reminders;
+mod reports;
 mod schema;
 mod site_buffer;
 mod surveys;

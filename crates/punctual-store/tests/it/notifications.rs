@@ -121,6 +121,8 @@ async fn every_column_comes_back_as_it_was_given(bed: Bed) {
     };
     new.site_enqueued_at = Some(bed.after(-30));
     new.priority = 2;
+    new.topic = Some("offers".into());
+    new.failover = vec!["sms:x".parse().unwrap(), "email:default".parse().unwrap()];
     new.not_before = Some(bed.after(60));
     let mut row = queued(&bed, new.clone());
     row.work_id = Some(7);
@@ -160,6 +162,8 @@ async fn every_column_comes_back_as_it_was_given(bed: Bed) {
         last_attempt_at: None,
         delivered_at: None,
         finished_at: None,
+        topic: new.topic.clone(),
+        failover: Some(r#"["sms:x","email:default"]"#.into()),
         version: 1,
     };
     let mut reader = bed.read().await;
@@ -273,8 +277,13 @@ async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: Bed) {
     let mut reader = bed.read().await;
     let mut earliest = notifications::earliest(&mut reader.conn()).await.unwrap();
     earliest.sort();
+    let found: Vec<(&str, i64, i64)> =
+        earliest.iter().map(|row| (row.channel.as_str(), row.priority, row.ready_at)).collect();
     let at = |seconds| bed.after(seconds).as_microsecond();
-    assert_eq!(earliest, [("memory:a".into(), at(5)), ("memory:b".into(), at(7)), ("sms:c".into(), at(1))]);
+    let expected =
+        [("memory:a", 0, at(20)), ("memory:a", 5, at(10)), ("memory:a", 9, at(5)), ("memory:b", 3, at(7))];
+    assert_eq!(found[..4], expected);
+    assert_eq!(found[4..], [("sms:c", 5, at(1))]);
     bed.leaves_open("rows only");
 }
 

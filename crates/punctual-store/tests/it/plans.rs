@@ -1,6 +1,6 @@
 //! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
 
-use punctual_store::{attempts, notifications, work};
+use punctual_store::{attempts, notifications, receipts, suppressions, work};
 use punctual_testkit::{Bed, Database, new_work, on_both};
 use sqlx::{Connection, PgConnection};
 
@@ -11,6 +11,7 @@ on_both! {
     claims_of_notifications_never_read_finished_rows;
     a_purge_reads_only_what_it_removes;
     the_figures_never_read_finished_rows;
+    the_suppression_list_and_receipts_are_found_by_their_keys;
 }
 
 /// A statement that inserts a hundred thousand rows, made from the numbers `n` of a series.
@@ -276,4 +277,33 @@ async fn the_figures_never_read_finished_rows(bed: Bed) {
     let sites = notifications::site_kpis(&mut bed.read().await.conn(), now, now).await.unwrap();
     assert_eq!((sites.len(), sites[0].parked), (1, 100));
     check(&bed, "notifications.site_kpis", "notifications_finished");
+}
+
+async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: Bed) {
+    let list = many!(
+        "suppressions",
+        "channel_type, address, reason, source, since",
+        "'email', 'a' || n || '@example.org', 'manual', 'test', 1"
+    );
+    let told = many!(
+        "receipts",
+        "provider, provider_id, channel, notification_seq, target, attempt, rank, received_at",
+        "'twilio', 'm-' || n, 'sms:a', n, 't', 1, 2, n"
+    );
+    fill(&bed, list).await;
+    fill(&bed, told).await;
+    for statement in ["suppressions.among", "receipts.of", "receipts.figures", "receipts.waiting"] {
+        bed.faults.explain(statement);
+    }
+    let mut reader = bed.read().await;
+    let asked: Vec<(String, String)> =
+        (0..50).map(|n| ("email".to_owned(), format!("a{}@example.org", n * 7))).collect();
+    assert_eq!(suppressions::among(&mut reader.conn(), bed.now(), &asked).await.unwrap().len(), 49);
+    check(&bed, "suppressions.among", "suppressions_pkey");
+    assert_eq!(receipts::of(&mut reader.conn(), (1..50).collect()).await.unwrap().len(), 49);
+    check(&bed, "receipts.of", "receipts_by_notification");
+    receipts::figures(&mut reader.conn(), 99_990).await.unwrap();
+    check(&bed, "receipts.figures", "receipts_received");
+    assert!(receipts::failed(&mut reader.conn(), None, 10).await.unwrap().is_empty());
+    check(&bed, "receipts.waiting", "receipts_waiting");
 }

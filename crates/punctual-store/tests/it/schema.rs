@@ -40,7 +40,7 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 9] = [
+const BOOLEANS: [&str; 11] = [
     "on_hold",
     "cancelled_by_person",
     "reports_back",
@@ -50,6 +50,8 @@ const BOOLEANS: [&str; 9] = [
     "met",
     "fired",
     "is_all_day",
+    "paused",
+    "needs_person",
 ];
 
 fn of_sqlite(bed: &Bed) -> Schema {
@@ -110,7 +112,8 @@ async fn of_postgres(bed: &Bed) -> Schema {
     let (mut tables, mut indexes) = (BTreeMap::<String, Table>::new(), BTreeMap::new());
     let columns: Vec<(String, String, String, bool)> = sqlx::query_as(
         "SELECT table_name::text, column_name::text, data_type::text, is_nullable = 'YES'
-         FROM information_schema.columns WHERE table_schema = 'public'",
+         FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+         WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
     )
     .fetch_all(&mut conn)
     .await

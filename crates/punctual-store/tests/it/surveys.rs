@@ -1,7 +1,7 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
 use punctual_store::{
-    outbox::{self, NewDelivery, NewEvent},
+    outbox::{self, About, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::{self, Change, InstanceFilter, NewInstance},
     survey_responses::{self, NewResponse},
@@ -172,36 +172,49 @@ async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
 async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
     let event = NewEvent {
         event_type: "response-completed".into(),
-        instance_public_id: "a".into(),
-        survey_id: 1,
+        about: About::Survey { instance_public_id: "a".into(), survey_id: 1 },
         business_unit: Some("nz".into()),
         payload: "{}".into(),
     };
+    let arrived = NewEvent {
+        event_type: "schedule.arrived".into(),
+        about: About::Work { key: "schedule:nightly".into() },
+        business_unit: None,
+        payload: "{}".into(),
+    };
+    let both = [event, arrived];
     let sent = bed.accept_to(&["x"]).await.remove(0);
     bed.tick().await;
     let mut tx = bed.begin().await;
-    let first = outbox::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&event)).await.unwrap();
-    let id = first[0].id;
-    let opened = NewEvent { event_type: "instance-opened".into(), ..event.clone() };
-    let second = outbox::insert(&mut tx.conn(), bed.now(), &[event, opened]).await.unwrap();
-    assert_eq!(second.len(), 1, "the first was told before");
-    assert!(second[0].event_type == "instance-opened" && second[0].id > id);
-    let delivery = |subscriber: &str, notification_id: String| NewDelivery {
+    let inserted = outbox::insert(&mut tx.conn(), bed.now(), &both).await.unwrap();
+    let id_of = |about: &str| inserted.iter().find(|event| event.about == about).unwrap().id;
+    let id = id_of("a");
+    let opened = NewEvent { event_type: "instance-opened".into(), ..both[0].clone() };
+    let [first, second] = both;
+    let again = outbox::insert(&mut tx.conn(), bed.now(), &[first, second, opened]).await.unwrap();
+    assert_eq!(again.len(), 1, "the others were told before");
+    assert!(again[0].event_type == "instance-opened" && again[0].id > id);
+    let to = |subscriber: &str, notification_id: String| NewDelivery {
         event_id: id,
         subscriber: subscriber.into(),
         notification_id,
     };
-    let deliveries = [delivery("b", "none".into()), delivery("a", sent)];
+    let deliveries = [to("b", "none".into()), to("a", sent)];
     outbox::insert_deliveries(&mut tx.conn(), &deliveries).await.unwrap();
     let found = outbox::deliveries(&mut tx.conn(), vec![id]).await.unwrap();
     let told: Vec<(&str, Option<&str>, Option<i64>)> =
         found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
     assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
-    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().instance_public_id, "a");
+    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().survey_id, Some(1));
+    let arrived = outbox::get(&mut tx.conn(), id_of("schedule:nightly")).await.unwrap().unwrap();
+    assert_eq!(
+        (arrived.work_key.as_deref(), arrived.instance_public_id.as_deref()),
+        (Some("schedule:nightly"), None)
+    );
     assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 2);
     let (nz, de) = (["nz".to_owned()], ["de".to_owned()]);
-    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 2);
-    assert!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap().is_empty());
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 3);
+    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap(), [arrived]);
 }
 
 async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Path};
-use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
+use punctual_store::blobs::Blobs;
 
 use super::{Bed, Database, START};
 use crate::WallClock;
@@ -24,6 +25,8 @@ pub struct Recipe {
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<ManualClock>,
     pub(super) captured: Arc<Captured>,
+    /// Shared by all nodes, as in an installation with several.
+    pub(super) blobs: Blobs,
     /// Set where another clock than the manual one tells the time.
     pub(super) told_by: Option<Arc<dyn Clock>>,
 }
@@ -55,12 +58,14 @@ impl BedBuilder {
             connections: 8,
             without_skip_locked: false,
             tells_others: false,
-            config: EngineConfig::default(),
+            // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
+            config: EngineConfig { breaker: Breaker::OFF, ..EngineConfig::default() },
             paths: punctual_paths::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
             listeners: Listeners::default(),
             clock: Arc::new(ManualClock::new(start)),
             captured,
+            blobs: Blobs::in_memory(),
             told_by: None,
         })
     }

@@ -33,12 +33,22 @@ impl Bed {
     }
 
     pub async fn channel_with(&self, key: &str, adapter: &str, retry: Value, at_most_once: bool) {
+        self.put_channel(key, adapter, retry, at_most_once, json!({})).await;
+    }
+
+    /// A channel that keeps to limits and hours, as they are stored.
+    pub async fn channel_with_manners(&self, key: &str, adapter: &str, manners: Value) {
+        self.put_channel(key, adapter, json!({ "max": 3, "intervalSeconds": 60 }), false, manners).await;
+    }
+
+    async fn put_channel(&self, key: &str, adapter: &str, retry: Value, at_most_once: bool, manners: Value) {
         let row = ChannelRow {
             key: key.into(),
             adapter: adapter.into(),
             settings: "{}".into(),
             retry: retry.to_string(),
             at_most_once,
+            manners: manners.to_string(),
             version: 0,
             updated_at: 0,
         };

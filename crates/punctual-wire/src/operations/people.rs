@@ -57,7 +57,8 @@ impl PersonRequest {
     }
 }
 
-fn addresses(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
+/// Where somebody is reached: type of channel to address.
+pub(crate) fn addresses(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (kind, value) in fields.entries("addresses", 0..=CHANNELS_MAX).into_iter().flatten() {
         let pointer = || format!("{}/{kind}", fields.pointer_to("addresses"));
@@ -67,7 +68,9 @@ fn addresses(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
         };
         match (fault, value.as_str()) {
             (Some(fault), _) => fields.push(fault),
-            (None, text) => drop(all.insert(kind.clone(), text.unwrap_or_default().to_owned())),
+            (None, text) => {
+                all.insert(kind.clone(), address::normal(Some(kind), text.unwrap_or_default()));
+            }
         }
     }
     all

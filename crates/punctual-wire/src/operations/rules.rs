@@ -159,7 +159,7 @@ pub struct Rule {
     /// Which date it goes by: `start` or `end`.
     pub kind: String,
     pub rule: RuleShape,
-    /// The work row of what is scheduled.
+    /// What is scheduled: `GET /api/v1/schedules/{id}`.
     pub schedule_id: Option<i64>,
     /// `pending`, `synced` or `failed`: whether the schedule is as the rule wants it.
     #[schema(example = "synced")]

@@ -7,14 +7,9 @@ use punctual_model::{ids::derive_uuid, local_time};
 use punctual_paths::operations::{
     Anchor, RuleSpec, SubjectType,
     commands::{self, DefaultRule, NewSubject},
+    directory,
 };
-use punctual_store::{
-    Lane,
-    operations::{
-        organisations::OrganisationRow,
-        people::{self, PersonRow},
-    },
-};
+use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use serde_json::json;
 
 const ORGANISATION: &str = "harbour-choir";
@@ -28,7 +23,7 @@ const PEOPLE: [(&str, &str, &str); 5] = [
 ];
 
 pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
-    define(engine, now).await?;
+    define(engine).await?;
     let zone = local_time::zone(ZONE)?;
     let today = zone.to_datetime(now).date();
     let mut new = Vec::new();
@@ -40,14 +35,14 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-async fn define(engine: &Engine, now: Timestamp) -> Result<()> {
-    let email = || vec!["email".to_owned()];
+async fn define(engine: &Engine) -> Result<()> {
+    let channels = || vec!["email".to_owned(), "sms".to_owned()];
     let rules = [
         DefaultRule {
             rule: RuleSpec::Relative { anchor: Anchor::Start, offset: "-24h".into() },
-            channels: email(),
+            channels: channels(),
         },
-        DefaultRule { rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start }, channels: email() },
+        DefaultRule { rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start }, channels: channels() },
     ];
     let organisation = OrganisationRow {
         id: ORGANISATION.into(),
@@ -58,8 +53,7 @@ async fn define(engine: &Engine, now: Timestamp) -> Result<()> {
         business_unit: None,
         updated_at: 0,
     };
-    let mut tx = engine.store.begin(Lane::Intake).await?;
-    commands::put_organisation(engine, &mut tx, None, &organisation).await?;
+    directory::put_organisation(engine, &organisation, "demo", |_| true).await?;
     for (id, name, zone) in PEOPLE {
         let person = PersonRow {
             id: id.into(),
@@ -67,14 +61,15 @@ async fn define(engine: &Engine, now: Timestamp) -> Result<()> {
             email: Some(format!("{id}@example.org")),
             time_zone: Some(zone.into()),
             locale: Some("en".into()),
-            channels: json!(["email"]).to_string(),
-            addresses: "{}".into(),
+            // Tāne is told by text message first, and by mail where that does not reach him.
+            channels: if id == "tane" { json!(["sms", "email"]) } else { json!(["email"]) }.to_string(),
+            addresses: if id == "tane" { json!({"sms": "+6421555010"}) } else { json!({}) }.to_string(),
             business_unit: None,
             updated_at: 0,
         };
-        people::put(&mut tx.conn(), now, &person).await?;
+        directory::put_person(engine, &person, "demo", |_| true).await?;
     }
-    Ok(tx.commit().await?)
+    Ok(())
 }
 
 /// What happens on one day: rehearsals, a planning call, a concert, and what has to be done for them.

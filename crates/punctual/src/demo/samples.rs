@@ -1,5 +1,5 @@
-//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, reminders, and a
-//! choir with a month of events.
+//! Sample data for the demo: a small company with two sites, some lists, a template, a week of messages, reminders, a
+//! choir with a month of events, and two reports.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use punctual_paths::{
     reminders::Providers,
     schedules::NewSchedule,
 };
+use punctual_reports::Sources;
 use punctual_store::{
     Lane,
     business_units::{self, BusinessUnitRow},
@@ -28,7 +29,7 @@ use serde_json::json;
 /// Remembered once the samples are there, so that a second start adds nothing.
 const FACT: &str = "demo.loaded";
 
-pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
+pub async fn load(engine: &Engine, providers: &Arc<Providers>, reports: &Sources) -> Result<()> {
     let now = engine.clock.now();
     let mut reader = engine.store.read().await?;
     let loaded = facts::get(&mut reader.conn(), FACT).await?.is_some();
@@ -38,6 +39,7 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     }
     definitions(engine, now).await?;
     super::channels::load(engine, now).await?;
+    super::manners::load(engine, now).await?;
     sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;
@@ -45,6 +47,7 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     super::reminders::load(engine, providers).await?;
     super::operations::load(engine, now).await?;
     super::surveys::load(engine).await?;
+    super::reports::load(engine, reports).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, FACT, "yes").await?;
     Ok(tx.commit().await?)

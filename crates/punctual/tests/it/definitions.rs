@@ -23,12 +23,19 @@ async fn definitions_are_exported_planned_and_imported() {
     first.put("/api/v1/channels/email:default", &json!({ "adapter": "smtp", "settings": settings })).await;
     let variants = json!({ "en": { "subject": "Hi {{ name }}", "body": "B" } });
     first.put("/api/v1/templates/hello", &json!({ "defaultLocale": "en", "variants": variants })).await;
+    let reminder = json!({ "name": "First aid", "businessUnit": "nz", "sourceType": "document", "triggerKey": "expiry",
+        "kind": "dateBased", "date": { "field": "/expiresOn", "offsetsDays": [30, 7] }, "recipients": { "list": "ops" },
+        "delivery": { "template": "hello" }, "maxLateness": "2d" });
+    first.put("/api/v1/reminder-settings/first-aid", &reminder).await;
 
     let folder = here.folder().join("definitions");
     let folder = folder.to_str().unwrap();
     let (ok, told, fault) = punctual(&first, &["export", folder]);
     assert!(ok, "{fault}");
-    assert!(told.contains("1 lists") && told.contains("1 templates"), "{told}");
+    assert!(
+        told.contains("1 lists") && told.contains("1 templates") && told.contains("1 reminder-settings"),
+        "{told}"
+    );
     let channel = std::fs::read_to_string(format!("{folder}/channels/email%3Adefault.json")).unwrap();
     assert!(channel.contains("127.0.0.1") && !channel.contains("canary-1"), "{channel}");
 
@@ -53,6 +60,15 @@ async fn definitions_are_exported_planned_and_imported() {
     assert!(ok, "{fault}");
     assert!(told.contains("create") && told.contains("lists/ops"), "{told}");
     assert_eq!(second.get("/api/v1/business-units/nz").await.1["timeZone"], "Pacific/Auckland");
+    let (_, setting) = second.get("/api/v1/reminder-settings/first-aid").await;
+    for (name, value) in reminder.as_object().unwrap() {
+        assert_eq!(&setting[name], value, "{name}");
+    }
+    // It works there as it did here: a source that is told is planned.
+    let state = json!({ "businessUnit": "nz", "state": { "expiresOn": "2030-05-14" } });
+    second.put("/api/v1/sources/document/1", &state).await;
+    let (_, planned) = second.get("/api/v1/work?kind=reminder").await;
+    assert_eq!(planned["items"].as_array().unwrap().len(), 2, "{planned}");
 
     std::fs::write(format!("{folder}/channels/email%3Adefault.json"), channel).unwrap();
     let (ok, told, fault) = punctual(&second, &["import", folder]);

@@ -9,6 +9,7 @@ mod kill;
 mod operations;
 mod receiver;
 mod reminders;
+mod reports;
 mod roles;
 mod secrets;
 mod server;

@@ -80,7 +80,7 @@ fn channels_to(echo: &str) -> Vec<(&'static str, &'static str, Value)> {
         (
             "sms:twilio",
             "+49301234567",
-            json!({"adapter": "twilio", "settings": {"accountSid": sid, "authToken": CANARY, "from": "+14155552671", "baseUrl": echo}}),
+            json!({"adapter": "twilio", "settings": {"accountSid": sid, "authToken": CANARY, "callbackToken": CANARY, "callbackUrl": "https://p.example/api/v1/callbacks/sms:twilio", "from": "+14155552671", "baseUrl": echo}}),
         ),
         (
             "sms:twilio-key",
@@ -90,7 +90,7 @@ fn channels_to(echo: &str) -> Vec<(&'static str, &'static str, Value)> {
         (
             "sms:gateway",
             "+49301234567",
-            json!({"adapter": "sms-gateway", "settings": {"url": echo, "token": CANARY, "tokenIn": "field:key"}}),
+            json!({"adapter": "sms-gateway", "settings": {"url": echo, "token": CANARY, "tokenIn": "field:key", "receiptSecret": CANARY}}),
         ),
         (
             "sms:basic",
@@ -107,17 +107,17 @@ fn channels_to(echo: &str) -> Vec<(&'static str, &'static str, Value)> {
         (
             "whatsapp:cloud",
             "+49301234567",
-            json!({"adapter": "whatsapp-cloud", "settings": {"phoneNumberId": "106540352242922", "accessToken": CANARY, "baseUrl": echo}}),
+            json!({"adapter": "whatsapp-cloud", "settings": {"phoneNumberId": "106540352242922", "accessToken": CANARY, "appSecret": CANARY, "verifyToken": CANARY, "baseUrl": echo}}),
         ),
         (
             "whatsapp:360",
             "+49301234567",
-            json!({"adapter": "whatsapp-360dialog", "settings": {"apiKey": CANARY, "baseUrl": echo}}),
+            json!({"adapter": "whatsapp-360dialog", "settings": {"apiKey": CANARY, "callbackSecret": CANARY, "baseUrl": echo}}),
         ),
         (
             "whatsapp:infobip",
             "+49301234567",
-            json!({"adapter": "whatsapp-infobip", "settings": {"apiKey": CANARY, "baseUrl": echo, "from": "+442071234567"}}),
+            json!({"adapter": "whatsapp-infobip", "settings": {"apiKey": CANARY, "callbackSecret": CANARY, "baseUrl": echo, "from": "+442071234567"}}),
         ),
     ]
 }
@@ -213,8 +213,26 @@ async fn t12_no_secret_is_in_an_answer_a_log_an_export_or_the_database_file() {
             .json(&body);
         answers.push_str(&request.send().await.unwrap().text().await.unwrap());
     }
-    for path in ["/api/v1/channels", "/api/v1/channels/health", "/api/v1/attention", "/api/v1/notifications"]
+    // Calls of providers: one that knows the secret and one that says nonsense, and one that Meta makes to ask.
+    for (key, body) in
+        [("whatsapp:360", "{}"), ("whatsapp:360", "<html>"), ("whatsapp:infobip", "{"), ("sms:gateway", "{}")]
     {
+        let path = format!("{}/api/v1/callbacks/{key}/{CANARY}", server.address);
+        let said = server.client.post(path).body(body).send().await.unwrap();
+        answers.push_str(&said.text().await.unwrap());
+    }
+    let asks = format!("hub.mode=subscribe&hub.verify_token={CANARY}&hub.challenge=7");
+    let asks = format!("{}/api/v1/callbacks/whatsapp:cloud?{asks}", server.address);
+    assert_eq!(server.client.get(asks).send().await.unwrap().text().await.unwrap(), "7");
+    for path in [
+        "/api/v1/channels",
+        "/api/v1/channels/health",
+        "/api/v1/attention",
+        "/api/v1/notifications",
+        "/api/v1/suppressions",
+        "/api/v1/inbox",
+        "/openapi.json",
+    ] {
         answers.push_str(&server.get(path).await.1.to_string());
     }
     let metrics = server.client.get(format!("{}/metrics", server.address)).send().await.unwrap();
@@ -271,6 +289,7 @@ async fn t12_what_an_earlier_version_left_open_is_sealed_at_start() {
         settings: json!({"host": "127.0.0.1", "port": 1, "tls": "none", "from": "a@b.example", "username": "u", "password": CANARY}).to_string(),
         retry: "{}".into(),
         at_most_once: false,
+        manners: "{}".into(),
         version: 1,
         updated_at: 0,
     };

@@ -18,12 +18,11 @@ use punctual_paths::operations::{
 use punctual_store::operations::{organisations, people, subjects::SubjectRow};
 use punctual_wire::{
     FieldError, Problem,
-    keys::Scope,
     operations::subjects::{EVENT, SubjectRequest, TASK, check_order, settle},
 };
 use serde_json::{Value, json};
 
-use super::visible;
+use super::{must_author, visible};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
@@ -156,13 +155,6 @@ struct Checked {
     request: SubjectRequest,
     start: Option<Timestamp>,
     end: Option<Timestamp>,
-}
-
-fn must_author(visit: &Visit) -> Result<(), Refusal> {
-    if visit.viewer.may_author() {
-        return Ok(());
-    }
-    Err(Problem::scope_missing(Scope::Author.as_str()).into())
 }
 
 async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {

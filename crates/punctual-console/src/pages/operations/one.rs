@@ -10,20 +10,25 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_paths::operations::{Anchor, RuleSpec, commands, people_of, spec_of, texts, words::when_label};
+use punctual_api::rule_spec;
+use punctual_paths::operations::{
+    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label,
+};
 use punctual_store::{
     notifications,
     operations::{people, rules, rules::RuleRow},
     work::{self, WorkFilter, WorkRow},
 };
-use punctual_wire::{Problem, keys::Scope};
+use punctual_wire::{Problem, keys::Scope, operations::rules::RuleRequest};
+use serde_json::json;
 
-use super::visible;
+use super::{visible, when};
 use crate::{
     Shared,
     answer::{Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    links,
     times::When,
     words::{self, Pill},
 };
@@ -54,11 +59,15 @@ struct OnePage {
     occurrences: Vec<Occurrence>,
     has_start: bool,
     has_end: bool,
+    suggested: [(&'static str, &'static str); 6],
+    /// Every channel that one of its people has chosen.
+    channels: Vec<String>,
     may_author: bool,
     may_repair: bool,
 }
 
 struct Person {
+    id: String,
     name: String,
     where_to: String,
     is_known: bool,
@@ -123,20 +132,30 @@ async fn show(
         .iter()
         .map(|id| match known.get(id.as_str()) {
             Some(person) => Person {
+                id: links::encoded(id),
                 name: person.name.clone(),
                 where_to: person.email.clone().unwrap_or_else(|| texts(&person.channels).join(", ")),
                 is_known: true,
             },
             None => {
-                Person { name: id.clone(), where_to: "not known: is told nothing".into(), is_known: false }
+                let where_to = "not known: is told nothing".into();
+                Person { id: String::new(), name: id.clone(), where_to, is_known: false }
             }
         })
         .collect();
-    let when = |at: Option<i64>| {
+    let mut channels: Vec<String> = Vec::new();
+    for word in ids.iter().filter_map(|id| known.get(id.as_str())).flat_map(|row| texts(&row.channels)) {
+        if !channels.contains(&word) {
+            channels.push(word);
+        }
+    }
+    if channels.is_empty() {
+        channels.extend(DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()));
+    }
+    let moment = |at: Option<i64>| {
         at.map(|at| visit.zone.when(Timestamp::from_microsecond(at).unwrap_or_default(), now))
     };
-    let says: HashMap<&str, String> =
-        own.iter().map(|rule| (rule.id.as_str(), rule_in_words(rule))).collect();
+    let in_words: HashMap<&str, String> = own.iter().map(|rule| (rule.id.as_str(), says(rule))).collect();
     let occurrences = works
         .iter()
         .map(|work| Occurrence {
@@ -144,7 +163,7 @@ async fn show(
             title: work
                 .setting_id
                 .as_deref()
-                .and_then(|rule| says.get(rule).cloned())
+                .and_then(|rule| in_words.get(rule).cloned())
                 .unwrap_or_else(|| "A rule that is no more".to_owned()),
             pill: words::work(&work.status, work.on_hold),
             reason: words::reason(work.reason_code.as_deref()),
@@ -197,16 +216,16 @@ async fn show(
             .iter()
             .map(|rule| Rule {
                 id: rule.id.clone(),
-                says: rule_in_words(rule),
+                says: says(rule),
                 channels: texts(&rule.channels).join(", "),
                 pill: rule_pill(rule),
                 error: rule.sync_error.clone(),
-                next: when(
+                next: moment(
                     rule.run_at.filter(|at| {
                         *at > now.as_microsecond() && rule.active && rule.sync_status == "synced"
                     }),
                 ),
-                sent: when(rule.last_sent_at),
+                sent: moment(rule.last_sent_at),
                 active: rule.active,
                 failed: rule.sync_status == "failed",
             })
@@ -214,6 +233,8 @@ async fn show(
         occurrences,
         has_start: row.start_at.is_some(),
         has_end: row.end_at.is_some(),
+        suggested: when::SUGGESTED,
+        channels,
         may_author: visit.viewer.may_author() && may_touch,
         may_repair: visit.viewer.may_act() && may_touch,
         subject_type,
@@ -249,28 +270,9 @@ fn rule_pill(rule: &RuleRow) -> Pill {
     }
 }
 
-/// `24h before the start`.
-fn rule_in_words(rule: &RuleRow) -> String {
-    let Some(spec) = spec_of(rule) else { return "A rule that cannot be read".to_owned() };
-    let date = spec.anchor().as_str();
-    match &spec {
-        RuleSpec::AtSubjectDate { .. } => format!("At the {date}"),
-        RuleSpec::Relative { offset, .. } => match offset.split_at_checked(1) {
-            Some(("-", length)) => format!("{length} before the {date}"),
-            Some((_, length)) => format!("{length} after the {date}"),
-            None => format!("At the {date}"),
-        },
-        RuleSpec::OnDay { at, time_zone, day_offset, .. } => {
-            let day = match day_offset {
-                0 => format!("on the day of the {date}"),
-                -1 => format!("on the day before the {date}"),
-                days if *days < 0 => format!("{} days before the {date}", -days),
-                days => format!("{days} days after the {date}"),
-            };
-            let zone = time_zone.as_deref().map(|zone| format!(" ({zone})")).unwrap_or_default();
-            format!("At {at} {day}{zone}")
-        }
-    }
+/// What a rule says, in words.
+fn says(rule: &RuleRow) -> String {
+    spec_of(rule).map_or_else(|| "A rule that cannot be read".to_owned(), |spec| when::in_words(&spec))
 }
 
 fn done(fields: &Fields) -> Option<&'static str> {
@@ -324,32 +326,23 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
             "removed"
         }
         _ => {
-            let anchor = if fields.text("anchor") == "end" { Anchor::End } else { Anchor::Start };
-            let spec = match fields.text("when") {
-                "at" => RuleSpec::AtSubjectDate { anchor },
-                "morning" => RuleSpec::OnDay {
-                    anchor,
-                    at: "08:00".into(),
-                    time_zone: subject.time_zone.clone(),
-                    day_offset: 0,
-                },
-                offset if punctual_paths::operations::rule::parse_offset(offset).is_some() => {
-                    RuleSpec::Relative { anchor, offset: offset.to_owned() }
-                }
-                _ => {
-                    return Err(Problem::new(
-                        punctual_wire::Code::OutOfRange,
-                        "`when` is no time of a message.",
-                    )
-                    .into());
-                }
-            };
+            let mut channels: Vec<&str> = fields.all("channels").collect();
+            if channels.is_empty() {
+                channels.extend(DEFAULT_CHANNELS);
+            }
+            let request = json!({
+                "subjectType": subject_type, "subjectId": subject.id, "channels": channels,
+                "rule": when::rule(fields.text("when"), when::anchor(fields.text("anchor")).as_str()),
+            });
+            let request = RuleRequest::read(&request, "").map_err(Problem::from)?;
+            let spec = rule_spec(&request.rule, "/rule").map_err(Problem::from)?;
             let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
             let may = |row: &punctual_store::operations::subjects::SubjectRow| {
                 visit.viewer.may_touch(row.business_unit.as_deref())
             };
-            let channels = ["email".to_owned()];
-            match commands::add_rule(&app.engine, &subject.id, id, &spec, &channels, &actor, may).await? {
+            let added =
+                commands::add_rule(&app.engine, &subject.id, id, &spec, &request.channels, &actor, may);
+            match added.await? {
                 commands::Changed::Done(_) => "added",
                 commands::Changed::NotFound => {
                     return Err(Problem::not_found(subject_type, &subject.id).into());

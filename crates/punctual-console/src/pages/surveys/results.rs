@@ -4,25 +4,33 @@ use askama::Template;
 use axum::{
     Router,
     extract::{Path, State},
+    http::{HeaderValue, header},
+    response::IntoResponse,
     routing::get,
 };
+use jiff::tz::TimeZone;
+use punctual_model::table::Table;
 use punctual_paths::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
 use punctual_store::surveys::SurveyRow;
 use punctual_wire::keys::Scope;
 
 use super::{found, percent};
 use crate::{
-    Shared,
-    answer::{Page, page},
+    App, Shared,
+    answer::{Page, Refusal, page},
     chart::sparkline,
     form::Fields,
     frame::{Frame, Visit},
+    links,
     times::rough,
     words,
 };
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/surveys/{id}", get(show))
+    Router::new()
+        .route("/surveys/{id}", get(show))
+        .route("/surveys/{id}/results.csv", get(csv))
+        .route("/surveys/{id}/results.xlsx", get(xlsx))
 }
 
 #[derive(Template)]
@@ -39,6 +47,8 @@ struct ResultsPage {
     questions: Vec<Question>,
     field: String,
     value: String,
+    /// The same limits for the files.
+    query: String,
 }
 
 struct Question {
@@ -58,14 +68,49 @@ struct Bar {
     svg: String,
 }
 
+/// Which answers are asked for: all, or those to events with this in a field.
+fn limits(uri: &axum::http::Uri) -> (String, String, ResultsFilter) {
+    let query = Fields::of_query(uri);
+    let (field, value) = (query.text("field").to_owned(), query.text("value").to_owned());
+    let candidate = if field.is_empty() { Vec::new() } else { vec![(field.clone(), value.clone())] };
+    (field, value, ResultsFilter { candidate, ..ResultsFilter::default() })
+}
+
+async fn csv(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
+    let (survey, table) = answers(&app, &visit, &id, &uri).await?;
+    let text = punctual_reports::csv::table(&table, &TimeZone::UTC);
+    download(&survey, "csv", "text/csv; charset=utf-8", text.into_bytes())
+}
+
+async fn xlsx(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
+    let (survey, table) = answers(&app, &visit, &id, &uri).await?;
+    let bytes = punctual_reports::xlsx::table(&survey.name, &table, &TimeZone::UTC);
+    download(&survey, "xlsx", punctual_reports::xlsx::XLSX, bytes)
+}
+
+async fn answers(
+    app: &App,
+    visit: &Visit,
+    id: &str,
+    uri: &axum::http::Uri,
+) -> Result<(SurveyRow, Table), Refusal> {
+    let survey = found(app, visit, id).await?;
+    let (_, _, filter) = limits(uri);
+    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
+    let table = path::table(&app.engine, survey.id, version.as_deref(), &filter).await?;
+    Ok((survey, table))
+}
+
+fn download(survey: &SurveyRow, ending: &str, media_type: &'static str, bytes: Vec<u8>) -> Page {
+    let name = HeaderValue::try_from(format!("attachment; filename=\"survey-{}.{ending}\"", survey.id))
+        .map_err(|error| Refusal::internal(&error))?;
+    let kind = HeaderValue::from_static(media_type);
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], bytes).into_response())
+}
+
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
     let survey = found(&app, &visit, &id).await?;
-    let query = Fields::of_query(&uri);
-    let (field, value) = (query.text("field").to_owned(), query.text("value").to_owned());
-    let filter = ResultsFilter {
-        candidate: if field.is_empty() { Vec::new() } else { vec![(field.clone(), value.clone())] },
-        ..ResultsFilter::default()
-    };
+    let (field, value, filter) = limits(&uri);
     let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
     let results = path::results(&app.engine, survey.id, version.as_deref(), &filter).await?;
     let title = survey.name.clone();
@@ -92,6 +137,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .collect(),
         questions: results.questions.into_iter().map(question).collect(),
         survey,
+        query: links::query([("field", field.as_str()), ("value", value.as_str())]),
         field,
         value,
     })

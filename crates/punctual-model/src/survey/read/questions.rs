@@ -3,11 +3,12 @@
 use jiff::civil::Date;
 use serde_json::Value;
 
-use super::{fields::Object, is_handle};
+use super::is_handle;
 use crate::{
     Fault, Filter,
     fault::shown,
     nearest::suggestion,
+    object::Object,
     survey::{ANSWER_BYTES_MAX, Choice, Question, QuestionKind},
 };
 

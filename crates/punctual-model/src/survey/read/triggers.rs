@@ -4,10 +4,11 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use serde_json::Value;
 
-use super::{SUBSCRIBERS_MAX, fields::Object, is_handle};
+use super::{SUBSCRIBERS_MAX, is_handle};
 use crate::{
     ChannelKey, Fault, Filter, durations,
     fault::shown,
+    object::Object,
     survey::{
         DEFAULT_GRACE, DEFAULT_MAX_LATENESS, Question, Recipe, Route, Schedule, SurveyTrigger,
         recipe::is_candidate_path,

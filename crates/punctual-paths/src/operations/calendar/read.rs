@@ -1,16 +1,26 @@
 //! Reading a calendar file: events and to-dos with their dates; what cannot be taken is named with its line.
+//!
+//! Something that repeats becomes an event for each of its dates within a year: each is announced, moved and deleted on its
+//! own, as people expect of one Tuesday among many. The same file read again finds the same ones.
 
-use jiff::{
-    SignedDuration, Timestamp, ToSpan,
-    civil::{Date, DateTime},
-    tz::TimeZone,
+use std::collections::HashSet;
+
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use punctual_model::ids::derive_uuid;
+
+use super::{
+    dates::{Dated, duration, midnight},
+    repeat::Rule,
+    zones::Zones,
 };
-use punctual_model::{ids::derive_uuid, local_time};
-
 use crate::operations::SubjectType;
 
-/// Components that are taken from one file.
+/// Events and tasks that are taken from one file.
 pub const COMPONENTS_MAX: usize = 1_000;
+/// Dates that are taken of something that repeats.
+pub const DATES_MAX: usize = 400;
+/// How far ahead the dates of something that repeats are taken.
+pub const AHEAD: SignedDuration = SignedDuration::from_hours(24 * 366);
 /// Titles stand in the subject of a message.
 const TITLE_MAX: usize = 900;
 /// The longest identity that is kept.
@@ -37,42 +47,169 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// Reads a file; times without a zone are meant in `zone`.
-pub fn read(text: &str, zone: &str) -> (Vec<Component>, Vec<Skipped>) {
-    let (mut taken, mut skipped) = (Vec::new(), Vec::new());
+/// A component as it stands in the file.
+struct Parsed {
+    line: usize,
+    component: Component,
+    /// The date of the series that it stands for.
+    stands_for: Option<String>,
+    is_cancelled: bool,
+    /// Its first date, where it repeats, and how.
+    repeats: Option<(Dated, Repeats)>,
+}
+
+#[derive(Default)]
+struct Repeats {
+    rules: Vec<Rule>,
+    more: Vec<Dated>,
+    except: Vec<Dated>,
+}
+
+/// Reads a file; times without a zone are meant in `zone`, and of what repeats the dates after `now` are taken.
+pub fn read(text: &str, zone: &str, now: Timestamp) -> (Vec<Component>, Vec<Skipped>) {
+    let lines = unfolded(text);
+    let zones = zones(&lines, zone);
+    let (mut parsed, mut skipped) = (Vec::new(), Vec::new());
     let mut open: Option<(usize, &'static str, Vec<Line>)> = None;
     let mut inner = 0;
-    for (number, content) in unfolded(text) {
-        let line = Line::parse(&content);
+    for (number, content) in &lines {
+        let line = Line::parse(content);
         match (line.name.as_str(), &mut open) {
             ("BEGIN", None) => match line.value.to_ascii_uppercase().as_str() {
-                "VEVENT" => open = Some((number, "VEVENT", Vec::new())),
-                "VTODO" => open = Some((number, "VTODO", Vec::new())),
+                "VEVENT" => open = Some((*number, "VEVENT", Vec::new())),
+                "VTODO" => open = Some((*number, "VTODO", Vec::new())),
                 _ => {}
             },
             // Alarms inside an event have properties of the same names.
             ("BEGIN", Some(_)) => inner += 1,
             ("END", Some(_)) if inner > 0 => inner -= 1,
-            ("END", Some((begun, kind, lines))) => {
-                if taken.len() == COMPONENTS_MAX {
-                    let reason = format!("at most {COMPONENTS_MAX} are taken from one file");
-                    skipped.push(Skipped { line: *begun, reason });
-                    return (taken, skipped);
-                }
-                match component(kind, lines, zone) {
-                    Ok(component) => taken.push(component),
+            ("END", Some((begun, kind, own))) => {
+                match component(*begun, kind, own, &zones) {
+                    Ok(one) => parsed.push(one),
                     Err(reason) => skipped.push(Skipped { line: *begun, reason }),
                 }
                 open = None;
             }
-            (_, Some((_, _, lines))) if inner == 0 => lines.push(line),
+            (_, Some((_, _, own))) if inner == 0 => own.push(line),
             _ => {}
         }
     }
     if let Some((line, _, _)) = open {
         skipped.push(Skipped { line, reason: "it has no end".into() });
     }
+    let mut taken = Vec::new();
+    let stood_for: HashSet<String> = parsed.iter().filter_map(Parsed::place).collect();
+    for one in parsed {
+        let line = one.line;
+        let (dates, fault) = one.dates(&stood_for, now);
+        skipped.extend(fault.map(|reason| Skipped { line, reason }));
+        for date in dates {
+            if taken.len() == COMPONENTS_MAX {
+                let reason = format!("at most {COMPONENTS_MAX} are taken from one file");
+                skipped.push(Skipped { line, reason });
+                return (taken, skipped);
+            }
+            taken.push(date);
+        }
+    }
     (taken, skipped)
+}
+
+impl Parsed {
+    /// The place in a series that it takes.
+    fn place(&self) -> Option<String> {
+        Some(named(&self.component.uid, self.stands_for.as_deref()?))
+    }
+
+    /// What it comes to: itself, each of its dates, or nothing and why.
+    fn dates(self, stood_for: &HashSet<String>, now: Timestamp) -> (Vec<Component>, Option<String>) {
+        if self.is_cancelled {
+            // One date of a series that is cancelled is simply not there.
+            let reason = self.stands_for.is_none().then(|| "it is cancelled".to_owned());
+            return (Vec::new(), reason);
+        }
+        let place = self.place();
+        let component = self.component;
+        let Some((first, repeats)) = self.repeats.filter(|_| place.is_none()) else {
+            let uid = place.unwrap_or_else(|| component.uid.clone());
+            return (vec![Component { uid, ..component }], None);
+        };
+        let begins = first.at();
+        let lasts = |at: Option<Timestamp>| at.map(|at| at.duration_since(begins));
+        let (start, end) = (lasts(component.start_at), lasts(component.end_at));
+        let length = end.or(start).unwrap_or_default();
+        let from = now.checked_sub(length).unwrap_or(Timestamp::MIN);
+        let until = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
+        let dates = repeats.dates(&first, from, until);
+        if dates.is_empty() {
+            return (Vec::new(), Some("none of its dates lies within a year from now".to_owned()));
+        }
+        let moved = |by: Option<SignedDuration>, at: Timestamp| by.and_then(|by| at.checked_add(by).ok());
+        let one = |date: &Dated| {
+            let at = date.at();
+            Component {
+                // The first keeps the name, also of what did not repeat when it was imported before.
+                uid: match at == begins {
+                    true => component.uid.clone(),
+                    false => named(&component.uid, &date.name()),
+                },
+                start_at: moved(start, at),
+                end_at: moved(end, at),
+                ..component.clone()
+            }
+        };
+        let is_free = |date: &&Dated| !stood_for.contains(&named(&component.uid, &date.name()));
+        (dates.iter().filter(is_free).map(one).collect(), None)
+    }
+}
+
+impl Repeats {
+    fn dates(&self, first: &Dated, from: Timestamp, until: Timestamp) -> Vec<Dated> {
+        let mut all: Vec<Dated> = vec![first.clone()];
+        for rule in &self.rules {
+            all.extend(rule.dates(first, from, until, DATES_MAX));
+        }
+        all.extend(self.more.iter().cloned());
+        all.retain(|one| {
+            let is_within = one.at() >= from && one.at() <= until;
+            let is_out = |except: &Dated| match except.is_day() {
+                true => except.date() == one.date(),
+                false => except.at() == one.at(),
+            };
+            is_within && !self.except.iter().any(is_out)
+        });
+        all.sort_by_key(Dated::at);
+        all.dedup_by_key(|one| one.at());
+        all.truncate(DATES_MAX);
+        all
+    }
+}
+
+/// The name of one date of a series.
+fn named(uid: &str, date: &str) -> String {
+    let name = format!("{uid}#{date}");
+    if name.len() <= UID_MAX { name } else { derive_uuid(&["date of a series", uid, date]).to_string() }
+}
+
+/// What the file says about the zones that it names.
+fn zones(lines: &[(usize, String)], default: &str) -> Zones {
+    let mut zones = Zones::new(default);
+    let (mut name, mut place) = (None, None);
+    for (_, content) in lines {
+        let line = Line::parse(content);
+        match (line.name.as_str(), line.value.as_str()) {
+            ("BEGIN", "VTIMEZONE") => (name, place) = (None, None),
+            ("TZID", _) => name = Some(line.value),
+            ("X-LIC-LOCATION", _) => place = Some(line.value),
+            ("END", "VTIMEZONE") => {
+                if let (Some(name), Some(place)) = (name.take(), place.take()) {
+                    zones.learn(&name, &place);
+                }
+            }
+            _ => {}
+        }
+    }
+    zones
 }
 
 /// Content lines with the number of the line each begins on; a line that begins with a blank goes on the one before.
@@ -121,31 +258,24 @@ impl Line {
     }
 }
 
-/// A date of a component: a day, or an instant.
-enum Dated {
-    Day(Date),
-    At(Timestamp),
-}
-
-fn component(kind: &str, lines: &[Line], zone: &str) -> Result<Component, String> {
+fn component(begun: usize, kind: &str, lines: &[Line], zones: &Zones) -> Result<Parsed, String> {
     let line = |name: &str| lines.iter().find(|line| line.name == name);
-    if line("RRULE").is_some() || line("RDATE").is_some() {
-        return Err("it repeats; only single dates are taken".into());
-    }
-    if line("STATUS").is_some_and(|line| line.value.eq_ignore_ascii_case("CANCELLED")) {
-        return Err("it is cancelled".into());
-    }
+    let is_cancelled = line("STATUS").is_some_and(|line| line.value.eq_ignore_ascii_case("CANCELLED"));
     let (subject_type, end_name) =
         if kind == "VTODO" { (SubjectType::Task, "DUE") } else { (SubjectType::Event, "DTEND") };
-    let start = line("DTSTART").map(|line| dated(line, zone)).transpose()?;
-    let end = line(end_name).map(|line| dated(line, zone)).transpose()?;
-    let lasts = line("DURATION").map(|line| duration(&line.value)).transpose()?;
-    let is_all_day = matches!(start.as_ref().or(end.as_ref()), Some(Dated::Day(_)));
-    let start_at = start.map(|start| start.at());
-    let end_at = match (end, start_at, lasts) {
+    let dated = |name: &str| line(name).map(|line| dated(line, &line.value, zones)).transpose();
+    let (start, end) = (dated("DTSTART")?, dated(end_name)?);
+    let stands_for = dated("RECURRENCE-ID")?.map(|date| date.name());
+    let lasts = line("DURATION").map(|line| {
+        duration(&line.value).ok_or_else(|| format!("`{}` is no duration", clipped(&line.value, 40)))
+    });
+    let lasts = lasts.transpose()?;
+    let is_all_day = start.as_ref().or(end.as_ref()).is_some_and(Dated::is_day);
+    let start_at = start.as_ref().map(Dated::at);
+    let end_at = match (&end, start_at, lasts) {
         // Whole days end with the day before the one that is written.
         (Some(Dated::Day(day)), Some(start), _) if subject_type == SubjectType::Event => {
-            Some(midnight(day.checked_sub(1.day()).unwrap_or(day)).max(start))
+            Some(midnight(day.checked_sub(1.day()).unwrap_or(*day)).max(start))
         }
         (Some(end), _, _) => Some(end.at()),
         (None, Some(start), Some(lasts)) => start.checked_add(lasts).ok(),
@@ -156,6 +286,7 @@ fn component(kind: &str, lines: &[Line], zone: &str) -> Result<Component, String
     {
         return Err("it ends before it starts".into());
     }
+    let repeats = repeats(lines, start.or(end), zones)?;
     let title = line("SUMMARY").map(|line| unescaped(&line.value)).unwrap_or_default();
     let title = clipped(&title.split_whitespace().collect::<Vec<_>>().join(" "), TITLE_MAX).to_owned();
     if title.is_empty() {
@@ -173,7 +304,7 @@ fn component(kind: &str, lines: &[Line], zone: &str) -> Result<Component, String
         let address = line.value.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("mailto"));
         address.map(|(_, address)| address.trim().to_lowercase())
     };
-    Ok(Component {
+    let component = Component {
         subject_type,
         uid,
         title,
@@ -182,59 +313,48 @@ fn component(kind: &str, lines: &[Line], zone: &str) -> Result<Component, String
         is_all_day,
         organiser: line("ORGANIZER").and_then(mail),
         attendees: lines.iter().filter(|line| line.name == "ATTENDEE").filter_map(mail).collect(),
-    })
+    };
+    Ok(Parsed { line: begun, component, stands_for, is_cancelled, repeats })
 }
 
-impl Dated {
-    fn at(&self) -> Timestamp {
-        match self {
-            Self::Day(day) => midnight(*day),
-            Self::At(at) => *at,
+/// How a component repeats, counted from its first date; nothing where it does not.
+fn repeats(lines: &[Line], first: Option<Dated>, zones: &Zones) -> Result<Option<(Dated, Repeats)>, String> {
+    let mut repeats = Repeats::default();
+    for line in lines {
+        let dates = || line.value.split(',').filter(|text| !text.is_empty());
+        match line.name.as_str() {
+            "RRULE" => repeats.rules.push(Rule::parse(&line.value)?),
+            "RDATE" => {
+                for text in dates() {
+                    // Of a period its beginning counts; it lasts as long as the others.
+                    let begins = text.split('/').next().unwrap_or(text);
+                    repeats.more.push(dated(line, begins, zones)?);
+                }
+            }
+            "EXDATE" => {
+                for text in dates() {
+                    repeats.except.push(dated(line, text, zones)?);
+                }
+            }
+            _ => {}
         }
     }
-}
-
-fn midnight(day: Date) -> Timestamp {
-    local_time::resolve(day, jiff::civil::Time::midnight(), &TimeZone::UTC).at
-}
-
-fn dated(line: &Line, zone: &str) -> Result<Dated, String> {
-    let wrong = || format!("`{}` is no date of {}", clipped(&line.value, 40), line.name);
-    if line.parameter("VALUE") == Some("DATE") || line.value.len() == 8 {
-        return Date::strptime("%Y%m%d", &line.value).map(Dated::Day).map_err(|_| wrong());
+    if repeats.rules.is_empty() && repeats.more.is_empty() {
+        return Ok(None);
     }
-    let (local, is_utc) = match line.value.strip_suffix(['Z', 'z']) {
-        Some(local) => (local, true),
-        None => (line.value.as_str(), false),
+    Ok(Some((first.ok_or("it repeats and has no date")?, repeats)))
+}
+
+fn dated(line: &Line, text: &str, zones: &Zones) -> Result<Dated, String> {
+    let wrong = || format!("`{}` is no date of {}", clipped(text, 40), line.name);
+    if line.parameter("VALUE") == Some("DATE") || text.len() == 8 {
+        return jiff::civil::Date::strptime("%Y%m%d", text).map(Dated::Day).map_err(|_| wrong());
+    }
+    let (local, zone) = match text.strip_suffix(['Z', 'z']) {
+        Some(local) => (local, zones.get(Some("UTC"))?),
+        None => (text, zones.get(line.parameter("TZID"))?),
     };
-    let local = DateTime::strptime("%Y%m%dT%H%M%S", local).map_err(|_| wrong())?;
-    let name = if is_utc { "UTC" } else { line.parameter("TZID").unwrap_or(zone) };
-    let zone = local_time::zone(name).map_err(|error| error.to_string())?;
-    Ok(Dated::At(local_time::resolve(local.date(), local.time(), &zone).at))
-}
-
-/// A length such as `PT1H30M`, `P1D` or `P2W`.
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || format!("`{}` is no duration", clipped(text, 40));
-    let mut rest = text.strip_prefix('+').unwrap_or(text).strip_prefix('P').ok_or_else(wrong)?;
-    let mut seconds: i64 = 0;
-    while !rest.is_empty() {
-        rest = rest.strip_prefix('T').unwrap_or(rest);
-        let digits = rest.find(|character: char| !character.is_ascii_digit()).ok_or_else(wrong)?;
-        let number: i64 = rest[..digits].parse().map_err(|_| wrong())?;
-        let mut characters = rest[digits..].chars();
-        let unit = match characters.next() {
-            Some('W') => 7 * 86_400,
-            Some('D') => 86_400,
-            Some('H') => 3_600,
-            Some('M') => 60,
-            Some('S') => 1,
-            _ => return Err(wrong()),
-        };
-        seconds = number.checked_mul(unit).and_then(|part| seconds.checked_add(part)).ok_or_else(wrong)?;
-        rest = characters.as_str();
-    }
-    Ok(SignedDuration::from_secs(seconds))
+    Dated::local(local, zone).ok_or_else(wrong)
 }
 
 fn unescaped(text: &str) -> String {
@@ -264,11 +384,15 @@ mod tests {
 
     use super::*;
 
+    fn now() -> Timestamp {
+        "2026-05-01T00:00:00Z".parse().unwrap()
+    }
+
     fn one(properties: &str) -> Result<Component, Skipped> {
         let text = format!(
             "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:A\r\n{properties}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
         );
-        let (mut taken, mut skipped) = read(&text, "Europe/Berlin");
+        let (mut taken, mut skipped) = read(&text, "Europe/Berlin", now());
         taken.pop().ok_or_else(|| skipped.remove(0))
     }
 
@@ -311,7 +435,9 @@ mod tests {
     #[test]
     fn what_cannot_be_taken_is_named_with_its_line() {
         for (properties, why) in [
-            ("RRULE:FREQ=DAILY", "repeats"),
+            ("RRULE:FREQ=DAILY", "repeats and has no date"),
+            ("DTSTART:20260514T090000Z\r\nRRULE:FREQ=HOURLY", "more often than daily"),
+            ("DTSTART:20200514T090000Z\r\nRRULE:FREQ=DAILY;COUNT=3", "none of its dates"),
             ("STATUS:CANCELLED", "cancelled"),
             ("DTSTART:20260230T000000Z", "no date"),
             ("DTSTART;TZID=Nowhere/Land:20260514T090000", "no IANA time zone"),
@@ -321,14 +447,67 @@ mod tests {
             let skipped = one(properties).unwrap_err();
             assert!(skipped.line == 2 && skipped.reason.contains(why), "{properties}: {skipped:?}");
         }
-        let (taken, skipped) = read("BEGIN:VEVENT\nSUMMARY:A\n", "UTC");
+        let (taken, skipped) = read("BEGIN:VEVENT\nSUMMARY:A\n", "UTC", now());
         assert!(taken.is_empty() && skipped[0].reason.contains("no end"));
+    }
+
+    fn dates(text: &str) -> Vec<(String, String)> {
+        let (taken, skipped) = read(text, "Europe/Berlin", now());
+        assert_eq!(skipped, []);
+        taken.into_iter().map(|one| (one.uid, one.start_at.unwrap().to_string())).collect()
+    }
+
+    #[test]
+    fn what_repeats_becomes_an_event_for_each_of_its_dates() {
+        let series = "BEGIN:VEVENT\r\nUID:a\r\nSUMMARY:Rehearsal\r\nDTSTART;TZID=W. Europe Standard Time:20260512T190000\r\n\
+            DURATION:PT2H\r\nRRULE:FREQ=WEEKLY;COUNT=5\r\nEXDATE;TZID=Europe/Berlin:20260519T190000\r\n\
+            RDATE:20260601T100000Z\r\nEND:VEVENT\r\n";
+        let mut expected = vec![
+            ("a", "2026-05-12T17:00:00Z"),
+            ("a#20260526T170000Z", "2026-05-26T17:00:00Z"),
+            ("a#20260601T100000Z", "2026-06-01T10:00:00Z"),
+            ("a#20260602T170000Z", "2026-06-02T17:00:00Z"),
+            ("a#20260609T170000Z", "2026-06-09T17:00:00Z"),
+        ];
+        let owned = |expected: &[(&str, &str)]| -> Vec<(String, String)> {
+            expected.iter().map(|(uid, at)| ((*uid).to_owned(), (*at).to_owned())).collect()
+        };
+        assert_eq!(dates(series), owned(&expected));
+        // One date is moved, another cancelled.
+        let moved = "BEGIN:VEVENT\r\nUID:a\r\nSUMMARY:Rehearsal\r\nRECURRENCE-ID:20260526T170000Z\r\n\
+            DTSTART:20260527T170000Z\r\nEND:VEVENT\r\n";
+        let cancelled = "BEGIN:VEVENT\r\nUID:a\r\nSUMMARY:Rehearsal\r\nRECURRENCE-ID:20260602T170000Z\r\n\
+            DTSTART:20260602T170000Z\r\nSTATUS:CANCELLED\r\nEND:VEVENT\r\n";
+        expected.retain(|(uid, _)| *uid != "a#20260602T170000Z" && *uid != "a#20260526T170000Z");
+        expected.push(("a#20260526T170000Z", "2026-05-27T17:00:00Z"));
+        assert_eq!(dates(&format!("{series}{moved}{cancelled}")), owned(&expected));
+    }
+
+    #[test]
+    fn a_series_is_taken_a_year_ahead_and_no_further() {
+        let series = |rule: &str| {
+            format!("BEGIN:VEVENT\nUID:a\nSUMMARY:A\nDTSTART;VALUE=DATE:20150101\nRRULE:{rule}\nEND:VEVENT\n")
+        };
+        let daily = dates(&series("FREQ=DAILY"));
+        assert_eq!((daily.len(), daily[0].1.as_str()), (367, "2026-05-01T00:00:00Z"));
+        assert_eq!(dates(&series("FREQ=YEARLY")).len(), 1);
+        let many: String =
+            (0..3).map(|n| series("FREQ=DAILY").replace("UID:a", &format!("UID:{n}"))).collect();
+        let (taken, skipped) = read(&many, "UTC", now());
+        assert_eq!((taken.len(), skipped.len()), (COMPONENTS_MAX, 1));
+    }
+
+    #[test]
+    fn a_file_s_own_name_of_a_zone_is_understood() {
+        let text = "BEGIN:VTIMEZONE\nTZID:Here\nX-LIC-LOCATION:Asia/Tokyo\nEND:VTIMEZONE\n\
+            BEGIN:VEVENT\nUID:a\nSUMMARY:A\nDTSTART;TZID=Here:20260514T090000\nEND:VEVENT\n";
+        assert_eq!(dates(text), [("a".to_owned(), "2026-05-14T00:00:00Z".to_owned())]);
     }
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(BEGIN:VEVENT\n)?([A-Z]{0,8}[;:=\"T0-9ZP\\\\ é]{0,12}\n){0,6}(END:VEVENT\n)?|\\PC{0,80}") {
-            let _ = read(&text, "UTC");
+        fn no_text_panics(text in "(BEGIN:VEVENT\n)?((RRULE|EXDATE|RDATE|DTSTART)?[A-Z]{0,8}[;:=\"T0-9ZP\\\\ é]{0,12}\n){0,6}(END:VEVENT\n)?|\\PC{0,80}") {
+            let _ = read(&text, "UTC", now());
         }
 
         #[test]

@@ -1,17 +1,12 @@
 //! Answers as a table: one row for each, one column for each question.
 
+use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
+use punctual_model::table::{Amount, Cell, Column, Kind, Table};
 use serde_json::{Map, Value};
 
 use super::{ResultsFilter, walk};
 use crate::surveys::Version;
-
-/// A table with its header. Every cell is text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    pub header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-}
 
 const FIXED: [&str; 7] =
     ["publicId", "triggerId", "customerRef", "triggeredAt", "completedAt", "agentId", "candidate"];
@@ -28,79 +23,68 @@ pub async fn table(
         .flat_map(|one| &one.schema.questions)
         .map(|question| question.id.as_str())
         .collect();
-    let header = FIXED.iter().copied().chain(questions.iter().copied()).map(str::to_owned).collect();
-    let mut table = Table { header, rows: Vec::new() };
+    let names = FIXED.iter().chain(&questions);
+    let mut table = Table::new(names.map(|name| Column::new(*name, Kind::Text)).collect());
     walk(engine, survey_id, filter, |row| {
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
         let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
+        let text = |text: &Option<String>| text.as_deref().map_or(Cell::Null, Cell::text);
         let mut cells = vec![
-            row.public_id.clone(),
-            row.trigger_id.clone(),
-            row.customer_ref.clone().unwrap_or_default(),
+            Cell::text(&row.public_id),
+            Cell::text(&row.trigger_id),
+            text(&row.customer_ref),
             instant(row.triggered_at),
             instant(at),
-            row.agent_id.clone().unwrap_or_default(),
-            row.metadata.clone(),
+            text(&row.agent_id),
+            Cell::text(&row.metadata),
         ];
         cells.extend(questions.iter().map(|question| cell(answers.get(*question))));
         table.rows.push(cells);
     })
     .await?;
+    // What people wrote is text, also where it looks like a date; answers that are numbers are numbers.
+    for place in 0..table.columns.len() {
+        table.columns[place].kind = kind(table.rows.iter().map(|row| &row[place]));
+    }
     Ok(table)
 }
 
-fn instant(micros: i64) -> String {
-    jiff::Timestamp::from_microsecond(micros).map(|at| at.to_string()).unwrap_or_default()
+fn instant(micros: i64) -> Cell {
+    Timestamp::from_microsecond(micros).map_or(Cell::Null, Cell::Instant)
 }
 
-fn cell(answer: Option<&Value>) -> String {
+fn cell(answer: Option<&Value>) -> Cell {
     match answer {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-            .collect::<Vec<_>>()
-            .join("; "),
-        Some(other) => other.to_string(),
+        None | Some(Value::Null) => Cell::Null,
+        Some(Value::Bool(truth)) => Cell::Bool(*truth),
+        Some(Value::String(text)) => Cell::text(text),
+        Some(Value::Number(number)) => number
+            .as_i64()
+            .map(Cell::Integer)
+            .or_else(|| Amount::parse(&number.to_string()).map(Cell::Decimal))
+            .unwrap_or_else(|| Cell::text(number.to_string())),
+        Some(Value::Array(items)) => {
+            let texts =
+                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+            Cell::Text(texts.collect::<Vec<_>>().join("; "))
+        }
+        Some(other) => Cell::text(other.to_string()),
     }
 }
 
-/// A line of CSV. A cell that a spreadsheet would take for a formula begins with an apostrophe.
-pub fn csv_row(cells: &[String]) -> String {
-    let mut line = String::new();
-    for (place, cell) in cells.iter().enumerate() {
-        if place > 0 {
-            line.push(',');
-        }
-        let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-        let needs_quotes = is_formula || cell.contains([',', '"', '\n', '\r']);
-        if needs_quotes {
-            line.push('"');
-        }
-        if is_formula {
-            line.push('\'');
-        }
-        line.push_str(&cell.replace('"', "\"\""));
-        if needs_quotes {
-            line.push('"');
-        }
+fn kind<'c>(cells: impl Iterator<Item = &'c Cell>) -> Kind {
+    let mut found = None;
+    for cell in cells {
+        let kind = match cell {
+            Cell::Null => continue,
+            Cell::Integer(_) if found == Some(Kind::Decimal) => Kind::Decimal,
+            Cell::Integer(_) => Kind::Integer,
+            Cell::Decimal(_) => Kind::Decimal,
+            Cell::Instant(_) => Kind::Instant,
+            Cell::Bool(_) => Kind::Boolean,
+            Cell::Date(_) | Cell::Text(_) => return Kind::Text,
+        };
+        found = Some(kind);
     }
-    line.push_str("\r\n");
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_never_a_formula() {
-        let cells = ["a", "=1+1", "+49", "-3", "@x", "\tq", "x,y", "say \"so\"", "two\nlines", ""];
-        let line = csv_row(&cells.map(str::to_owned));
-        assert_eq!(
-            line,
-            "a,\"'=1+1\",\"'+49\",\"'-3\",\"'@x\",\"'\tq\",\"x,y\",\"say \"\"so\"\"\",\"two\nlines\",\r\n"
-        );
-    }
+    found.unwrap_or_default()
 }

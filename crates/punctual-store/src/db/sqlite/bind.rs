@@ -10,7 +10,7 @@ use crate::db::Arg;
 /// The values of one statement, each with the place it is bound to.
 pub(super) struct Binding {
     args: Vec<Arg>,
-    /// (place in the statement, index of the value): those that stay, and those that each row has its own of.
+    /// (place in the statement, index of the value): those that stay, and those in which rows differ.
     scalars: Vec<(usize, usize)>,
     columns: Vec<(usize, usize)>,
     rows: usize,
@@ -28,10 +28,7 @@ impl Binding {
             else {
                 return Err(rusqlite::Error::InvalidParameterName(name.to_owned()));
             };
-            match args[index].rows() {
-                Some(_) => columns.push((place, index)),
-                None => scalars.push((place, index)),
-            }
+            if args[index].varies() { &mut columns } else { &mut scalars }.push((place, index));
         }
         Ok(Self { args, scalars, columns, rows })
     }
@@ -43,7 +40,7 @@ impl Binding {
 
     pub(super) fn bind_scalars(&self, statement: &mut Statement<'_>) -> Result<()> {
         self.scalars.iter().try_for_each(|(place, index)| {
-            statement.raw_bind_parameter(*place, Cell(self.args[*index].scalar()))
+            statement.raw_bind_parameter(*place, Cell(self.args[*index].cell(0)))
         })
     }
 
@@ -77,6 +74,17 @@ impl Arg {
             Arg::Texts(v) => Some(v.len()),
             Arg::Bools(v) => Some(v.len()),
             Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => None,
+        }
+    }
+
+    /// Whether the rows of a set differ in it. What they share (half of the columns of a message are null in all of
+    /// them) is bound once.
+    fn varies(&self) -> bool {
+        match self {
+            Arg::Ints(v) => v.iter().any(|value| Some(value) != v.first()),
+            Arg::Texts(v) => (1..v.len()).any(|row| v.get(row) != v.get(0)),
+            Arg::Bools(v) => v.iter().any(|value| Some(value) != v.first()),
+            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => false,
         }
     }
 

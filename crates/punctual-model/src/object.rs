@@ -1,26 +1,25 @@
-//! One object of a schema, field by field.
+//! One object of a definition, read field by field, with a pointer for everything that is wrong with it.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::localised;
 use crate::{
     Fault, Filter, durations,
     fault::{pointer_step, shown},
     nearest::suggestion,
-    survey::Localised,
+    survey::{Localised, localised},
 };
 
-/// An object under reading. Faults go to the list of the whole schema.
-pub(super) struct Object<'v, 'f> {
+/// An object under reading. Faults go to the list of the whole definition.
+pub struct Object<'v, 'f> {
     fields: &'v Map<String, Value>,
     pointer: String,
     faults: &'f mut Vec<Fault>,
 }
 
 impl<'v, 'f> Object<'v, 'f> {
-    pub(super) fn new(value: &'v Value, pointer: String, faults: &'f mut Vec<Fault>) -> Option<Self> {
+    pub fn new(value: &'v Value, pointer: String, faults: &'f mut Vec<Fault>) -> Option<Self> {
         match value {
             Value::Object(fields) => Some(Self { fields, pointer, faults }),
             _ => {
@@ -30,21 +29,21 @@ impl<'v, 'f> Object<'v, 'f> {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&'v Value> {
+    pub fn get(&self, name: &str) -> Option<&'v Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    pub(super) fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         format!("{}/{}", self.pointer, pointer_step(name))
     }
 
-    pub(super) fn refuse(&mut self, name: &str, code: &'static str, detail: impl Into<String>) {
+    pub fn refuse(&mut self, name: &str, code: &'static str, detail: impl Into<String>) {
         let pointer = self.at(name);
         self.faults.push(Fault::new(pointer, code, detail));
     }
 
     /// Refuses every field that is not among these.
-    pub(super) fn only(&mut self, known: &[&str]) {
+    pub fn only(&mut self, known: &[&str]) {
         for name in self.fields.keys().filter(|name| !known.contains(&name.as_str())) {
             let detail = format!("`{}` is not known here: {}", shown(name), suggestion(name, known));
             let pointer = self.at(name);
@@ -52,8 +51,14 @@ impl<'v, 'f> Object<'v, 'f> {
         }
     }
 
+    /// What else the object holds, for a reader that is chosen by these fields.
+    pub fn rest(&self, without: &[&str]) -> Map<String, Value> {
+        let others = self.fields.iter().filter(|(name, _)| !without.contains(&name.as_str()));
+        others.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// Reports the field if it is absent.
-    pub(super) fn require(&mut self, name: &str, takes: &str) -> bool {
+    pub fn require(&mut self, name: &str, takes: &str) -> bool {
         let there = self.get(name).is_some();
         if !there {
             self.refuse(name, "missing_field", format!("`{name}` is missing; it takes {takes}."));
@@ -61,7 +66,7 @@ impl<'v, 'f> Object<'v, 'f> {
         there
     }
 
-    pub(super) fn text(&mut self, name: &str, longest: usize) -> Option<&'v str> {
+    pub fn text(&mut self, name: &str, longest: usize) -> Option<&'v str> {
         match self.get(name)? {
             Value::String(text) if (1..=longest).contains(&text.len()) && !text.contains('\0') => Some(text),
             Value::String(_) => {
@@ -75,17 +80,17 @@ impl<'v, 'f> Object<'v, 'f> {
         }
     }
 
-    pub(super) fn required_text(&mut self, name: &str, longest: usize) -> Option<&'v str> {
+    pub fn required_text(&mut self, name: &str, longest: usize) -> Option<&'v str> {
         if self.require(name, "a text") { self.text(name, longest) } else { None }
     }
 
-    pub(super) fn localised(&mut self, name: &str, default: &str) -> Option<Localised> {
+    pub fn localised(&mut self, name: &str, default: &str) -> Option<Localised> {
         let value = self.get(name)?;
         let pointer = self.at(name);
         localised(value, default, &pointer, self.faults)
     }
 
-    pub(super) fn required_localised(&mut self, name: &str, default: &str) -> Option<Localised> {
+    pub fn required_localised(&mut self, name: &str, default: &str) -> Option<Localised> {
         if self.require(name, r#"texts by language, such as {"en": "…"}"#) {
             self.localised(name, default)
         } else {
@@ -93,7 +98,7 @@ impl<'v, 'f> Object<'v, 'f> {
         }
     }
 
-    pub(super) fn bool(&mut self, name: &str, default: bool) -> bool {
+    pub fn bool(&mut self, name: &str, default: bool) -> bool {
         match self.get(name) {
             None => default,
             Some(Value::Bool(truth)) => *truth,
@@ -104,7 +109,7 @@ impl<'v, 'f> Object<'v, 'f> {
         }
     }
 
-    pub(super) fn whole(&mut self, name: &str, range: RangeInclusive<i64>) -> Option<i64> {
+    pub fn whole(&mut self, name: &str, range: RangeInclusive<i64>) -> Option<i64> {
         let value = self.get(name)?;
         let number = value.as_i64().filter(|number| range.contains(number));
         if number.is_none() {
@@ -114,7 +119,7 @@ impl<'v, 'f> Object<'v, 'f> {
         number
     }
 
-    pub(super) fn number(&mut self, name: &str) -> Option<f64> {
+    pub fn number(&mut self, name: &str) -> Option<f64> {
         let value = self.get(name)?;
         let number = value.as_f64();
         if number.is_none() {
@@ -123,7 +128,7 @@ impl<'v, 'f> Object<'v, 'f> {
         number
     }
 
-    pub(super) fn duration(&mut self, name: &str) -> Option<Duration> {
+    pub fn duration(&mut self, name: &str) -> Option<Duration> {
         let text = match self.get(name)? {
             Value::String(text) => text,
             _ => {
@@ -138,7 +143,7 @@ impl<'v, 'f> Object<'v, 'f> {
         duration.ok()
     }
 
-    pub(super) fn filter(&mut self, name: &str) -> Option<Filter> {
+    pub fn filter(&mut self, name: &str) -> Option<Filter> {
         let value = self.get(name)?;
         match Filter::parse(value) {
             Ok(filter) => Some(filter),
@@ -155,7 +160,7 @@ impl<'v, 'f> Object<'v, 'f> {
     }
 
     /// The items of an array, each with its pointer.
-    pub(super) fn array(
+    pub fn array(
         &mut self,
         name: &str,
         count: RangeInclusive<usize>,
@@ -183,13 +188,13 @@ impl<'v, 'f> Object<'v, 'f> {
     }
 
     /// An object inside this one.
-    pub(super) fn inner(&mut self, name: &str) -> Option<Object<'v, '_>> {
+    pub fn inner(&mut self, name: &str) -> Option<Object<'v, '_>> {
         let value = self.get(name)?;
         let pointer = self.at(name);
         Object::new(value, pointer, self.faults)
     }
 
-    pub(super) fn faults(&mut self) -> &mut Vec<Fault> {
+    pub fn faults(&mut self) -> &mut Vec<Fault> {
         self.faults
     }
 }

@@ -1,0 +1,83 @@
+//! `/api/v1/inbox`: messages to whoever asks, by the name of their key.
+
+use axum::extract::State;
+use punctual_engine::inbox::person;
+use punctual_store::{
+    Lane, StoreError,
+    inbox::{self, InboxRow},
+    work::instant,
+};
+use punctual_wire::{
+    Page, PageQuery, Problem,
+    inbox::{Inbox, InboxMessage, InboxQuery, InboxRead},
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Read},
+    body::Json,
+    parameters::{Parameters, Segments},
+};
+
+/// Counting stops here.
+const COUNTED: i64 = 1_000;
+
+/// Messages to the holder of the key, newest first
+#[utoipa::path(get, path = "/api/v1/inbox", tag = "Inbox", security(("key" = ["read"])),
+    params(InboxQuery, PageQuery), responses((status = 200, body = Inbox)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(parameters): Parameters,
+) -> Answer {
+    let query = InboxQuery::read(parameters)?;
+    let whose = person(&caller.name);
+    let mut reader = app.engine.store.read().await?;
+    let limit = i64::from(query.page.limit) + 1;
+    let rows = inbox::page(&mut reader.conn(), &whose, query.page.cursor, query.unread, limit).await?;
+    let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;
+    let page = Page::cut(rows, query.page.limit, |row| row.seq);
+    let items: Vec<InboxMessage> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Inbox { items, next_cursor: page.next_cursor, unread })
+}
+
+/// Mark a message as read
+#[utoipa::path(post, path = "/api/v1/inbox/{id}/read", tag = "Inbox", security(("key" = ["read"])),
+    params(("id" = String, Path)), responses((status = 200, body = InboxMessage)))]
+pub async fn read(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+    let whose = person(&caller.name);
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    inbox::read(&mut tx.conn(), app.engine.clock.now(), &whose, &id).await?;
+    let row = inbox::get(&mut tx.conn(), &id).await?.filter(|row| row.person == whose);
+    tx.commit().await?;
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", id)))?;
+    Shaped::ok(&shape(row)?)
+}
+
+/// Mark every message up to one as read
+#[utoipa::path(post, path = "/api/v1/inbox/read", tag = "Inbox", security(("key" = ["read"])),
+    request_body = InboxRead, responses((status = 204)))]
+pub async fn read_all(State(app): State<Shared>, caller: Caller<Read>, body: Json) -> Answer {
+    let request = InboxRead::read(&body.value, "")?;
+    let whose = person(&caller.name);
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    let row = inbox::get(&mut tx.conn(), &request.up_to).await?.filter(|row| row.person == whose);
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", request.up_to)))?;
+    inbox::read_all(&mut tx.conn(), app.engine.clock.now(), &whose, row.seq).await?;
+    tx.commit().await?;
+    Shaped::no_content()
+}
+
+fn shape(row: InboxRow) -> Result<InboxMessage, StoreError> {
+    Ok(InboxMessage {
+        created_at: instant(row.created_at)?,
+        read_at: row.read_at.map(instant).transpose()?,
+        id: row.id,
+        notification_id: row.notification_id,
+        channel: row.channel,
+        kind: row.kind,
+        subject: row.subject,
+        body: row.body,
+    })
+}

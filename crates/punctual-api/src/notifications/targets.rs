@@ -1,0 +1,86 @@
+//! What became of each target: the latest try, what the provider told of it later, and who was left out.
+
+use std::borrow::Cow;
+
+use punctual_model::ReceiptState;
+use punctual_store::{
+    Conn, StoreError,
+    attempts::{self, AttemptRow},
+    receipts::{self, ReceiptRow},
+    skipped_targets::{self, SkippedTarget},
+    work::instant,
+};
+use punctual_wire::notifications::{ResolvedTarget, TargetReceipt};
+
+/// What is stored about the targets of some notifications.
+pub struct Ends {
+    tries: Vec<AttemptRow>,
+    skipped: Vec<SkippedTarget>,
+    receipts: Vec<ReceiptRow>,
+}
+
+impl Ends {
+    pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Self, StoreError> {
+        Ok(Self {
+            tries: attempts::of(conn, seqs.clone()).await?,
+            skipped: skipped_targets::of(conn, seqs.clone()).await?,
+            receipts: receipts::of(conn, seqs).await?,
+        })
+    }
+
+    /// Each target of a notification, in the order in which they were first tried; then those that were left out.
+    pub fn targets(&self, seq: i64) -> Result<Vec<ResolvedTarget>, StoreError> {
+        let mut targets: Vec<ResolvedTarget> = Vec::new();
+        for one in self.tries.iter().filter(|one| one.notification_seq == seq) {
+            let latest = self.tried(one)?;
+            match targets.iter_mut().find(|target| target.address == one.target) {
+                Some(target) => *target = latest,
+                None => targets.push(latest),
+            }
+        }
+        for one in self.skipped.iter().filter(|one| one.notification_seq == seq) {
+            let left_out = ResolvedTarget {
+                address: one.target.clone(),
+                outcome: Some(Cow::Owned(one.reason.clone())),
+                message_id: None,
+                at: Some(instant(one.at)?),
+                confirmed_at: None,
+                receipt: None,
+            };
+            match targets.iter_mut().find(|target| target.address == one.target) {
+                // Tried again since, by a person who took it off the list.
+                Some(target) if target.at > left_out.at => {}
+                Some(target) => *target = left_out,
+                None => targets.push(left_out),
+            }
+        }
+        Ok(targets)
+    }
+
+    fn tried(&self, one: &AttemptRow) -> Result<ResolvedTarget, StoreError> {
+        let optional = |at: Option<i64>| at.map(instant).transpose();
+        let receipt = self.receipts.iter().find(|receipt| {
+            receipt.notification_seq == Some(one.notification_seq)
+                && receipt.target.as_ref() == Some(&one.target)
+                && receipt.attempt == Some(one.n)
+        });
+        let told = match receipt {
+            None => None,
+            Some(row) => Some(TargetReceipt {
+                state: ReceiptState::of_rank(row.rank).map_or("unknown", ReceiptState::as_str).into(),
+                code: row.code.clone(),
+                detail: row.detail.clone(),
+                failed_at: optional(row.failed_at)?,
+                received_at: optional(row.received_at)?,
+            }),
+        };
+        Ok(ResolvedTarget {
+            address: one.target.clone(),
+            outcome: one.outcome.clone().map(Cow::Owned),
+            message_id: one.provider_id.clone(),
+            at: Some(instant(one.finished_at.unwrap_or(one.started_at))?),
+            confirmed_at: optional(receipt.and_then(|row| row.confirmed_at))?,
+            receipt: told,
+        })
+    }
+}

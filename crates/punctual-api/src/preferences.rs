@@ -1,0 +1,163 @@
+//! `/api/v1/preferences` and `/api/v1/manners`: what people want, and what holds for everybody.
+
+use axum::extract::State;
+use punctual_engine::manners::links::Holder;
+use punctual_model::manners::Preference as Wanted;
+use punctual_store::{
+    Lane, StoreError, facts,
+    manners::{
+        SETTINGS,
+        preferences::{self, PreferenceRow},
+    },
+    work::instant,
+};
+use punctual_wire::{
+    Page, Problem,
+    limits::MAIL_ADDRESS_MAX,
+    manners::{MannersSettings, Preference, PreferenceLink, PreferenceRequest},
+    names::name_fault,
+    page::NamePageQuery,
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Admin, Author, Caller, Read},
+    body::Json,
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+    trail::audited,
+};
+
+fn checked_person(person: &str) -> Result<(), Failure> {
+    name_fault(person, MAIL_ADDRESS_MAX, &|| "/person".to_owned()).map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// Say what a person wants
+///
+/// The person is a name of your own, or an address. Whoever is kept under a name is found by each of their addresses.
+#[utoipa::path(put, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["author"])),
+    params(("person" = String, Path, example = "ann@example.org")), request_body(content = PreferenceRequest, example = json!({"timeZone": "Europe/Berlin", "quietHours": {"from": "22:00", "to": "07:00"}, "topics": {"offers": {"subscribed": false}}})),
+    responses((status = 200, body = Preference)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(person): Segments<String>,
+    body: Json,
+) -> Answer {
+    caller.need_all_units()?;
+    checked_person(&person)?;
+    let request = PreferenceRequest::read(&body.value, "")?;
+    let wanted: Wanted = serde_json::to_value(&request)
+        .and_then(serde_json::from_value)
+        .map_err(|error| Failure::internal(&error))?;
+    let stored = app.engine.change_preference(&person, &caller.actor(), move |kept| *kept = wanted).await?;
+    Shaped::ok(&shape(stored)?)
+}
+
+/// What a person wants
+#[utoipa::path(get, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["read"])),
+    params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = Preference)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(person): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    Shaped::ok(&shape(found(&app, &person).await?)?)
+}
+
+async fn found(app: &App, person: &str) -> Result<PreferenceRow, Failure> {
+    let row = app.engine.preference_of(person).await?;
+    row.ok_or_else(|| Problem::not_found("preference", person).into())
+}
+
+/// What people want, by name
+#[utoipa::path(get, path = "/api/v1/preferences", tag = "Manners", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<Preference>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    caller.need_all_units()?;
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = preferences::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.person);
+    let items: Vec<Preference> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Forget what a person wants
+///
+/// Also that they have unsubscribed: messages go to them as to anybody.
+#[utoipa::path(delete, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["author"])),
+    params(("person" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(person): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    if !app.engine.forget_preference(&person, &caller.actor()).await? {
+        return Err(Problem::not_found("preference", person).into());
+    }
+    Shaped::no_content()
+}
+
+/// A link to a person's own page
+///
+/// The link does not run out; whoever has it may change what this person wants.
+#[utoipa::path(post, path = "/api/v1/preferences/{person}/link", tag = "Manners", security(("key" = ["author"])),
+    params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = PreferenceLink)))]
+pub async fn link(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: Once,
+    Segments(person): Segments<String>,
+) -> Answer {
+    caller.need_all_units()?;
+    checked_person(&person)?;
+    let (app, caller) = (&*app, &*caller);
+    once.run(app, caller, &[], |_| async move {
+        let holder = Holder { address: person, topic: None };
+        Shaped::ok(&PreferenceLink { url: app.engine.preference_link(&holder) })
+    })
+    .await
+}
+
+/// What holds for everybody
+#[utoipa::path(get, path = "/api/v1/manners", tag = "Manners", security(("key" = ["read"])),
+    responses((status = 200, body = MannersSettings)))]
+pub async fn settings(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let stored = facts::get(&mut reader.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
+    let settings: MannersSettings =
+        serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.manners"))?;
+    Shaped::ok(&settings)
+}
+
+/// Say what holds for everybody
+#[utoipa::path(put, path = "/api/v1/manners", tag = "Manners", security(("key" = ["admin"])),
+    request_body(content = MannersSettings, example = json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers and news"}]})),
+    responses((status = 200, body = MannersSettings)))]
+pub async fn put_settings(State(app): State<Shared>, caller: Caller<Admin>, body: Json) -> Answer {
+    caller.need_all_units()?;
+    let settings = MannersSettings::read(&body.value, "")?;
+    let text = serde_json::to_string(&settings).map_err(|error| Failure::internal(&error))?;
+    let now = app.engine.clock.now();
+    let mut tx = app.engine.store.begin(Lane::Intake).await?;
+    facts::put(&mut tx.conn(), now, SETTINGS, &text).await?;
+    audited(&mut tx, now, &caller, "put", "manners", "settings").await?;
+    tx.commit().await?;
+    app.engine.manners.invalidate();
+    Shaped::ok(&settings)
+}
+
+fn shape(row: PreferenceRow) -> Result<Preference, StoreError> {
+    Ok(Preference {
+        wants: serde_json::from_str(&row.definition)
+            .map_err(|_| StoreError::Stored("preferences.definition"))?,
+        person: row.person,
+        version: row.version,
+        updated_at: instant(row.updated_at)?,
+    })
+}

@@ -1,0 +1,147 @@
+//! A subscription that was read and found good, not written yet. The console writes through here too.
+
+use punctual_engine::Engine;
+use punctual_paths::reports::{Subscription, commands};
+use punctual_reports::Sources;
+use punctual_store::{StoreError, business_units, channels, lists, report_subscriptions::SubscriptionRow};
+use punctual_wire::{Code, FieldError, Problem, reports::ReportSubscriptionRequest};
+use serde_json::{Map, Value};
+
+use super::{of_faults, refused};
+
+/// What the server adds to a definition and takes back without a word, so that an answer can be sent again.
+const ANSWERED: [&str; 7] =
+    ["guid", "nextRunAt", "timeZone", "createdAt", "updatedAt", "warnings", "version"];
+
+pub struct Draft {
+    row: SubscriptionRow,
+    pub subscription: Subscription,
+    is_new: bool,
+}
+
+impl Draft {
+    /// Reads a definition; `unit_for` says which business unit it gets, or why it may not.
+    pub async fn read(
+        engine: &Engine,
+        sources: &Sources,
+        guid: String,
+        before: Option<SubscriptionRow>,
+        value: &Value,
+        unit_for: impl FnOnce(Option<String>) -> Result<Option<String>, Problem>,
+    ) -> Result<Self, Problem> {
+        let (value, version) = without_version(value)?;
+        if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
+            return Err(Problem::stale_version());
+        }
+        let mut request = ReportSubscriptionRequest::read(&value, "").map_err(Problem::of_fields)?;
+        request.business_unit = unit_for(request.business_unit)?;
+        let unit_time_zone = zone_of(engine, request.business_unit.as_deref()).await.map_err(unavailable)?;
+        let definition = serde_json::to_value(&request).map_err(|_| Problem::internal())?;
+        let row = SubscriptionRow {
+            guid,
+            name: request.name,
+            business_unit: request.business_unit,
+            owner: request.owner,
+            list_name: request.recipients.list,
+            paused: request.paused,
+            deleted: false,
+            definition: definition.to_string(),
+            version: before.as_ref().map_or(1, |row| row.version),
+            created_at: 0,
+            updated_at: 0,
+            unit_time_zone,
+        };
+        let subscription = Subscription::read(&row).map_err(of_faults)?;
+        let faults = sources.check(&subscription.report, row.business_unit.as_deref());
+        if !faults.is_empty() {
+            let inside = faults.into_iter().map(|mut fault| {
+                fault.pointer = format!("/report{}", fault.pointer);
+                fault
+            });
+            return Err(of_faults(inside.collect()));
+        }
+        Ok(Self { row, subscription, is_new: before.is_none() })
+    }
+
+    /// Writes it and plans its next run.
+    pub async fn save(self, engine: &Engine, actor: &str) -> Result<SubscriptionRow, Problem> {
+        let saved = commands::save(engine, &self.row, self.is_new, actor).await;
+        saved.map_err(|error| *refused(error, &self.row.guid).problem)
+    }
+
+    /// What was taken but will not work yet.
+    pub async fn warnings(&self, engine: &Engine) -> Result<Vec<FieldError>, StoreError> {
+        let mut warnings = Vec::new();
+        let mut reader = engine.store.read().await?;
+        if let Some(channel) = &self.subscription.channel {
+            let known = engine.channels.built_in().contains(&channel.as_str())
+                || channels::get(&mut reader.conn(), channel.as_str()).await?.is_some();
+            warnings.extend((!known).then(|| FieldError::channel_unknown("/channel", channel.as_str())));
+        }
+        if let Some(list) = &self.row.list_name {
+            let known = lists::by_names(&mut reader.conn(), vec![list.clone()]).await?;
+            if known.is_empty() {
+                let detail = format!("There is no list `{list}` yet; reports are parked until there is.");
+                warnings.push(FieldError::new("/recipients/list", Code::NotFound, detail));
+            }
+        }
+        Ok(warnings)
+    }
+}
+
+async fn zone_of(engine: &Engine, unit: Option<&str>) -> Result<Option<String>, StoreError> {
+    let Some(unit) = unit else { return Ok(None) };
+    let mut reader = engine.store.read().await?;
+    let row = business_units::by_ids(&mut reader.conn(), vec![unit.to_owned()]).await?.pop();
+    Ok(row.map(|row| row.time_zone))
+}
+
+fn unavailable(error: StoreError) -> Problem {
+    tracing::warn!(%error, "a subscription could not be checked");
+    Problem::storage_unavailable(1)
+}
+
+/// The version that a client saw stands beside the definition, and so does what only answers have.
+fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
+    let mut value = value.clone();
+    let Some(fields) = value.as_object_mut() else { return Ok((value, None)) };
+    let version = fields.get("version").filter(|version| !version.is_null()).cloned();
+    ANSWERED.iter().for_each(|name| drop(fields.remove(*name)));
+    match version {
+        None => Ok((value, None)),
+        Some(version) => match version.as_i64() {
+            Some(number) => Ok((value, Some(number))),
+            None => {
+                let detail = "`version` takes the whole number that was read with the subscription.";
+                Err(FieldError::new("/version", Code::WrongType, detail).into())
+            }
+        },
+    }
+}
+
+/// The stored definition with what stands in columns of its own.
+pub fn whole(row: &SubscriptionRow) -> Map<String, Value> {
+    let mut definition: Map<String, Value> = serde_json::from_str(&row.definition).unwrap_or_default();
+    definition.insert("businessUnit".into(), row.business_unit.clone().into());
+    definition.insert("owner".into(), row.owner.clone().into());
+    definition.insert("paused".into(), row.paused.into());
+    definition
+}
+
+/// The stored definition with some fields replaced; null takes one away.
+pub(super) fn merged(row: &SubscriptionRow, change: &Value) -> Result<Value, Problem> {
+    let Some(change) = change.as_object() else {
+        return Err(
+            FieldError::new("", Code::WrongType, "Expected an object with the fields to change.").into()
+        );
+    };
+    let mut merged = whole(row);
+    for (name, value) in change {
+        if value.is_null() {
+            merged.remove(name);
+        } else {
+            merged.insert(name.clone(), value.clone());
+        }
+    }
+    Ok(Value::Object(merged))
+}

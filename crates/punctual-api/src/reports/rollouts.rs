@@ -1,0 +1,278 @@
+//! `/api/v1/rollouts/report-subscription/…`: stages, the comparison with the old scheduler, figures, and the way back.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use jiff::{SignedDuration, Timestamp};
+use punctual_paths::{
+    reports::{
+        KIND,
+        rollouts::{self as path, NotEnded},
+    },
+    rollout::{
+        CHECKLIST, Stage,
+        stages::{self, Refused, Scope},
+    },
+};
+use punctual_store::{
+    StoreError,
+    rollouts::{self, RolloutRow},
+    work::instant,
+};
+use punctual_wire::{
+    Code, FieldError, Page, Problem,
+    rollouts::{
+        ChecklistPoint, ComparedRun, Comparison, RollBackRequest, RolledBack, Rollout, RolloutFigures,
+        RolloutRequest, StageFigures,
+    },
+};
+
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Known, Operate, Read},
+    body::{Json, Optional},
+    parameters::{Parameters, Segments},
+};
+
+/// How far back a comparison and figures look by default.
+const BACK: SignedDuration = SignedDuration::from_hours(24 * 35);
+
+/// All rollouts of report subscriptions
+#[utoipa::path(get, path = "/api/v1/rollouts/report-subscription", tag = "Rollouts", security(("key" = ["read"])),
+    responses((status = 200, body = Page<Rollout>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let rows = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
+    let mut items = Vec::new();
+    for row in rows {
+        let scope = scope_of(&row);
+        if caller.units.is_none() || may(&app, &caller, &scope, false).await?.is_some() {
+            items.push(shape(row)?);
+        }
+    }
+    Shaped::ok(&Page::whole(items))
+}
+
+/// Look at a rollout
+#[utoipa::path(get, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["read"])),
+    params(("scope" = String, Path, description = "`subscription` or `business-unit`"), ("id" = String, Path)),
+    responses((status = 200, body = Rollout)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((scope, id)): Segments<(String, String)>,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, false).await?;
+    Shaped::ok(&shape(stored(&app, &scope).await?)?)
+}
+
+/// Set the stage of a rollout
+///
+/// Past stage 0 all points of the checklist must be confirmed, with this call or before. An allowlist is the set of
+/// subscriptions and business units at stage 2 and beyond.
+#[utoipa::path(put, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["operate"])),
+    params(("scope" = String, Path), ("id" = String, Path)),
+    request_body(content = RolloutRequest, example = json!({"stage": 1, "confirm": ["deliveryPath", "oldScheduler", "ownershipStorage"]})),
+    responses((status = 200, body = Rollout)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments((scope, id)): Segments<(String, String)>,
+    body: Json,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, true).await?;
+    let request = RolloutRequest::read(&body.value, "")?;
+    let stage = Stage::parse(request.stage).unwrap_or(Stage::Design);
+    let actor = caller.actor();
+    let change = path::change(&scope, stage, request.confirm, &actor);
+    match path::set(&app.engine, &change).await? {
+        Ok(row) => Shaped::ok(&shape(row)?),
+        Err(Refused::Unconfirmed(open)) => {
+            let detail = format!("Confirm `{}` before stage {}.", open.join("`, `"), stage.number());
+            Err(Problem::new(Code::StateNotAllowed, detail).with("open", open).into())
+        }
+    }
+}
+
+/// End a rollout: everything has moved over, and there is no old scheduler any more
+#[utoipa::path(delete, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["operate"])),
+    params(("scope" = String, Path), ("id" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments((scope, id)): Segments<(String, String)>,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, true).await?;
+    match path::end(&app.engine, &scope, &caller.actor()).await? {
+        Ok(()) => Shaped::no_content(),
+        Err(NotEnded::Missing) => Err(missing(&scope)),
+        Err(NotEnded::TooEarly(stage)) => {
+            let state = format!("at stage {stage}");
+            Err(Problem::state_not_allowed("delete", &state, &["put", "rollback"]).into())
+        }
+    }
+}
+
+/// Go back to the old scheduler
+///
+/// What was taken here and not delivered is given back and named; what was delivered stays delivered.
+#[utoipa::path(post, path = "/api/v1/rollouts/report-subscription/{scope}/{id}/rollback", tag = "Rollouts", security(("key" = ["operate"])),
+    params(("scope" = String, Path), ("id" = String, Path)), request_body = Option<RollBackRequest>,
+    responses((status = 200, body = RolledBack)))]
+pub async fn roll_back(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments((scope, id)): Segments<(String, String)>,
+    body: Json<Optional>,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, true).await?;
+    let request = RollBackRequest::read(&body.value, "")?;
+    stored(&app, &scope).await?;
+    let stage = request.stage.and_then(Stage::parse).unwrap_or(Stage::Shadow);
+    let actor = caller.actor();
+    let change = path::change(&scope, stage, Vec::new(), &actor);
+    let (row, given_back) = path::roll_back(&app.engine, &change).await?;
+    Shaped::ok(&RolledBack { rollout: shape(row)?, given_back })
+}
+
+/// The expected runs against those that the old scheduler has taken
+#[utoipa::path(get, path = "/api/v1/rollouts/report-subscription/{scope}/{id}/comparison", tag = "Rollouts", security(("key" = ["read"])),
+    params(("scope" = String, Path), ("id" = String, Path), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    responses((status = 200, body = Comparison)))]
+pub async fn comparison(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((scope, id)): Segments<(String, String)>,
+    parameters: Parameters,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, false).await?;
+    let (from, to) = interval(&app, parameters)?;
+    let (compared, cut) = path::comparison(&app.engine, &scope, from, to).await?;
+    let mut counts: BTreeMap<String, i64> =
+        ["match", "missing", "extra"].map(|word| (word.to_owned(), 0)).into_iter().collect();
+    let items = compared.into_iter().map(|one| {
+        let verdict = serde_json::to_value(one.verdict).ok();
+        let verdict = verdict.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default();
+        *counts.entry(verdict.clone()).or_default() += 1;
+        ComparedRun {
+            difference_seconds: one.difference_seconds(),
+            key: one.key,
+            verdict,
+            expected_at: one.expected_at,
+            found_at: one.found_at,
+        }
+    });
+    let items = items.collect();
+    Shaped::ok(&Comparison { from, to, counts, items, cut })
+}
+
+/// Conflicts, failures and latency by stage
+#[utoipa::path(get, path = "/api/v1/rollouts/report-subscription/{scope}/{id}/figures", tag = "Rollouts", security(("key" = ["read"])),
+    params(("scope" = String, Path), ("id" = String, Path), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    responses((status = 200, body = RolloutFigures)))]
+pub async fn figures(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((scope, id)): Segments<(String, String)>,
+    parameters: Parameters,
+) -> Answer {
+    let scope = named(&app, &caller, &scope, &id, false).await?;
+    let (from, to) = interval(&app, parameters)?;
+    let rows = path::figures(&app.engine, &scope, from, to).await?;
+    let stages = rows
+        .into_iter()
+        .map(|row| StageFigures {
+            stage: row.stage,
+            runs: row.runs,
+            delivered: row.delivered,
+            shadow: row.shadow,
+            skipped: row.skipped,
+            failed: row.failed,
+            retrying: row.retrying,
+            conflicts: row.conflicts,
+            mean_latency_ms: row.mean_latency.map(|micros| micros / 1_000),
+            longest_latency_ms: row.longest_latency.map(|micros| micros / 1_000),
+        })
+        .collect();
+    Shaped::ok(&RolloutFigures { from, to, stages })
+}
+
+fn interval(app: &App, parameters: Parameters) -> Result<(Timestamp, Timestamp), Failure> {
+    let (from, to) =
+        parameters.read(|fields| (fields.optional_instant("from"), fields.optional_instant("to")))?;
+    // A second more than now, so that what happens now counts.
+    let now = app.engine.clock.now();
+    let to = to.unwrap_or_else(|| now.checked_add(SignedDuration::from_secs(1)).unwrap_or(now));
+    let from = from.unwrap_or_else(|| to.checked_sub(BACK).unwrap_or(Timestamp::MIN));
+    if from > to {
+        return Err(FieldError::new("/to", Code::OutOfRange, "`to` is later than `from`.").into());
+    }
+    Ok((from, to))
+}
+
+/// The scope that an address names, if the caller may see or change it.
+async fn named(app: &App, caller: &Known, scope: &str, id: &str, change: bool) -> Result<Scope, Failure> {
+    let named = match scope {
+        "subscription" => Some(Scope::Subject(id.to_lowercase())),
+        "business-unit" => Some(Scope::BusinessUnit(id.to_owned())),
+        _ => None,
+    };
+    let missing = || Failure::from(Problem::not_found("rollout", format!("{scope}/{id}")));
+    let named = named.ok_or_else(missing)?;
+    may(app, caller, &named, change).await?.ok_or_else(missing)?;
+    Ok(named)
+}
+
+async fn may(app: &App, caller: &Known, scope: &Scope, change: bool) -> Result<Option<()>, Failure> {
+    let unit = match scope {
+        Scope::BusinessUnit(unit) => Some(unit.clone()),
+        Scope::Subject(guid) => match super::stored(app, guid).await?.filter(|row| !row.deleted) {
+            Some(row) => row.business_unit,
+            None => return Ok(None),
+        },
+    };
+    let unit = unit.as_deref();
+    let allowed = if change { caller.may_touch(unit) } else { caller.may_see(unit) };
+    Ok(allowed.then_some(()))
+}
+
+async fn stored(app: &App, scope: &Scope) -> Result<RolloutRow, Failure> {
+    path::find(&app.engine, scope).await?.ok_or_else(|| missing(scope))
+}
+
+fn missing(scope: &Scope) -> Failure {
+    Problem::not_found("rollout", scope.parts().1).into()
+}
+
+fn scope_of(row: &RolloutRow) -> Scope {
+    match row.scope.as_str() {
+        "subject" => Scope::Subject(row.scope_id.clone()),
+        _ => Scope::BusinessUnit(row.scope_id.clone()),
+    }
+}
+
+fn shape(row: RolloutRow) -> Result<Rollout, StoreError> {
+    let confirmed = stages::checklist(Some(&row));
+    let point = |(name, what): (&str, &str)| {
+        let entry = confirmed.get(name);
+        let text = |field: &str| entry.and_then(|entry| entry.get(field)?.as_str().map(str::to_owned));
+        ChecklistPoint {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            confirmed: entry.is_some(),
+            by: text("by"),
+            at: text("at"),
+        }
+    };
+    Ok(Rollout {
+        checklist: CHECKLIST.map(point).to_vec(),
+        scope: if row.scope == "subject" { "subscription" } else { "business-unit" }.to_owned(),
+        stage_name: Stage::of(Some(&row)).map_or("unknown", Stage::name).to_owned(),
+        updated_at: instant(row.updated_at)?,
+        path: row.path,
+        id: row.scope_id,
+        stage: row.stage,
+        version: row.version,
+    })
+}

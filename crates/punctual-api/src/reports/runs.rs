@@ -1,0 +1,328 @@
+//! Runs for support: asked for, listed, looked at, tried again, with what was made for them.
+
+use axum::{
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use jiff::Timestamp;
+use punctual_paths::{
+    reports::{
+        KIND, RunKey, blob_name, commands,
+        runs::{self, RunView},
+    },
+    rollout::Stage,
+};
+use punctual_store::{
+    StoreError, rollouts,
+    work::{self, WorkFilter, WorkRow, instant},
+};
+use punctual_wire::{
+    Page, PageQuery, Problem,
+    reports::{
+        Artefact, AutomationRun, Coordinates, Ownership, RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
+    },
+    work::ActionRequest,
+};
+use serde_json::Value;
+
+use super::{ownership as owned, refused, touchable, visible};
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Known, Operate, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+    trail::noted,
+};
+
+/// Run a report now
+///
+/// The same `manualRunGuid` again is the same run. Also at `/report-subscriptions/{guid}/automation-runs`.
+#[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/automation-runs", tag = "Report runs", security(("key" = ["operate"])),
+    params(("guid" = String, Path)), request_body = Option<RunNowRequest>, responses((status = 202, body = RunNowAnswer)))]
+pub async fn run_now(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments(guid): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = RunNowRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |ids| async move {
+        let row = touchable(app, caller, &guid).await?;
+        let manual_run_guid = request.manual_run_guid.unwrap_or_else(|| ids.at(0).to_string());
+        let asked = commands::run_now(&app.engine, &row.guid, &manual_run_guid, &caller.actor()).await;
+        let (run, outcome) = asked.map_err(|error| refused(error, &guid))?;
+        let answer = RunNowAnswer {
+            key: run.key,
+            manual_run_guid,
+            status: run.status,
+            outcome: outcome.as_str().to_owned(),
+            work_id: run.id,
+        };
+        Shaped::json(StatusCode::ACCEPTED, &answer)
+    })
+    .await
+}
+
+/// The runs of a subscription, newest first
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("status" = Option<String>, Query), PageQuery), responses((status = 200, body = Page<RunSummary>)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(guid): Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    let subscription = visible(&app, &caller, &guid).await?;
+    let (status, page) =
+        parameters.read(|fields| (fields.optional_name("status"), PageQuery::read(fields)))?;
+    let mut reader = app.engine.store.read().await?;
+    let limit = i64::from(page.limit) + 1;
+    let rows = runs::of(&mut reader.conn(), &subscription.guid, status, page.cursor, limit).await?;
+    drop(reader);
+    summaries(&app, rows, page).await
+}
+
+/// The latest runs of a subscription
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/recent", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), PageQuery), responses((status = 200, body = Page<RunSummary>)))]
+pub async fn recent_of(
+    state: State<Shared>,
+    caller: Caller<Read>,
+    guid: Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    list(state, caller, guid, parameters).await
+}
+
+/// Runs of a subscription that have failed, are held or wait for another try
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/failed", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), PageQuery), responses((status = 200, body = Page<RunSummary>)))]
+pub async fn failed_of(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(guid): Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    let subscription = visible(&app, &caller, &guid).await?;
+    let page = parameters.page()?;
+    let mut reader = app.engine.store.read().await?;
+    let limit = i64::from(page.limit) + 1;
+    let rows = work::troubled(&mut reader.conn(), KIND, Some(&subscription.guid), page.cursor, limit).await?;
+    drop(reader);
+    summaries(&app, rows, page).await
+}
+
+/// The failed queue over all subscriptions
+#[utoipa::path(get, path = "/api/v1/report-runs/failed", tag = "Report runs", security(("key" = ["read"])),
+    params(PageQuery), responses((status = 200, body = Page<RunSummary>)))]
+pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.page()?;
+    let mut reader = app.engine.store.read().await?;
+    let limit = i64::from(page.limit) + 1;
+    let rows = work::troubled(&mut reader.conn(), KIND, None, page.cursor, limit).await?;
+    drop(reader);
+    let page_of = Page::cut(rows, page.limit, |row| row.id);
+    let rows = page_of.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+    let items = shape_all(&app, rows).await?;
+    Shaped::ok(&Page { items, next_cursor: page_of.next_cursor })
+}
+
+/// The latest runs over all subscriptions
+#[utoipa::path(get, path = "/api/v1/report-runs/recent", tag = "Report runs", security(("key" = ["read"])),
+    params(PageQuery), responses((status = 200, body = Page<RunSummary>)))]
+pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.page()?;
+    let filter = WorkFilter {
+        kind: Some(KIND.to_owned()),
+        business_units: caller.units.clone(),
+        before: page.cursor,
+        limit: i64::from(page.limit) + 1,
+        ..WorkFilter::default()
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = work::list(&mut reader.conn(), &filter).await?;
+    drop(reader);
+    summaries(&app, rows, page).await
+}
+
+/// Look at a run
+///
+/// By its key, or by the guid of a run that was asked for.
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("run" = String, Path)), responses((status = 200, body = AutomationRun)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((guid, run)): Segments<(String, String)>,
+) -> Answer {
+    let (view, ownership) = found(&app, &caller, &guid, &run).await?;
+    Shaped::ok(&shape(view, ownership)?)
+}
+
+/// Who owns a run
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/ownership", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("run" = String, Path)), responses((status = 200, body = Ownership)))]
+pub async fn ownership(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((guid, run)): Segments<(String, String)>,
+) -> Answer {
+    let (_, ownership) = found(&app, &caller, &guid, &run).await?;
+    Shaped::ok(&ownership)
+}
+
+/// Where what was made for a run lies
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/coordinates", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("run" = String, Path)), responses((status = 200, body = Coordinates)))]
+pub async fn coordinates(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((guid, run)): Segments<(String, String)>,
+) -> Answer {
+    let (view, _) = found(&app, &caller, &guid, &run).await?;
+    let (artefacts, notifications) = (artefacts(&view), deliveries(&view)?);
+    Shaped::ok(&Coordinates {
+        storage_run_key_hash: view.storage_hash(),
+        coordinates: view.coordinates(),
+        key: view.work.key,
+        notifications,
+        artefacts,
+    })
+}
+
+/// A file of a run
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/artefacts/{name}", tag = "Report runs", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("run" = String, Path), ("name" = String, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
+pub async fn artefact(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((guid, run, name)): Segments<(String, String, String)>,
+) -> Result<Response, Failure> {
+    let (view, _) = found(&app, &caller, &guid, &run).await?;
+    let missing = || Failure::from(Problem::not_found("artefact", &name));
+    let file = view.artefacts().into_iter().find(|file| file.name == name).ok_or_else(missing)?;
+    // The name is one that was written down when it was made, so it leads nowhere else.
+    let blob = blob_name(&view.storage_hash(), &file.name);
+    let content = app.engine.blobs.get(&blob).await?.ok_or_else(missing)?;
+    let kind = HeaderValue::try_from(&file.media_type).map_err(|error| Failure::internal(&error))?;
+    let shown = HeaderValue::try_from(format!("attachment; filename=\"{}\"", file.name.replace('"', "")))
+        .map_err(|error| Failure::internal(&error))?;
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, shown)], content).into_response())
+}
+
+/// Try a run again
+///
+/// Under the same key and ownership. Of one that was delivered, only messages that are parked are tried again: nothing is
+/// made a second time.
+#[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/retry", tag = "Report runs", security(("key" = ["operate"])),
+    params(("guid" = String, Path), ("run" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = AutomationRun)))]
+pub async fn retry(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: Once,
+    Segments((guid, run)): Segments<(String, String)>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let subscription = touchable(app, caller, &guid).await?;
+        let (view, _) = found(app, caller, &subscription.guid, &run).await?;
+        if request.version.is_some_and(|seen| seen != view.work.version) {
+            return Err(Problem::stale_version().into());
+        }
+        let done = commands::retry(&app.engine, &view.work, &caller.actor()).await?;
+        noted(app, caller, "work", &done.id.to_string(), request.reason).await?;
+        let (view, ownership) = found(app, caller, &subscription.guid, &run).await?;
+        Shaped::ok(&shape(view, ownership)?)
+    })
+    .await
+}
+
+async fn found(app: &App, caller: &Known, guid: &str, run: &str) -> Result<(RunView, Ownership), Failure> {
+    let subscription = visible(app, caller, guid).await?;
+    let mut reader = app.engine.store.read().await?;
+    let view = runs::find(&mut reader.conn(), &subscription.guid, run).await?;
+    let view = view.ok_or_else(|| Failure::from(Problem::not_found("run", run)))?;
+    let unit = subscription.business_unit.as_deref();
+    let rollout = rollouts::over(&mut reader.conn(), KIND, &subscription.guid, unit).await?;
+    let stage = Stage::of(rollout.as_ref());
+    let ownership = owned::shape(&view.work.key, view.ownership.as_ref(), stage)?;
+    Ok((view, ownership))
+}
+
+async fn summaries(app: &App, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
+    let page = Page::cut(rows, page.limit, |row| row.id);
+    let items = shape_all(app, page.items).await?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+async fn shape_all(app: &App, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let views = runs::view(&mut reader.conn(), rows).await?;
+    Ok(views.into_iter().map(summary).collect::<Result<_, StoreError>>()?)
+}
+
+fn summary(view: RunView) -> Result<RunSummary, StoreError> {
+    Ok(RunSummary {
+        subscription_guid: RunKey::read(&view.work.key).map_or(String::new(), |run| run.guid),
+        storage_run_key_hash: view.storage_hash(),
+        run_outcome: view.record.as_ref().map(|record| record.outcome.clone()),
+        owner: view.ownership.as_ref().map(|row| owned::owner_word(&row.owner)),
+        work: crate::work::shape(view.work, None)?,
+    })
+}
+
+fn shape(view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> {
+    let details = view.details();
+    let at = |name: &str| -> Option<Timestamp> { details.get(name)?.as_str()?.parse().ok() };
+    Ok(AutomationRun {
+        period_start: at("periodStart"),
+        period_end: at("periodEnd"),
+        ownership,
+        coordinates: view.coordinates(),
+        notifications: deliveries(&view)?,
+        artefacts: artefacts(&view),
+        rows: details.get("rows").and_then(Value::as_i64),
+        truncated: details.get("truncated").and_then(Value::as_bool),
+        fault: details.get("fault").or_else(|| details.get("conflict")).cloned(),
+        tries: view.record.as_ref().map_or(0, |record| record.tries),
+        run: summary(view)?,
+    })
+}
+
+fn deliveries(view: &RunView) -> Result<Vec<RunDelivery>, StoreError> {
+    let rows = view.notifications.iter();
+    rows.map(|row| {
+        Ok(RunDelivery {
+            id: row.id.clone(),
+            channel: row.channel.clone(),
+            status: row.status.clone(),
+            tries: row.tries,
+            delivered_at: row.delivered_at.map(instant).transpose()?,
+            last_error: row.last_error.clone(),
+        })
+    })
+    .collect()
+}
+
+fn artefacts(view: &RunView) -> Vec<Artefact> {
+    let guid = RunKey::read(&view.work.key).map_or(String::new(), |run| run.guid);
+    let base = format!("/api/v1/report-subscriptions/{guid}/automation-runs/{}/artefacts", view.work.key);
+    let files = view.artefacts().into_iter();
+    files
+        .map(|file| Artefact {
+            href: format!("{base}/{}", file.name),
+            bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
+            name: file.name,
+            media_type: file.media_type,
+            blob: file.blob,
+        })
+        .collect()
+}

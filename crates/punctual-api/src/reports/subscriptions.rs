@@ -1,0 +1,302 @@
+//! Subscriptions: made, changed, paused, handed over, removed, and what lies ahead of them.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use jiff::Timestamp;
+use punctual_model::{Trigger, local_time::Adjustment};
+use punctual_paths::reports::{
+    Planned, Subscription,
+    commands::{self, Change},
+};
+use punctual_store::{
+    report_subscriptions::{self, SubscriptionRow},
+    work::instant,
+};
+use punctual_wire::{
+    FieldError, Page, names,
+    page::NamePageQuery,
+    reports::{
+        OrphanedSubscription, ReportSubscription, ReportSubscriptionRequest, TransferRequest, Upcoming,
+        UpcomingRun,
+    },
+    work::ActionRequest,
+};
+use serde_json::Value;
+
+use super::{Draft, draft, missing, refused, touchable, visible};
+use crate::{
+    App, Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Author, Caller, Known, Read},
+    body::{Json, Optional},
+    idempotency::Once,
+    parameters::{Parameters, Segments},
+};
+
+/// Runs ahead that can be asked for.
+const AHEAD: i64 = 50;
+
+/// Subscribe to a report
+#[utoipa::path(post, path = "/api/v1/report-subscriptions", tag = "Reports", security(("key" = ["author"])),
+    request_body(content = ReportSubscriptionRequest, example = json!({"name": "Weekly deliveries", "cadence": {"cron": "0 8 * * MON", "timeZone": "Europe/Berlin"},
+        "report": {"source": {"builtin": "delivery-kpis"}, "format": ["html", "csv"]}, "recipients": {"addresses": ["a@b.example"]}, "channel": "email:default", "catchUp": "last"})),
+    responses((status = 201, body = ReportSubscription)))]
+pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let value = body.value.clone();
+    once.run(app, caller, &body.bytes, |ids| async move {
+        Shaped::created(&saved(app, caller, ids.at(0).to_string(), None, &value).await?)
+    })
+    .await
+}
+
+/// Look at a subscription
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["read"])),
+    params(("guid" = String, Path)), responses((status = 200, body = ReportSubscription)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(guid): Segments<String>,
+) -> Answer {
+    let row = visible(&app, &caller, &guid).await?;
+    if row.deleted {
+        return Err(missing(&guid));
+    }
+    Shaped::ok(&shape_one(&app, row).await?)
+}
+
+/// All subscriptions
+#[utoipa::path(get, path = "/api/v1/report-subscriptions", tag = "Reports", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<ReportSubscription>)))]
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = report_subscriptions::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    drop(reader);
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
+    let rows = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+    Shaped::ok(&Page { items: shape(&app, rows).await?, next_cursor: page.next_cursor })
+}
+
+/// Define a subscription, whole
+///
+/// One of that guid is changed; where there is none, it is made.
+#[utoipa::path(put, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), request_body = ReportSubscriptionRequest, responses((status = 200, body = ReportSubscription)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+    body: Json,
+) -> Answer {
+    let Some(guid) = names::guid(&guid) else {
+        let why = "a guid is written as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`";
+        return Err(FieldError::key_invalid("/guid", why).into());
+    };
+    let before = match super::stored(&app, &guid).await? {
+        Some(row) if row.deleted || !caller.may_touch(row.business_unit.as_deref()) => {
+            return Err(missing(&guid));
+        }
+        before => before,
+    };
+    Shaped::ok(&saved(&app, &caller, guid, before, &body.value).await?)
+}
+
+/// Change some fields of a subscription
+///
+/// A field that is given replaces the one that was there, whole; null takes it away. The next run is planned anew.
+#[utoipa::path(patch, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), request_body(content = Object, example = json!({"cadence": {"cron": "0 9 * * MON", "timeZone": "Europe/Berlin"}})),
+    responses((status = 200, body = ReportSubscription)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+    body: Json,
+) -> Answer {
+    let before = touchable(&app, &caller, &guid).await?;
+    let merged = draft::merged(&before, &body.value)?;
+    Shaped::ok(&saved(&app, &caller, before.guid.clone(), Some(before), &merged).await?)
+}
+
+/// Remove a subscription
+///
+/// What waits is deactivated; what was made stays on record.
+#[utoipa::path(delete, path = "/api/v1/report-subscriptions/{guid}", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+) -> Answer {
+    changed(&app, &caller, &guid, Change::Delete).await?;
+    Shaped::no_content()
+}
+
+/// Pause a subscription: what waits is deactivated
+#[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/pause", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = ReportSubscription)))]
+pub async fn pause(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+    _body: Json<Optional>,
+) -> Answer {
+    Shaped::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause).await?).await?)
+}
+
+/// Resume a subscription: its next run is planned
+#[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/resume", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = ReportSubscription)))]
+pub async fn resume(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+    _body: Json<Optional>,
+) -> Answer {
+    Shaped::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume).await?).await?)
+}
+
+/// Hand a subscription over to another owner
+#[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/transfer", tag = "Reports", security(("key" = ["author"])),
+    params(("guid" = String, Path)), request_body(content = TransferRequest, example = json!({"owner": "person-7"})),
+    responses((status = 200, body = ReportSubscription)))]
+pub async fn transfer(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(guid): Segments<String>,
+    body: Json,
+) -> Answer {
+    let request = TransferRequest::read(&body.value, "")?;
+    let row = changed(&app, &caller, &guid, Change::Transfer(request.owner)).await?;
+    Shaped::ok(&shape_one(&app, row).await?)
+}
+
+/// Subscriptions whose owner or recipients are gone
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/orphans", tag = "Reports", security(("key" = ["read"])),
+    params(NamePageQuery), responses((status = 200, body = Page<OrphanedSubscription>)))]
+pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let page = parameters.name_page()?;
+    let after = page.cursor.unwrap_or_default();
+    let mut reader = app.engine.store.read().await?;
+    let rows = report_subscriptions::orphans(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
+    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let items: Vec<OrphanedSubscription> = seen
+        .map(|row| OrphanedSubscription {
+            reasons: [(row.owner_gone, "owner-gone"), (row.recipients_gone, "recipients-gone")]
+                .into_iter()
+                .filter(|(is, _)| *is)
+                .map(|(_, word)| word.to_owned())
+                .collect(),
+            guid: row.guid,
+            name: row.name,
+            business_unit: row.business_unit,
+            owner: row.owner,
+            list: row.list_name,
+        })
+        .collect();
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// The next runs of a subscription, in its local time
+#[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/upcoming", tag = "Reports", security(("key" = ["read"])),
+    params(("guid" = String, Path), ("count" = Option<i64>, Query)), responses((status = 200, body = Upcoming)))]
+pub async fn upcoming(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(guid): Segments<String>,
+    parameters: Parameters,
+) -> Answer {
+    let count = parameters.read(|fields| fields.optional_int("count", 1..=AHEAD))?.unwrap_or(5);
+    let row = visible(&app, &caller, &guid).await?;
+    let subscription = Subscription::read(&row).map_err(super::of_faults)?;
+    let now = app.engine.clock.now();
+    let count = usize::try_from(count).unwrap_or(5);
+    let ahead = subscription.cadence.after(now).filter_map(|one| subscription.planned(one).ok());
+    let items = ahead.take(count).map(|planned| upcoming_run(&subscription, planned)).collect();
+    Shaped::ok(&Upcoming { items })
+}
+
+fn upcoming_run(subscription: &Subscription, planned: Planned) -> UpcomingRun {
+    let cadence = &subscription.cadence;
+    let at = planned.occurrence.at;
+    UpcomingRun {
+        key: planned.key.to_string(),
+        run_at: at,
+        local: at.to_zoned(cadence.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        time_zone: cadence.zone_name.clone(),
+        adjusted: planned.occurrence.adjusted.map(|adjusted| {
+            let word = match adjusted {
+                Adjustment::Gap => "gap",
+                Adjustment::Overlap => "overlap",
+            };
+            word.to_owned()
+        }),
+        period_start: planned.period.start,
+        period_end: planned.period.end,
+    }
+}
+
+async fn changed(app: &App, caller: &Known, guid: &str, change: Change) -> Result<SubscriptionRow, Failure> {
+    let row = touchable(app, caller, guid).await?;
+    let done = commands::change(&app.engine, &row.guid, &change, &caller.actor()).await;
+    done.map_err(|error| refused(error, guid))
+}
+
+async fn saved(
+    app: &App,
+    caller: &Known,
+    guid: String,
+    before: Option<SubscriptionRow>,
+    value: &Value,
+) -> Result<ReportSubscription, Failure> {
+    let draft =
+        Draft::read(&app.engine, &app.reports, guid, before, value, |unit| caller.unit_for(unit, "")).await?;
+    let warnings = draft.warnings(&app.engine).await?;
+    let row = draft.save(&app.engine, &caller.actor()).await?;
+    Ok(ReportSubscription { warnings, ..shape_one(app, row).await? })
+}
+
+async fn shape_one(app: &App, row: SubscriptionRow) -> Result<ReportSubscription, Failure> {
+    let guid = row.guid.clone();
+    shape(app, vec![row]).await?.pop().ok_or_else(|| missing(&guid))
+}
+
+async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscription>, Failure> {
+    let mut reader = app.engine.store.read().await?;
+    let guids = rows.iter().map(|row| row.guid.clone()).collect();
+    let live = report_subscriptions::live_runs(&mut reader.conn(), guids).await?;
+    let mut next: HashMap<String, i64> = HashMap::new();
+    for run in live {
+        let waits = run.status == "pending" && !run.on_hold && run.retry_count == 0;
+        if waits && run.trigger_type == Trigger::ScheduledRun.as_str() {
+            let first = next.entry(run.setting_id).or_insert(run.due_at);
+            *first = (*first).min(run.due_at);
+        }
+    }
+    rows.into_iter()
+        .map(|row| {
+            let next_run_at: Option<Timestamp> = next.get(&row.guid).copied().map(instant).transpose()?;
+            let definition: Value =
+                serde_json::from_str(&row.definition).map_err(|error| Failure::internal(&error))?;
+            let zone = definition.pointer("/cadence/timeZone").and_then(Value::as_str);
+            let zone = zone.or(row.unit_time_zone.as_deref()).unwrap_or("UTC").to_owned();
+            Ok(ReportSubscription {
+                definition,
+                next_run_at,
+                time_zone: zone,
+                created_at: instant(row.created_at)?,
+                updated_at: instant(row.updated_at)?,
+                guid: row.guid,
+                business_unit: row.business_unit,
+                owner: row.owner,
+                paused: row.paused,
+                version: row.version,
+                warnings: Vec::new(),
+            })
+        })
+        .collect()
+}

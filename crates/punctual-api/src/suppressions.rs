@@ -1,0 +1,128 @@
+//! `/api/v1/suppressions`: addresses that get nothing, whatever path wants to reach them.
+
+use axum::extract::State;
+use punctual_store::{
+    StoreError,
+    suppressions::{self, SuppressionFilter, SuppressionRow},
+    work::instant,
+};
+use punctual_wire::{
+    Page, Problem,
+    page::NamePageQuery,
+    suppressions::{Suppression, SuppressionQuery, SuppressionRequest, read_key},
+};
+
+use crate::{
+    Shared,
+    answer::{Answer, Failure, Shaped},
+    auth::{Caller, Operate, Read},
+    body::{Json, Optional},
+    parameters::{Parameters, Segments},
+};
+
+/// The list, by type and address
+///
+/// Addresses get onto it by a hard bounce, by a complaint, by their owners, and by hand. What would go to one of them is
+/// not sent; the target's outcome is `suppressed`.
+#[utoipa::path(get, path = "/api/v1/suppressions", tag = "Suppressions", security(("key" = ["read"])),
+    params(SuppressionQuery, NamePageQuery), responses((status = 200, body = Page<Suppression>)))]
+pub async fn list(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Parameters(parameters): Parameters,
+) -> Answer {
+    // An address belongs to no business unit.
+    caller.need_all_units()?;
+    let query = SuppressionQuery::read(parameters)?;
+    let after = query.page.cursor.unwrap_or_default();
+    let (kind, address) = after.split_once(':').unwrap_or_default();
+    let filter = SuppressionFilter {
+        channel_type: query.channel_type,
+        reason: query.reason,
+        q: query.q,
+        after: (kind.to_owned(), address.to_owned()),
+        limit: i64::from(query.page.limit) + 1,
+    };
+    let mut reader = app.engine.store.read().await?;
+    let rows = suppressions::page(&mut reader.conn(), &filter).await?;
+    let placed: Vec<(String, SuppressionRow)> =
+        rows.into_iter().map(|row| (format!("{}:{}", row.channel_type, row.address), row)).collect();
+    let page = Page::cut_by_name(placed, query.page.limit, |(place, _)| place);
+    let items: Vec<Suppression> =
+        page.items.into_iter().map(|(_, row)| shape(row)).collect::<Result<_, _>>()?;
+    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+}
+
+/// Look at an address
+#[utoipa::path(get, path = "/api/v1/suppressions/{channelType}/{address}", tag = "Suppressions", security(("key" = ["read"])),
+    params(("channelType" = String, Path, example = "email"), ("address" = String, Path)),
+    responses((status = 200, body = Suppression)))]
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments((kind, address)): Segments<(String, String)>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (kind, address) = read_key(&kind, &address)?;
+    let mut reader = app.engine.store.read().await?;
+    let row = suppressions::get(&mut reader.conn(), &kind, &address).await?;
+    let row = row.ok_or_else(|| Failure::from(Problem::not_found("suppression", address)))?;
+    Shaped::ok(&shape(row)?)
+}
+
+/// Put an address on the list
+///
+/// It takes the place of what was known of the address.
+#[utoipa::path(put, path = "/api/v1/suppressions/{channelType}/{address}", tag = "Suppressions", security(("key" = ["operate"])),
+    params(("channelType" = String, Path, example = "email"), ("address" = String, Path)),
+    request_body(content = Option<SuppressionRequest>, example = json!({"reason": "manual", "detail": "asked on the phone"})),
+    responses((status = 200, body = Suppression)))]
+pub async fn put(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments((kind, address)): Segments<(String, String)>,
+    body: Json<Optional>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (channel_type, address) = read_key(&kind, &address)?;
+    let request = SuppressionRequest::read(&body.value, "")?;
+    let row = SuppressionRow {
+        channel_type,
+        address,
+        reason: request.reason,
+        source: caller.actor(),
+        detail: request.detail,
+        since: app.engine.clock.now().as_microsecond(),
+        expires_at: request.expires_at.map(|at| at.as_microsecond()),
+    };
+    app.engine.suppress(&row, &caller.actor()).await?;
+    Shaped::ok(&shape(row)?)
+}
+
+/// Take an address off the list
+#[utoipa::path(delete, path = "/api/v1/suppressions/{channelType}/{address}", tag = "Suppressions", security(("key" = ["operate"])),
+    params(("channelType" = String, Path, example = "email"), ("address" = String, Path)), responses((status = 204)))]
+pub async fn delete(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    Segments((kind, address)): Segments<(String, String)>,
+) -> Answer {
+    caller.need_all_units()?;
+    let (kind, address) = read_key(&kind, &address)?;
+    if !app.engine.unsuppress(&kind, &address, &caller.actor()).await? {
+        return Err(Problem::not_found("suppression", address).into());
+    }
+    Shaped::no_content()
+}
+
+fn shape(row: SuppressionRow) -> Result<Suppression, StoreError> {
+    Ok(Suppression {
+        since: instant(row.since)?,
+        expires_at: row.expires_at.map(instant).transpose()?,
+        channel_type: row.channel_type,
+        address: row.address,
+        reason: row.reason,
+        source: row.source,
+        detail: row.detail,
+    })
+}

@@ -1,0 +1,179 @@
+//! Manners through the API: limits and hours of channels, how they stand, what people want, and why a message waits.
+
+use axum::http::Method;
+use punctual_model::{SendOutcome, manners::Breaker};
+use punctual_testkit::{Bed, Scripted, on_both};
+use serde_json::json;
+
+use crate::client::Client;
+
+on_both! {
+    limits_and_hours_are_written_and_answered;
+    a_channel_tells_how_much_of_its_limits_is_used;
+    a_channel_that_rests_says_so with |bed| bed.config(|config| config.breaker = Breaker::default());
+    a_message_has_a_priority_a_topic_and_an_order_of_channels;
+    a_message_that_waits_says_why_and_until_when;
+    what_a_person_wants_is_put_found_by_every_address_and_forgotten;
+    what_holds_for_everybody_is_put_and_used;
+    a_link_to_a_person_s_page_is_given_to_authors;
+}
+
+async fn limits_and_hours_are_written_and_answered(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 30, "per": "1m" }], "provider": "acme",
+            "providerRates": [{ "max": 5, "per": "1s" }] }, "quietHours": { "from": "22:00", "to": "07:00" },
+        "sendWindow": { "days": ["mon"], "from": "08:00", "to": "18:00" }, "timeZone": "Europe/Berlin" });
+    let put = client.put("/api/v1/channels/memory:slow", body.clone()).await.expect(200);
+    for field in ["limits", "quietHours", "sendWindow", "timeZone"] {
+        assert_eq!(put[field], body[field], "{field}");
+    }
+    let got = client.get("/api/v1/channels/memory:slow").await.expect(200);
+    assert_eq!(got["limits"], body["limits"]);
+    assert_eq!(got["health"]["state"], "ready");
+    let listed = client.get("/api/v1/channels").await.expect(200);
+    assert!(listed["items"].as_array().unwrap().iter().all(|channel| channel.get("health").is_none()));
+    let plain = client.put("/api/v1/channels/memory:slow", json!({ "adapter": "memory" })).await.expect(200);
+    assert!(plain.get("limits").is_none(), "{plain}");
+    let odd = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 0, "per": "1m" }] } });
+    let refused = client.put("/api/v1/channels/memory:slow", odd).await.refused(422, "out_of_range");
+    assert_eq!(refused["errors"][0]["pointer"], "/limits/rates/0/max");
+}
+
+async fn a_channel_tells_how_much_of_its_limits_is_used(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 2, "per": "1h" }] } });
+    client.put("/api/v1/channels/memory:slow", body).await.expect(200);
+    bed.accept((0..5).map(|n| bed.message_over("memory:slow", &[&format!("{n}@x.example")])).collect()).await;
+    bed.tick().await;
+    let got = client.get("/api/v1/channels/memory:slow").await.expect(200);
+    let rate = &got["health"]["rates"][0];
+    assert_eq!(
+        (&rate["limiter"], &rate["used"], &rate["per"]),
+        (&json!("channel:memory:slow"), &json!(2), &json!("1h"))
+    );
+    assert!(rate["nextAt"].as_str().unwrap() >= "2026-05-14T06:00:00Z", "{rate}");
+    bed.leaves_open("they wait for an hour");
+}
+
+async fn a_channel_that_rests_says_so(bed: Bed) {
+    let bed = bed.with(|bed| {
+        bed.adapter(Scripted::new("down", |_| SendOutcome::Transient {
+            error: "503".into(),
+            retry_after: None,
+        }))
+    });
+    bed.channel("down:default", "down").await;
+    let client = Client::new(&bed).await;
+    bed.accept((0..30).map(|n| bed.message_over("down:default", &[&format!("{n}@x.example")])).collect())
+        .await;
+    bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
+    let health = &client.get("/api/v1/channels/down:default").await.expect(200)["health"];
+    assert_eq!(
+        (&health["state"], &health["rests"], &health["lastError"]),
+        (&json!("resting"), &json!(1), &json!("503"))
+    );
+    assert_eq!(health["restingUntil"], "2026-05-14T05:00:30Z");
+    let waiting = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
+    let last = waiting.id;
+    let waits = client.get(&format!("/api/v1/notifications/{last}")).await.expect(200);
+    assert_eq!(
+        (&waits["reasonCode"], &waits["nextAttemptAt"]),
+        (&json!("channel-resting"), &json!("2026-05-14T05:00:30Z"))
+    );
+    let metrics = client.get("/metrics").await;
+    assert!(
+        metrics.text.contains("punctual_channel_resting{channel=\"down:default\"} 1"),
+        "{}",
+        metrics.text
+    );
+    bed.leaves_open("nothing leaves");
+}
+
+async fn a_message_has_a_priority_a_topic_and_an_order_of_channels(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "targets": ["a@example.org"], "channel": "memory:default", "subject": "S", "body": "B",
+        "priority": "alarm", "topic": "outages", "failover": ["email:default"] });
+    let made = client.post("/api/v1/notifications", body.clone()).await.expect(201);
+    let got =
+        client.get(&format!("/api/v1/notifications/{}", made["id"].as_str().unwrap())).await.expect(200);
+    for field in ["priority", "topic", "failover"] {
+        assert_eq!(got[field], body[field], "{field}");
+    }
+    let odd = |field: &str, value: serde_json::Value| {
+        let mut odd = body.clone();
+        odd[field] = value;
+        odd
+    };
+    client.post("/api/v1/notifications", odd("priority", json!("urgent"))).await.refused(422, "out_of_range");
+    client.post("/api/v1/notifications", odd("failover", json!(["sms"]))).await.refused(422, "key_invalid");
+    let again = json!({ "id": made["id"], "targets": ["a@example.org"], "channel": "memory:default", "subject": "S",
+        "body": "B", "topic": "other" });
+    client.post("/api/v1/notifications", again).await.refused(409, "id_reused");
+    bed.tick().await;
+}
+
+async fn a_message_that_waits_says_why_and_until_when(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "adapter": "memory", "quietHours": { "from": "04:00", "to": "06:00" } });
+    client.put("/api/v1/channels/memory:night", body).await.expect(200);
+    let id = bed.accept_one(bed.message_over("memory:night", &["a@example.org"])).await;
+    bed.tick().await;
+    let got = client.get(&format!("/api/v1/notifications/{id}")).await.expect(200);
+    assert_eq!(
+        (&got["reasonCode"], &got["nextAttemptAt"]),
+        (&json!("quiet-hours"), &json!("2026-05-14T06:00:00Z"))
+    );
+    let story = client.get(&format!("/api/v1/notifications/{id}/timeline")).await.expect(200);
+    let told = story["items"].as_array().unwrap().iter().any(|item| item["data"]["reason"] == "quiet-hours");
+    assert!(told, "{story}");
+    bed.run_for(3600).await;
+}
+
+async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let body = json!({ "timeZone": "Europe/Berlin", "addresses": { "email": "Ann@example.org", "sms": "+49 30 1234567" },
+        "topics": { "offers": { "subscribed": false } } });
+    let put = client.put("/api/v1/preferences/ann", body).await.expect(200);
+    assert_eq!(
+        (&put["person"], &put["version"], &put["addresses"]["sms"]),
+        (&json!("ann"), &json!(1), &json!("+49301234567"))
+    );
+    for name in ["ann", "ann@example.org", "ANN@EXAMPLE.ORG", "+49301234567"] {
+        let got = client.get(&format!("/api/v1/preferences/{name}")).await.expect(200);
+        assert_eq!(got["person"], "ann", "{name}");
+    }
+    client.get("/api/v1/preferences/bob").await.refused(404, "not_found");
+    client.put("/api/v1/preferences/ann", json!({ "colour": 1 })).await.refused(422, "unknown_field");
+    let again =
+        client.put("/api/v1/preferences/ann@example.org", json!({ "locale": "de" })).await.expect(200);
+    assert_eq!((&again["person"], &again["version"]), (&json!("ann"), &json!(2)));
+    client.get("/api/v1/preferences/+49301234567").await.refused(404, "not_found");
+    let listed = client.get("/api/v1/preferences").await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    client.call(Method::DELETE, "/api/v1/preferences/ann", None).await.expect(204);
+    client.call(Method::DELETE, "/api/v1/preferences/ann", None).await.refused(404, "not_found");
+    let limited = client.new_key(&["author"], Some(&["nz"])).await;
+    limited.put("/api/v1/preferences/ann", json!({})).await.refused(403, "scope_missing");
+}
+
+async fn what_holds_for_everybody_is_put_and_used(bed: Bed) {
+    let client = Client::new(&bed).await;
+    assert_eq!(client.get("/api/v1/manners").await.expect(200), json!({}));
+    let body =
+        json!({ "dailyCap": 1, "digestAt": "07:00", "topics": [{ "name": "offers", "title": "Offers" }] });
+    assert_eq!(client.put("/api/v1/manners", body.clone()).await.expect(200), body);
+    assert_eq!(client.get("/api/v1/manners").await.expect(200), body);
+    bed.accept_to(&["ann@example.org", "ann@example.org"]).await;
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 1);
+    bed.run_for(2 * 86_400).await;
+    assert_eq!(bed.sent().len(), 2, "and the digest");
+    client.put("/api/v1/manners", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
+}
+
+async fn a_link_to_a_person_s_page_is_given_to_authors(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let made = client.call(Method::POST, "/api/v1/preferences/ann@example.org/link", None).await.expect(200);
+    let token = made["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    assert_eq!(bed.engine.preference_holder(&token).unwrap().address, "ann@example.org");
+}

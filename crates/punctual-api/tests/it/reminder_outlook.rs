@@ -1,0 +1,121 @@
+//! What lies ahead, and why something was or was not sent.
+
+use punctual_testkit::{Bed, on_both};
+use serde_json::json;
+
+use crate::{
+    client::Client,
+    reminders::{document, first_aid, setting, tell, unit},
+};
+
+on_both! {
+    the_forecast_counts_what_lies_ahead;
+    why_tells_the_whole_story;
+    what_is_planned_is_counted_by_what_asked_for_it;
+}
+
+async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    unit(&client, "de", "Europe/Berlin").await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/1", document("2026-06-20")).await;
+    tell(&client, "document/2", document("2026-06-20")).await;
+    let mut german = document("2026-06-20");
+    german["businessUnit"] = json!("de");
+    tell(&client, "document/3", german).await;
+    let message = json!({ "id": "m", "sendAt": "2026-06-13T12:00:00Z", "targets": ["x"], "channel": "memory:default",
+        "subject": "S", "body": "B" });
+    client.post("/api/v1/messages", message).await.expect(201);
+    let ahead = client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15").await.expect(200);
+    let days: Vec<(&str, &str, u64)> = ahead["days"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| {
+            (
+                day["localDate"].as_str().unwrap(),
+                day["timeZone"].as_str().unwrap(),
+                day["count"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let expected =
+        [("2026-06-13", "Europe/Berlin", 1), ("2026-06-13", "Pacific/Auckland", 2), ("2026-06-13", "UTC", 1)];
+    assert_eq!(days, expected);
+    assert_eq!(ahead["days"][1]["byPath"], json!({ "reminder": 2 }));
+    assert_eq!(ahead["days"][1]["recipients"], 2, "one address each");
+    assert_eq!(ahead["days"][1]["items"][0]["title"], "First aid: document/1");
+    assert_eq!(ahead["days"][1]["items"][0]["dueAt"], "2026-06-12T21:00:00Z");
+    let germans =
+        client.get("/api/v1/forecast?from=2026-06-01&to=2026-06-15&businessUnit=de").await.expect(200);
+    assert_eq!(germans["days"].as_array().unwrap().len(), 1);
+    client.get("/api/v1/forecast?from=2026-06-15&to=2026-06-01").await.refused(422, "out_of_range");
+    client.get("/api/v1/forecast?from=never").await.refused(422, "date_invalid");
+    bed.leaves_open("what lies ahead");
+}
+
+async fn why_tells_the_whole_story(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    setting(
+        &client,
+        first_aid(|body| {
+            body["name"] = json!("Police vetting");
+            body["triggerKey"] = json!("vetting");
+            body["filter"]["value"] = json!("police-vetting");
+        }),
+    )
+    .await;
+    tell(&client, "document/42", document("2026-06-20")).await;
+    client.advance("30d").await;
+    let why = async |date: &str| {
+        let told =
+            client.get(&format!("/api/v1/why?sourceType=document&sourceId=42&date={date}")).await.expect(200);
+        let steps = told["decisions"].as_array().unwrap().clone();
+        steps
+            .iter()
+            .map(|step| {
+                let text = |name: &str| step[name].as_str().unwrap_or("-").to_owned();
+                format!("{} {} {}", text("setting"), text("outcome"), text("reason"))
+            })
+            .collect::<Vec<_>>()
+    };
+    let sent = why("2026-06-13").await;
+    assert_eq!(
+        sent,
+        ["First aid planned -", "First aid completed -", "Police vetting notWanted filter-false"]
+    );
+    let other = why("2026-06-14").await;
+    assert_eq!(other, ["First aid otherDay -", "Police vetting notWanted filter-false"]);
+    let told = client.get("/api/v1/why?sourceType=document&sourceId=42&date=2026-06-14").await.expect(200);
+    assert_eq!(told["decisions"][0]["values"]["planned"], json!(["2026-05-21", "2026-06-13", "2026-06-19"]));
+    assert_eq!(told["decisions"][1]["values"]["state.kind"], "first-aid");
+    client.delete("/api/v1/sources/document/42").await.expect(204);
+    let gone = why("2026-06-19").await;
+    assert!(gone.contains(&"First aid deactivate SourceNoLongerValid".to_owned()), "{gone:?}");
+    client.get("/api/v1/why?sourceType=document&sourceId=43&date=2026-06-14").await.refused(404, "not_found");
+    client.get("/api/v1/why?sourceType=document").await.refused(422, "missing_field");
+}
+
+async fn what_is_planned_is_counted_by_what_asked_for_it(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    tell(&client, "document/42", document("2026-07-20")).await;
+    tell(&client, "document/42", document("2026-08-20")).await;
+    let path = format!("/api/v1/reminder-settings/{id}");
+    let date = json!({ "field": "/expiresOn", "offsetsDays": [30], "sendTime": "08:00" });
+    client.patch(&path, json!({ "date": date })).await.expect(200);
+    let told = client.get("/metrics").await;
+    for line in [
+        r#"punctual_work_planned_total{by="event",outcome="created"} 6"#,
+        r#"punctual_work_planned_total{by="event",outcome="deactivated"} 3"#,
+        r#"punctual_work_planned_total{by="reminder-change",outcome="updated"} 1"#,
+        r#"punctual_work_planned_total{by="reminder-change",outcome="deactivated"} 2"#,
+    ] {
+        assert!(told.text.contains(line), "{line} in {}", told.text);
+    }
+    bed.leaves_open("what is planned");
+}

@@ -1,0 +1,225 @@
+//! The promises of the pipeline, kept for reminders at their numbers: one row a key whoever races, nothing sent twice, and
+//! stop means stop.
+
+use jiff::{Span, civil::Date};
+use punctual_testkit::{Bed, Database, Seeded, on_both, scale};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    reminders::{first_aid, setting, tell, unit},
+};
+
+on_both! {
+    r02_sources_told_by_sixteen_writers_end_as_the_last_word_says;
+    r03_what_was_sent_is_never_sent_again;
+    r13_a_stop_in_time_prevents_and_a_late_one_does_not;
+}
+
+fn day(offset: u64) -> String {
+    let days = Span::new().days(i64::try_from(offset).unwrap());
+    Date::constant(2026, 7, 1).checked_add(days).unwrap().to_string()
+}
+
+/// Every state that a source is told, in the order that counts.
+fn states(chance: &Seeded, id: usize) -> Vec<Value> {
+    (1..=6_u64)
+        .map(|sequence| {
+            let unit = if chance.below(2) == 0 { "nz" } else { "de" };
+            let kind = if chance.below(4) == 0 { "other" } else { "first-aid" };
+            json!({ "type": "document", "id": id.to_string(), "sequence": sequence.to_string(), "businessUnit": unit,
+                "active": chance.below(5) > 0, "state": { "kind": kind, "expiresOn": day(chance.below(40)) } })
+        })
+        .collect()
+}
+
+async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    unit(&client, "de", "Europe/Berlin").await;
+    let id = setting(&client, first_aid(|_| {})).await;
+    let chance = Seeded::new(2);
+    // Where each write waits for a server there are fewer.
+    let sources = if bed.database() == Database::Sqlite { scale(1_800, 90_000) } else { scale(200, 10_000) };
+    let told: Vec<Vec<Value>> = (0..sources).map(|id| states(&chance, id)).collect();
+    // Shuffled, and each told twice: order and repeats are whatever the network makes of them.
+    let mut all: Vec<&Value> = told.iter().flatten().chain(told.iter().flatten()).collect();
+    for at in (1..all.len()).rev() {
+        all.swap(at, usize::try_from(chance.below(at as u64 + 1)).unwrap());
+    }
+    let mut writers = tokio::task::JoinSet::new();
+    for part in all.chunks(all.len().div_ceil(16)) {
+        let (client, part): (Client, Vec<Value>) = (client.clone(), part.iter().copied().cloned().collect());
+        writers.spawn(async move {
+            for items in part.chunks(250) {
+                client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
+            }
+        });
+    }
+    let (author, path) = (client.clone(), format!("/api/v1/reminder-settings/{id}"));
+    writers.spawn(async move {
+        for offsets in [json!([14, 2]), json!([5, 0, -3]), json!([30, 7, 1])] {
+            let date = json!({ "field": "/expiresOn", "offsetsDays": offsets });
+            author.patch(&path, json!({ "date": date })).await.expect(200);
+            author.post("/api/v1/reconciliations/dateBased/run", json!({})).await.expect(200);
+        }
+    });
+    writers.join_all().await;
+    bed.tick().await;
+
+    // The last word on each source, and what is planned for it then; nothing else, and nobody has to look.
+    let mut expected: Vec<String> = Vec::new();
+    for states in &told {
+        let last = &states[5];
+        if last["active"] == true && last["state"]["kind"] == "first-aid" {
+            let (source, date) = (last["id"].as_str().unwrap(), last["state"]["expiresOn"].as_str().unwrap());
+            let unit = last["businessUnit"].as_str().unwrap();
+            expected.extend([30, 7, 1].map(|offset| {
+                format!("reminder:{id}:document:{source}:first-aid-expiry:{date}:{offset} {unit}")
+            }));
+        }
+    }
+    let mut found: Vec<String> = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/api/v1/work?kind=reminder&status=pending&limit=200{cursor}");
+        let page = client.get(&path).await.expect(200);
+        for row in page["items"].as_array().unwrap() {
+            assert_eq!(row["onHold"], false, "{row}");
+            found.push(format!("{} {}", row["key"].as_str().unwrap(), row["businessUnit"].as_str().unwrap()));
+        }
+        let Some(next) = page["nextCursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    bed.leaves_open("what is planned");
+}
+
+async fn r03_what_was_sent_is_never_sent_again(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
+    let chance = Seeded::new(3);
+    let sources = if bed.database() == Database::Sqlite { scale(1_000, 10_000) } else { scale(100, 1_000) };
+    let told: Vec<Value> = (0..sources)
+        .map(|id| {
+            json!({ "type": "document", "id": id.to_string(), "businessUnit": "nz",
+                "state": { "kind": "first-aid", "expiresOn": day(chance.below(5)) } })
+        })
+        .collect();
+    let tell_all = async |items: &[Value]| {
+        for items in items.chunks(1_000) {
+            client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
+        }
+    };
+    tell_all(&told).await;
+    client.advance("60d").await;
+    assert_eq!(bed.sent().len(), sources);
+
+    // The whole intake again; moved away and back; the setting off and on; looked at from the beginning.
+    let path = format!("/api/v1/reminder-settings/{id}");
+    let replay = async || {
+        tell_all(&told).await;
+        let mut moved = told.clone();
+        moved.iter_mut().for_each(|item| item["state"]["expiresOn"] = json!("2027-07-01"));
+        tell_all(&moved).await;
+        tell_all(&told).await;
+        for change in [json!({ "active": false }), json!({ "active": true, "maxLateness": "365d" })] {
+            client.patch(&path, change).await.expect(200);
+            bed.tick().await;
+        }
+        client.post("/api/v1/reconciliations/dateBased/run", json!({})).await.expect(200);
+        client.advance("1d").await;
+        assert_eq!(bed.sent().len(), sources);
+    };
+    replay().await;
+    // What was sent has been forgotten in its details; that it was sent has not.
+    bed.wait(370 * 86_400);
+    let purged = bed.engine.purge_confirmed(bed.now()).await.unwrap();
+    assert_eq!(purged.removed, sources);
+    replay().await;
+}
+
+/// A command that takes a reminder back.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    Inactive,
+    Deleted,
+    SettingOff,
+    SettingRemoved,
+}
+
+impl Stop {
+    async fn send(self, client: &Client, setting: &str, place: &str) {
+        let path = format!("/api/v1/reminder-settings/{setting}");
+        let source = format!("/api/v1/sources/{place}");
+        match self {
+            Self::Inactive => {
+                let body = json!({ "businessUnit": "nz", "active": false, "state": due_now() });
+                client.put(&source, body).await.expect(200);
+            }
+            Self::Deleted => drop(client.delete(&source).await.expect(204)),
+            Self::SettingOff => drop(client.patch(&path, json!({ "active": false })).await.expect(200)),
+            Self::SettingRemoved => drop(client.delete(&path).await.expect(204)),
+        }
+    }
+}
+
+/// In Auckland it is five in the afternoon of 14 May: what was due at nine is ready as soon as it is planned.
+fn due_now() -> Value {
+    json!({ "kind": "first-aid", "expiresOn": "2026-05-14" })
+}
+
+async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: Bed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    for stop in [Stop::Inactive, Stop::Deleted, Stop::SettingOff, Stop::SettingRemoved] {
+        let (mut stopped, mut late) = (0, 0);
+        let rounds = if bed.database() == Database::Sqlite { scale(5, 5_000) } else { scale(1, 500) };
+        for round in 0..rounds {
+            // A setting and a source each, so that every command stops one reminder.
+            let (kind, mut pairs) = (format!("document-{stop:?}-{round}"), Vec::new());
+            for n in 0..20 {
+                let source = format!("n{n}-{stop:?}-{round}");
+                let own = first_aid(|body| {
+                    body["sourceType"] = json!(kind);
+                    body["date"]["offsetsDays"] = json!([0]);
+                    body["filter"] =
+                        json!({ "questionId": "state.only", "op": "==", "value": source.as_str() });
+                });
+                let id = setting(&client, own).await;
+                let mut state = due_now();
+                state["only"] = json!(source);
+                let body = json!({ "businessUnit": "nz", "state": state });
+                tell(&client, &format!("{kind}/{source}"), body).await;
+                pairs.push((id, source));
+            }
+            let mut stopping = tokio::task::JoinSet::new();
+            for (id, source) in pairs.clone() {
+                let (client, place) = (client.clone(), format!("{kind}/{source}"));
+                stopping.spawn(async move { stop.send(&client, &id, &place).await });
+            }
+            while bed.engine.due_tick(bed.now(), 3).await.unwrap().claimed > 0 {
+                tokio::task::yield_now().await;
+            }
+            stopping.join_all().await;
+            bed.tick().await;
+            for (id, source) in pairs {
+                let key = format!("reminder:{id}:{kind}:{source}:first-aid-expiry:2026-05-14:0");
+                let row = bed.work(&key).await;
+                let told = format!(" {source}, ");
+                let sent = bed.sent().iter().filter(|sent| sent.body.contains(&told)).count();
+                match row.status.as_str() {
+                    "completed" => late += 1,
+                    "deactivated" => stopped += 1,
+                    other => panic!("{key} is {other}"),
+                }
+                assert_eq!(sent, usize::from(row.status == "completed"), "{key}");
+            }
+        }
+        println!("{stop:?}: {stopped} in time, {late} too late");
+        assert!(stopped > 0, "{stop:?}: none came in time");
+    }
+}

@@ -1,0 +1,303 @@
+//! Organisations: what the events and tasks of one have in common. The list, and the form with the messages that new ones
+//! get.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use punctual_api::organisation_row;
+use punctual_paths::operations::{commands::DefaultRule, directory};
+use punctual_store::operations::organisations::{self, OrganisationRow};
+use punctual_wire::{
+    Code, FieldError, Problem, limits::NAME_MAX, names::name_fault,
+    operations::organisations::OrganisationRequest,
+};
+use serde_json::{Value, json};
+
+use super::{Tab, by_field, listed, must_author, tabs, unit_of, when};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Fields, Signed},
+    frame::{Frame, Visit},
+    links,
+    words::counted,
+};
+
+/// Organisations on one page.
+const SHOWN: usize = 100;
+/// Empty lines for more messages.
+const BLANK: usize = 3;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/operations/organisations", get(list))
+        .route("/operations/organisations/new", get(new))
+        .route("/operations/organisations/{id}", get(show))
+        .route("/operations/organisations/save", post(save))
+        .route("/operations/organisations/delete", post(delete))
+}
+
+#[derive(Template)]
+#[template(path = "organisations.html")]
+struct OrganisationsPage {
+    frame: Frame,
+    sentence: String,
+    tabs: Vec<Tab>,
+    rows: Vec<Row>,
+    next: Option<String>,
+    may_author: bool,
+    done: Option<&'static str>,
+}
+
+struct Row {
+    id: String,
+    link: String,
+    name: String,
+    messages: String,
+    zone: Option<String>,
+    all_day_at: Option<String>,
+    unit: Option<String>,
+}
+
+async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let mut reader = app.engine.store.read().await?;
+    let mut found = organisations::page(&mut reader.conn(), fields.text("after"), SHOWN as i64 + 1).await?;
+    drop(reader);
+    let more = found.len() > SHOWN;
+    found.truncate(SHOWN);
+    let next = found.last().filter(|_| more).map(|row| row.id.clone());
+    let seen = found.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let rows: Vec<Row> = seen
+        .map(|row| Row {
+            link: format!("/operations/organisations/{}", links::encoded(&row.id)),
+            messages: messages(&row),
+            id: row.id,
+            name: row.name,
+            zone: row.time_zone,
+            all_day_at: row.all_day_at,
+            unit: row.business_unit,
+        })
+        .collect();
+    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let next =
+        next.map(|after| format!("/operations/organisations{}", links::query([("after", after.as_str())])));
+    page(&OrganisationsPage {
+        frame: visit.frame(&app, "Organisations", "/operations").await?,
+        sentence: match count {
+            0 => String::new(),
+            count => format!("{} on this page.", counted(count, "organisation", "organisations")),
+        },
+        tabs: tabs(visit.zone.day(Visit::now(&app)), "Organisations"),
+        rows,
+        next,
+        may_author: visit.viewer.may_author(),
+        done: match fields.text("done") {
+            "saved" => {
+                Some("Saved. A changed zone or hour moves what hangs on it; messages count for what is new.")
+            }
+            "removed" => Some("Removed. Its events stay, and are planned without it."),
+            _ => None,
+        },
+    })
+}
+
+fn rules_of(row: &OrganisationRow) -> Option<Vec<DefaultRule>> {
+    serde_json::from_str(row.rules.as_deref()?).ok()
+}
+
+/// What new events get, in words.
+fn messages(row: &OrganisationRow) -> String {
+    match rules_of(row) {
+        None => "At the start and at the end".to_owned(),
+        Some(rules) if rules.is_empty() => "None".to_owned(),
+        Some(rules) => rules.iter().map(|rule| when::in_words(&rule.rule)).collect::<Vec<_>>().join("; "),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "organisation.html")]
+struct OrganisationPage {
+    frame: Frame,
+    here: String,
+    sentence: String,
+    entered: Entered,
+    faults: BTreeMap<String, String>,
+    suggested: [(&'static str, &'static str); 6],
+    may_author: bool,
+}
+
+/// What stands in the fields.
+#[derive(Clone, Default)]
+struct Entered {
+    /// The id of one that is there already.
+    known: String,
+    id: String,
+    name: String,
+    zone: String,
+    all_day_at: String,
+    /// Whether new events get the ordinary two messages.
+    ordinary: bool,
+    rules: Vec<Line>,
+    unit: String,
+}
+
+/// One message that new events get.
+#[derive(Clone, Default)]
+struct Line {
+    when: String,
+    at_end: bool,
+    channels: String,
+}
+
+impl Entered {
+    fn read(fields: &Fields) -> Self {
+        let text = |name: &str| fields.text(name).to_owned();
+        let known = text("known");
+        let lines = fields.all("when").zip(fields.all("anchor")).zip(fields.all("channels"));
+        let rules = lines.map(|((when, anchor), channels)| Line {
+            when: when.trim().to_owned(),
+            at_end: anchor == "end",
+            channels: channels.trim().to_owned(),
+        });
+        Self {
+            id: if known.is_empty() { text("id") } else { known.clone() },
+            known,
+            name: text("name"),
+            zone: text("timeZone"),
+            all_day_at: text("allDayAt"),
+            ordinary: fields.text("messages") != "own",
+            rules: rules.filter(|line| !line.when.is_empty()).collect(),
+            unit: text("businessUnit"),
+        }
+    }
+
+    fn of(row: &OrganisationRow) -> Self {
+        let rules = rules_of(row);
+        let line = |one: &DefaultRule| Line {
+            when: when::written(&one.rule),
+            at_end: one.rule.anchor().as_str() == "end",
+            channels: one.channels.join(", "),
+        };
+        Self {
+            known: row.id.clone(),
+            id: row.id.clone(),
+            name: row.name.clone(),
+            zone: row.time_zone.clone().unwrap_or_default(),
+            all_day_at: row.all_day_at.clone().unwrap_or_default(),
+            ordinary: rules.is_none(),
+            rules: rules.unwrap_or_default().iter().map(line).collect(),
+            unit: row.business_unit.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The same request that the API takes, so that both refuse the same.
+    fn request(&self) -> Value {
+        let mut request = json!({});
+        let texts = [("name", &self.name), ("timeZone", &self.zone), ("allDayAt", &self.all_day_at)];
+        for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            request[name] = text.as_str().into();
+        }
+        if !self.ordinary {
+            let rules = self.rules.iter().map(|line| {
+                let channels = listed(&line.channels);
+                let channels = if channels.is_empty() { vec!["email".to_owned()] } else { channels };
+                let anchor = if line.at_end { "end" } else { "start" };
+                json!({ "rule": when::rule(&line.when, anchor), "channels": channels })
+            });
+            request["rules"] = rules.collect();
+        }
+        request
+    }
+
+    fn checked(&self, visit: &Visit) -> Result<OrganisationRow, Vec<FieldError>> {
+        let unnamed = name_fault(&self.id, NAME_MAX, &|| "/id".to_owned());
+        let unit = unit_of(visit, &self.unit);
+        let request = OrganisationRequest::read(&self.request(), "");
+        match (unnamed, unit, request) {
+            (None, Ok(business_unit), Ok(request)) => {
+                let request = OrganisationRequest { business_unit, ..request };
+                organisation_row(self.id.clone(), request, Default::default()).map_err(|fault| vec![fault])
+            }
+            (unnamed, unit, request) => Err(unnamed
+                .into_iter()
+                .chain(unit.err())
+                .chain(request.err().into_iter().flatten())
+                .collect()),
+        }
+    }
+}
+
+async fn new(State(app): State<Shared>, visit: Visit) -> Page {
+    must_author(&visit)?;
+    let entered = Entered { ordinary: true, ..Entered::default() };
+    form(&app, &visit, entered, Vec::new()).await
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
+    let row = found(&app, &visit, &id).await?;
+    form(&app, &visit, Entered::of(&row), Vec::new()).await
+}
+
+async fn found(app: &App, visit: &Visit, id: &str) -> Result<OrganisationRow, Refusal> {
+    let mut reader = app.engine.store.read().await?;
+    let row = organisations::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("organisation", id).into())
+}
+
+async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldError>) -> Page {
+    let title = if entered.known.is_empty() { "New organisation".to_owned() } else { entered.name.clone() };
+    let blank = Line { channels: "email".into(), ..Line::default() };
+    entered.rules.extend(std::iter::repeat_n(blank, BLANK));
+    page(&OrganisationPage {
+        frame: visit.frame(app, &title, "/operations").await?,
+        here: match entered.known.as_str() {
+            "" => "/operations/organisations".to_owned(),
+            id => format!("/operations/organisations/{}", links::encoded(id)),
+        },
+        sentence:
+            "What its events and tasks have in common: the zone, the hour of whole days, and their messages."
+                .to_owned(),
+        suggested: when::SUGGESTED,
+        may_author: visit.viewer.may_author(),
+        faults: by_field(faults),
+        entered,
+    })
+}
+
+async fn save(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    must_author(&visit)?;
+    let entered = Entered::read(&fields);
+    let row = match entered.checked(&visit) {
+        Ok(row) => row,
+        Err(faults) => return form(&app, &visit, entered, faults).await,
+    };
+    if entered.known.is_empty() && found(&app, &visit, &entered.id).await.is_ok() {
+        let fault = FieldError::new("/id", Code::OutOfRange, "There is an organisation of this id already.");
+        return form(&app, &visit, entered, vec![fault]).await;
+    }
+    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
+    if !directory::put_organisation(&app.engine, &row, &visit.viewer.actor(), may).await? {
+        return Err(Problem::not_found("organisation", row.id).into());
+    }
+    see_other("/operations/organisations?done=saved")
+}
+
+async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    must_author(&visit)?;
+    let id = fields.text("id");
+    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
+    if !directory::remove_organisation(&app.engine, id, &visit.viewer.actor(), may).await? {
+        return Err(Problem::not_found("organisation", id).into());
+    }
+    see_other("/operations/organisations?done=removed")
+}

@@ -1,0 +1,304 @@
+//! People: who may be told, where, and how they like it. The list, and a form that the API's own checks stand behind.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use jiff::ToSpan;
+use punctual_api::person_row;
+use punctual_paths::operations::{directory, texts};
+use punctual_store::operations::{
+    people::{self, PersonRow},
+    subjects::{self, Between},
+};
+use punctual_wire::{
+    Code, FieldError, Problem, limits::NAME_MAX, names::name_fault, operations::people::PersonRequest,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Item, Tab, by_field, item, listed, must_author, tabs, unit_of};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Fields, Signed},
+    frame::{Frame, Visit},
+    links,
+    words::counted,
+};
+
+/// People on one page.
+const SHOWN: usize = 100;
+/// What lies ahead of somebody, on their page.
+const AHEAD: i64 = 20;
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/operations/people", get(list))
+        .route("/operations/people/new", get(new))
+        .route("/operations/people/{id}", get(show))
+        .route("/operations/people/save", post(save))
+        .route("/operations/people/delete", post(delete))
+}
+
+#[derive(Template)]
+#[template(path = "people.html")]
+struct PeoplePage {
+    frame: Frame,
+    sentence: String,
+    tabs: Vec<Tab>,
+    rows: Vec<Row>,
+    next: Option<String>,
+    may_author: bool,
+    done: Option<&'static str>,
+}
+
+struct Row {
+    id: String,
+    link: String,
+    name: String,
+    told: String,
+    zone: Option<String>,
+    locale: Option<String>,
+    unit: Option<String>,
+}
+
+async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let mut reader = app.engine.store.read().await?;
+    let mut found = people::page(&mut reader.conn(), fields.text("after"), SHOWN as i64 + 1).await?;
+    drop(reader);
+    let more = found.len() > SHOWN;
+    found.truncate(SHOWN);
+    let next = found.last().filter(|_| more).map(|row| row.id.clone());
+    let seen = found.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let rows: Vec<Row> = seen
+        .map(|row| Row {
+            link: format!("/operations/people/{}", links::encoded(&row.id)),
+            told: ways(&row),
+            id: row.id,
+            name: row.name,
+            zone: row.time_zone,
+            locale: row.locale,
+            unit: row.business_unit,
+        })
+        .collect();
+    let silent = rows.iter().filter(|row| row.told.is_empty()).count();
+    let mut sentence = counted(i64::try_from(rows.len()).unwrap_or(i64::MAX), "person", "people");
+    match silent {
+        0 => sentence.push_str(" on this page, all of whom can be told."),
+        silent => sentence.push_str(&format!(" on this page, {silent} without an address.")),
+    }
+    page(&PeoplePage {
+        frame: visit.frame(&app, "People", "/operations").await?,
+        sentence: if rows.is_empty() { String::new() } else { sentence },
+        tabs: tabs(visit.zone.day(Visit::now(&app)), "People"),
+        next: next.map(|after| format!("/operations/people{}", links::query([("after", after.as_str())]))),
+        rows,
+        may_author: visit.viewer.may_author(),
+        done: match fields.text("done") {
+            "saved" => Some("Saved. It counts from the next message on."),
+            "removed" => Some("Removed. Events keep the name, and tell nobody behind it."),
+            _ => None,
+        },
+    })
+}
+
+/// The channels over which somebody can be told, in their order, each with its address.
+fn ways(row: &PersonRow) -> String {
+    let addresses: BTreeMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
+    let way = |word: &String| {
+        let kind = word.split(':').next().unwrap_or(word);
+        let address = if kind == "email" { row.email.as_ref() } else { addresses.get(kind) };
+        address.map(|address| format!("{word} {address}"))
+    };
+    texts(&row.channels).iter().filter_map(way).collect::<Vec<_>>().join(", then ")
+}
+
+#[derive(Template)]
+#[template(path = "person.html")]
+struct PersonPage {
+    frame: Frame,
+    here: String,
+    sentence: String,
+    entered: Entered,
+    faults: BTreeMap<String, String>,
+    ahead: Vec<Item>,
+    may_author: bool,
+}
+
+/// What stands in the fields.
+#[derive(Clone, Default)]
+struct Entered {
+    /// The id of somebody who is there already.
+    known: String,
+    id: String,
+    name: String,
+    email: String,
+    zone: String,
+    locale: String,
+    channels: String,
+    /// One a line: `sms: +49301234567`.
+    addresses: String,
+    unit: String,
+}
+
+impl Entered {
+    fn read(fields: &Fields) -> Self {
+        let text = |name: &str| fields.text(name).to_owned();
+        let known = text("known");
+        Self {
+            id: if known.is_empty() { text("id") } else { known.clone() },
+            known,
+            name: text("name"),
+            email: text("email"),
+            zone: text("timeZone"),
+            locale: text("locale"),
+            channels: text("channels"),
+            addresses: text("addresses"),
+            unit: text("businessUnit"),
+        }
+    }
+
+    fn of(row: &PersonRow) -> Self {
+        let addresses: BTreeMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
+        let lines: Vec<String> =
+            addresses.iter().map(|(kind, address)| format!("{kind}: {address}")).collect();
+        Self {
+            known: row.id.clone(),
+            id: row.id.clone(),
+            name: row.name.clone(),
+            email: row.email.clone().unwrap_or_default(),
+            zone: row.time_zone.clone().unwrap_or_default(),
+            locale: row.locale.clone().unwrap_or_default(),
+            channels: texts(&row.channels).join(", "),
+            addresses: lines.join("\n"),
+            unit: row.business_unit.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The same request that the API takes, so that both refuse the same.
+    fn request(&self) -> Value {
+        let mut request = json!({ "channels": listed(&self.channels), "addresses": {} });
+        let texts = [
+            ("name", &self.name),
+            ("email", &self.email),
+            ("timeZone", &self.zone),
+            ("locale", &self.locale),
+        ];
+        for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            request[name] = text.as_str().into();
+        }
+        if self.channels.is_empty() {
+            request["channels"] = json!(["email"]);
+        }
+        let mut addresses = Map::new();
+        for line in self.addresses.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            // A line without a colon has no address, and is refused for that.
+            let (kind, address) = line.split_once(':').unwrap_or((line, ""));
+            addresses.insert(kind.trim().to_lowercase(), address.trim().into());
+        }
+        request["addresses"] = addresses.into();
+        request
+    }
+
+    fn checked(&self, visit: &Visit) -> Result<PersonRequest, Vec<FieldError>> {
+        let unnamed = name_fault(&self.id, NAME_MAX, &|| "/id".to_owned());
+        let unit = unit_of(visit, &self.unit);
+        let request = PersonRequest::read(&self.request(), "");
+        match (unnamed, unit, request) {
+            (None, Ok(business_unit), Ok(request)) => Ok(PersonRequest { business_unit, ..request }),
+            (unnamed, unit, request) => Err(unnamed
+                .into_iter()
+                .chain(unit.err())
+                .chain(request.err().into_iter().flatten())
+                .collect()),
+        }
+    }
+}
+
+async fn new(State(app): State<Shared>, visit: Visit) -> Page {
+    must_author(&visit)?;
+    let entered = Entered { channels: "email".into(), ..Entered::default() };
+    form(&app, &visit, entered, Vec::new()).await
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
+    let row = found(&app, &visit, &id).await?;
+    form(&app, &visit, Entered::of(&row), Vec::new()).await
+}
+
+async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal> {
+    let mut reader = app.engine.store.read().await?;
+    let row = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()))
+        .ok_or_else(|| Problem::not_found("person", id).into())
+}
+
+async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
+    let now = Visit::now(app);
+    let (mut ahead, mut sentence) = (Vec::new(), "Whoever is told about events and tasks.".to_owned());
+    if !entered.known.is_empty() {
+        let row = found(app, visit, &entered.known).await?;
+        let told = ways(&row);
+        sentence = match told.as_str() {
+            "" => format!("{} has no address and is told nothing.", row.name),
+            told => format!("{} is told over {told}.", row.name),
+        };
+        let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
+        let wanted =
+            Between { from: now, to, person: Some(row.id.clone()), limit: AHEAD, ..Between::default() };
+        let mut reader = app.engine.store.read().await?;
+        let found = subjects::between(&mut reader.conn(), &wanted).await?;
+        let seen = found.iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+        ahead = seen.map(|row| item(row, &[], &visit.zone, now)).collect();
+    }
+    let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
+    page(&PersonPage {
+        frame: visit.frame(app, &title, "/operations").await?,
+        here: match entered.known.as_str() {
+            "" => "/operations/people".to_owned(),
+            id => format!("/operations/people/{}", links::encoded(id)),
+        },
+        sentence,
+        may_author: visit.viewer.may_author(),
+        faults: by_field(faults),
+        ahead,
+        entered,
+    })
+}
+
+async fn save(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    must_author(&visit)?;
+    let entered = Entered::read(&fields);
+    let request = match entered.checked(&visit) {
+        Ok(request) => request,
+        Err(faults) => return form(&app, &visit, entered, faults).await,
+    };
+    if entered.known.is_empty() && found(&app, &visit, &entered.id).await.is_ok() {
+        let fault = FieldError::new("/id", Code::OutOfRange, "There is somebody of this id already.");
+        return form(&app, &visit, entered, vec![fault]).await;
+    }
+    let row = person_row(entered.id, request, Visit::now(&app));
+    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
+    if !directory::put_person(&app.engine, &row, &visit.viewer.actor(), may).await? {
+        return Err(Problem::not_found("person", row.id).into());
+    }
+    see_other("/operations/people?done=saved")
+}
+
+async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
+    let Signed { visit, fields } = signed;
+    must_author(&visit)?;
+    let id = fields.text("id");
+    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
+    if !directory::remove_person(&app.engine, id, &visit.viewer.actor(), may).await? {
+        return Err(Problem::not_found("person", id).into());
+    }
+    see_other("/operations/people?done=removed")
+}

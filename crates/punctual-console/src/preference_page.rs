@@ -1,0 +1,232 @@
+//! A person's own page: which topics they want, and when not to write. Whoever has the link may use it; no session, no
+//! cookie, nothing from elsewhere.
+//!
+//! A GET shows and changes nothing, because mail scanners follow links. A POST as mail programs send it (RFC 8058) says
+//! no to the topic of the mail at once.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{FromRequest, Path, Request, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use punctual_engine::manners::links::Holder;
+use punctual_model::{
+    local_time,
+    manners::{Preference, Span, Topic, hours::written},
+};
+
+use crate::{
+    App, Shared,
+    answer::Refusal,
+    assets,
+    form::Fields,
+    survey_page::{end, limited, rendered},
+};
+
+/// How long a form may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(10);
+/// What a mail program posts.
+const ONE_CLICK: &str = "One-Click";
+
+pub fn routes(app: Shared) -> Router<Shared> {
+    Router::new()
+        .route("/p/{token}", get(show).post(change))
+        .layer(axum::middleware::from_fn_with_state(app, limited))
+}
+
+#[derive(Template)]
+#[template(path = "preference.html")]
+struct PreferencePage<'p> {
+    version: &'static str,
+    token: &'p str,
+    address: &'p str,
+    /// The title of the topic whose mail brought them here.
+    topic: Option<String>,
+    topics: Vec<TopicView>,
+    quiet_from: String,
+    quiet_to: String,
+    time_zone: String,
+    notice: Option<&'static str>,
+    fault: Option<String>,
+}
+
+struct TopicView {
+    name: String,
+    title: String,
+    wanted: bool,
+}
+
+fn gone() -> Response {
+    let text = "Please use the link in the newest message that you have.";
+    rendered(StatusCode::NOT_FOUND, &end("en", "This link does not work", text).bad())
+}
+
+async fn show(State(app): State<Shared>, Path(token): Path<String>) -> Result<Response, Refusal> {
+    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone()) };
+    page(&app, &token, &holder, None, None).await
+}
+
+async fn page(
+    app: &App,
+    token: &str,
+    holder: &Holder,
+    notice: Option<&'static str>,
+    fault: Option<String>,
+) -> Result<Response, Refusal> {
+    let row = app.engine.preference_of(&holder.address).await?;
+    let wants = row.map(|row| Preference::read(&row.definition)).unwrap_or_default();
+    app.engine.look_again().await?;
+    let settings = app.engine.manners.settings();
+    let mut names: Vec<&str> = settings.topics.iter().map(|topic| topic.name.as_str()).collect();
+    names.extend(wants.topics.keys().map(String::as_str));
+    names.extend(holder.topic.as_deref());
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    let wanted = |name: &str| wants.topics.get(name).is_none_or(|topic| topic.subscribed);
+    let topics = names
+        .into_iter()
+        .map(|name| TopicView {
+            name: name.to_owned(),
+            title: settings.title_of(name).to_owned(),
+            wanted: wanted(name),
+        })
+        .collect();
+    let time =
+        |time: fn(&Span) -> jiff::civil::Time| wants.quiet_hours.as_ref().map(|span| written(time(span)));
+    let status = if fault.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    Ok(rendered(
+        status,
+        &PreferencePage {
+            version: assets::version(),
+            token,
+            address: &holder.address,
+            topic: holder
+                .topic
+                .as_deref()
+                .filter(|name| wanted(name))
+                .map(|name| settings.title_of(name).to_owned()),
+            topics,
+            quiet_from: time(|span| span.from).unwrap_or_default(),
+            quiet_to: time(|span| span.to).unwrap_or_default(),
+            time_zone: wants.time_zone.clone().unwrap_or_default(),
+            notice,
+            fault,
+        },
+    ))
+}
+
+/// What was posted, as a form or in parts: mail programs send either.
+struct Posted(Fields);
+
+impl FromRequest<Shared> for Posted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, app: &Shared) -> Result<Self, Response> {
+        match tokio::time::timeout(BODY_TIME, Bytes::from_request(request, app)).await {
+            Ok(Ok(bytes)) => Ok(Self(fields(&bytes))),
+            Ok(Err(fault)) => Err(fault.into_response()),
+            Err(_) => Err(Refusal::from(punctual_wire::Problem::request_timeout()).into_response()),
+        }
+    }
+}
+
+fn fields(bytes: &[u8]) -> Fields {
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    if bytes.starts_with(b"--") && has(b"name=\"List-Unsubscribe\"") && has(ONE_CLICK.as_bytes()) {
+        return Fields::read(b"List-Unsubscribe=One-Click");
+    }
+    Fields::read(bytes)
+}
+
+async fn change(
+    State(app): State<Shared>,
+    Path(token): Path<String>,
+    Posted(fields): Posted,
+) -> Result<Response, Refusal> {
+    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone()) };
+    if fields.text("List-Unsubscribe") == ONE_CLICK || fields.text("action") == "unsubscribe" {
+        app.engine.unsubscribe(&holder.address, holder.topic.as_deref()).await?;
+        return page(&app, &token, &holder, Some("You will get no more of these messages."), None).await;
+    }
+    let wishes = match Wishes::read(&fields) {
+        Ok(wishes) => wishes,
+        Err(fault) => return page(&app, &token, &holder, None, Some(fault)).await,
+    };
+    app.engine.change_preference(&holder.address, "recipient", move |wants| wishes.put(wants)).await?;
+    page(&app, &token, &holder, Some("Your choices are saved."), None).await
+}
+
+/// What the form says.
+struct Wishes {
+    topics: Vec<(String, bool)>,
+    quiet_hours: Option<Span>,
+    time_zone: Option<String>,
+}
+
+impl Wishes {
+    fn read(fields: &Fields) -> Result<Self, String> {
+        let wanted: Vec<&str> = fields.all("wanted").collect();
+        let topics = fields.all("topic").take(200).filter(|topic| !topic.is_empty() && topic.len() <= 128);
+        let topics = topics.map(|topic| (topic.to_owned(), wanted.contains(&topic))).collect();
+        let quiet_hours = match (fields.text("quietFrom"), fields.text("quietTo")) {
+            ("", "") => None,
+            (from, to) if from != to => {
+                let time = |text: &str| local_time::parse_time(text).map_err(|error| format!("{error}."));
+                Some(Span { from: time(from)?, to: time(to)? })
+            }
+            _ => return Err("Quiet hours end at another time than they begin.".to_owned()),
+        };
+        let time_zone = match fields.text("timeZone") {
+            "" => None,
+            name => {
+                let zone = local_time::zone(name).map_err(|error| format!("{error}."))?;
+                zone.iana_name().map(str::to_owned)
+            }
+        };
+        Ok(Self { topics, quiet_hours, time_zone })
+    }
+
+    fn put(self, wants: &mut Preference) {
+        for (topic, subscribed) in self.topics {
+            let channels = wants.topics.remove(&topic).and_then(|before| before.channels);
+            wants.topics.insert(topic, Topic { subscribed, channels });
+        }
+        wants.quiet_hours = self.quiet_hours;
+        wants.time_zone = self.time_zone.or(wants.time_zone.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_click_is_understood_in_both_forms() {
+        let parts =
+            b"--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n";
+        for body in [&b"List-Unsubscribe=One-Click"[..], parts] {
+            assert_eq!(fields(body).text("List-Unsubscribe"), ONE_CLICK);
+        }
+        assert_eq!(fields(b"List-Unsubscribe=maybe").text("List-Unsubscribe"), "maybe");
+        assert_eq!(fields(&[0xff, 0xfe]).text("List-Unsubscribe"), "");
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        let read = |body: &str| Wishes::read(&Fields::read(body.as_bytes()));
+        assert!(read("quietFrom=22:00&quietTo=").is_err() && read("quietFrom=late&quietTo=07:00").is_err());
+        assert!(read("quietFrom=22:00&quietTo=22:00").is_err() && read("timeZone=Berlin").is_err());
+        let wishes =
+            read("topic=a&topic=b&wanted=b&quietFrom=22%3A00&quietTo=07%3A00&timeZone=europe%2Fberlin")
+                .ok()
+                .unwrap();
+        assert_eq!(wishes.topics, [("a".to_owned(), false), ("b".to_owned(), true)]);
+        assert_eq!(wishes.time_zone.as_deref(), Some("Europe/Berlin"));
+    }
+}

@@ -1,0 +1,131 @@
+//! A person's own page, and what operators see: no session for the one, all business units for the other.
+
+use axum::http::Method;
+use punctual_engine::manners::links::Holder;
+use punctual_model::manners::Preference;
+use punctual_testkit::{Bed, on_both};
+use serde_json::json;
+
+use crate::client::Client;
+
+on_both! {
+    opening_a_link_changes_nothing;
+    one_click_unsubscribes_from_the_topic_of_the_mail;
+    a_person_chooses_topics_and_quiet_hours;
+    a_link_that_was_not_made_here_opens_nothing;
+    operators_see_what_people_want;
+    a_channel_shows_what_it_keeps_to;
+    a_message_that_waits_says_why_on_its_page;
+}
+
+fn path(bed: &Bed, topic: Option<&str>) -> String {
+    let holder = Holder { address: "ann@example.org".into(), topic: topic.map(str::to_owned) };
+    let link = bed.engine.preference_link(&holder);
+    link.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned()
+}
+
+async fn wants(bed: &Bed) -> Option<Preference> {
+    let row = bed.engine.preference_of("ann@example.org").await.unwrap();
+    row.map(|row| Preference::read(&row.definition))
+}
+
+async fn opening_a_link_changes_nothing(bed: Bed) {
+    let stranger = Client::stranger(&bed).await;
+    let reply = stranger.get(&path(&bed, Some("offers"))).await;
+    assert_eq!(reply.status, 200);
+    assert!(reply.text.contains("ann@example.org") && reply.text.contains("Send me no more of it"));
+    assert_eq!(reply.headers["x-robots-tag"], "noindex, nofollow");
+    assert!(reply.headers.get("set-cookie").is_none());
+    assert_eq!(wants(&bed).await, None, "mail scanners follow links");
+}
+
+async fn one_click_unsubscribes_from_the_topic_of_the_mail(bed: Bed) {
+    let stranger = Client::stranger(&bed).await;
+    let path = path(&bed, Some("offers"));
+    // As a mail program posts it: from nowhere, without a page of ours.
+    let body = "List-Unsubscribe=One-Click".to_owned();
+    let reply = stranger.send(Method::POST, &path, &[("sec-fetch-site", "cross-site")], body).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert!(!wants(&bed).await.unwrap().topics["offers"].subscribed);
+    let mut new = bed.message("ann@example.org");
+    new.topic = Some("offers".into());
+    let id = bed.accept_one(new).await;
+    bed.tick().await;
+    assert_eq!(bed.notification(&id).await.reason_code.as_deref(), Some("unsubscribed"));
+    assert_eq!(bed.audit("preference", "ann@example.org").await, ["put"]);
+}
+
+async fn a_person_chooses_topics_and_quiet_hours(bed: Bed) {
+    let stranger = Client::stranger(&bed).await;
+    let path = path(&bed, Some("offers"));
+    let fields = [
+        ("topic", "offers"),
+        ("topic", "news"),
+        ("wanted", "news"),
+        ("quietFrom", "22:00"),
+        ("quietTo", "07:00"),
+        ("timeZone", "Europe/Berlin"),
+    ];
+    let reply = stranger.post(&path, &fields).await;
+    assert!(reply.text.contains("Your choices are saved."), "{}", reply.text);
+    let kept = wants(&bed).await.unwrap();
+    assert!(!kept.topics["offers"].subscribed && kept.topics["news"].subscribed);
+    assert_eq!(kept.time_zone.as_deref(), Some("Europe/Berlin"));
+    assert!(kept.quiet_hours.is_some());
+    let page = stranger.page(&path).await;
+    assert!(page.contains("value=\"22:00\"") && !page.contains("Send me no more of it"), "{page}");
+    let wrong = stranger.post(&path, &[("quietFrom", "late"), ("quietTo", "07:00")]).await;
+    assert_eq!(wrong.status, 422);
+    assert!(wrong.text.contains("is no time"), "{}", wrong.text);
+}
+
+async fn a_link_that_was_not_made_here_opens_nothing(bed: Bed) {
+    let stranger = Client::stranger(&bed).await;
+    let good = path(&bed, None);
+    for odd in ["/p/x".to_owned(), "/p/a.b".to_owned(), format!("{good}x"), good.replace('.', "..")] {
+        assert_eq!(stranger.get(&odd).await.status, 404, "{odd}");
+        assert_eq!(stranger.post(&odd, &[("action", "unsubscribe")]).await.status, 404, "{odd}");
+    }
+    assert_eq!(wants(&bed).await, None);
+}
+
+async fn operators_see_what_people_want(bed: Bed) {
+    let admin = Client::admin(&bed).await;
+    assert!(admin.page("/preferences").await.contains("Nobody has said anything yet"));
+    let wanted = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "topics": { "offers": { "subscribed": false } },
+        "addresses": { "email": "ann@example.org" }, "failover": ["sms:a", "email:b"] });
+    let wanted: Preference = serde_json::from_value(wanted).unwrap();
+    bed.engine.change_preference("ann", "test", |kept| *kept = wanted).await.unwrap();
+    let page = admin.page("/preferences").await;
+    for told in ["ann@example.org", "offers", "22:00–07:00", "sms:a → email:b"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    assert!(admin.page("/preferences?q=ann%40example.org").await.contains("1 person"));
+    assert!(admin.page("/preferences?q=bob").await.contains("Nothing is known of bob"));
+    let limited = admin.with_key(&[punctual_wire::keys::Scope::Read], Some(&["nz"])).await;
+    assert_eq!(limited.get("/preferences").await.status, 403);
+}
+
+async fn a_channel_shows_what_it_keeps_to(bed: Bed) {
+    let manners =
+        json!({ "rates": [{ "max": 3, "per": "1h" }], "quietHours": { "from": "22:00", "to": "04:00" } });
+    bed.channel_with_manners("memory:slow", "memory", manners).await;
+    bed.accept_one(bed.message_over("memory:slow", &["a@example.org"])).await;
+    bed.tick().await;
+    let page = Client::admin(&bed).await.page("/channels").await;
+    assert!(page.contains("1 of 3 in 1h") && page.contains("quiet 22:00–04:00"), "{page}");
+}
+
+async fn a_message_that_waits_says_why_on_its_page(bed: Bed) {
+    bed.channel_with_manners(
+        "memory:night",
+        "memory",
+        json!({ "quietHours": { "from": "04:00", "to": "06:00" } }),
+    )
+    .await;
+    let id = bed.accept_one(bed.message_over("memory:night", &["a@example.org"])).await;
+    bed.tick().await;
+    let page = Client::admin(&bed).await.page(&format!("/notifications/{id}")).await;
+    assert!(page.contains("It waits for the end of the quiet hours"), "{page}");
+    bed.run_for(3600).await;
+}

@@ -1,0 +1,43 @@
+//! Files that go along: named in the row, read from the blobs when the message is sent, once for all of its targets.
+
+use std::sync::Arc;
+
+use punctual_model::{FileRef, channel::Attachment};
+use punctual_store::notifications::ClaimedNotification;
+
+use crate::{Engine, due::chain};
+
+/// The files of one message. Each try copies them when it is its turn, so that no more than a channel's permits are in
+/// memory at once.
+pub(super) type Files = Arc<Vec<Attachment>>;
+
+/// Why the files of a message could not be read.
+pub(super) enum Unread {
+    /// It is not there, and will not be later.
+    Gone(String),
+    /// The blobs do not answer.
+    Unreachable(String),
+}
+
+impl Engine {
+    pub(super) async fn files_of(&self, row: &ClaimedNotification) -> Result<Files, Unread> {
+        let Some(text) = &row.attachments else { return Ok(Files::default()) };
+        let named: Vec<FileRef> = serde_json::from_str(text)
+            .map_err(|_| Unread::Gone("the list of its files cannot be read".to_owned()))?;
+        let mut files = Vec::with_capacity(named.len());
+        for file in named {
+            let content = match self.blobs.get(&file.blob).await {
+                Ok(Some(content)) => content.to_vec(),
+                Ok(None) => return Err(Unread::Gone(format!("the file {} is gone", file.file_name))),
+                Err(error) => return Err(Unread::Unreachable(chain(&error))),
+            };
+            files.push(Attachment {
+                file_name: file.file_name,
+                media_type: file.media_type,
+                content,
+                content_id: file.content_id,
+            });
+        }
+        Ok(Arc::new(files))
+    }
+}

@@ -1,0 +1,95 @@
+//! What is too much for a day is kept, and told in one message the next morning.
+
+use std::collections::HashMap;
+
+use jiff::{
+    Timestamp,
+    civil::{Date, Time},
+    tz::TimeZone,
+};
+use punctual_model::{Cause, InputHash, NewWork, Trigger, WorkKey, local_time, manners::Settings};
+use punctual_store::{
+    StoreError, Tx,
+    manners::{
+        days::Day,
+        digests::{self, DigestItem},
+    },
+    notifications::ClaimedNotification,
+};
+
+use crate::{Engine, delivery::render::Templates, ensure::ensure_in};
+
+pub(super) use crate::manners::preferences::DIGEST as KIND;
+
+/// When a digest is sent, where nobody said: with the first coffee.
+const AT: Time = Time::constant(8, 0, 0, 0);
+/// What a digest has of one message.
+const EXCERPT: usize = 2_000;
+
+/// One message to one person that is too much for their day.
+pub(super) struct Held<'h> {
+    pub(super) row: &'h ClaimedNotification,
+    pub(super) zone: TimeZone,
+    pub(super) day: &'h Day,
+    pub(super) target: &'h str,
+}
+
+impl Engine {
+    pub(super) async fn hold_for_digest(
+        &self,
+        tx: &mut Tx,
+        held: &[Held<'_>],
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let names = held.iter().filter_map(|one| one.row.template.clone()).collect();
+        let mut templates = Templates::load(&mut tx.conn(), names).await?;
+        let mut works: HashMap<&Day, NewWork> = HashMap::new();
+        let mut items = Vec::new();
+        for one in held {
+            let text = templates.render(one.row).ok();
+            let (subject, body) = text.map_or_else(Default::default, |text| (text.subject, text.body));
+            items.push(DigestItem {
+                person: one.day.person.clone(),
+                local_date: one.day.local_date.clone(),
+                notification_id: one.row.id.clone(),
+                target: one.target.to_owned(),
+                channel: one.row.channel.clone(),
+                subject,
+                body: body.chars().take(EXCERPT).collect(),
+                held_at: now.as_microsecond(),
+            });
+            if !works.contains_key(one.day) {
+                // A key that is too long has no digest; the message itself says that it was held back.
+                works.extend(work(one, settings).map(|work| (one.day, work)));
+            }
+        }
+        digests::keep(&mut tx.conn(), now, &items).await?;
+        let mut works: Vec<NewWork> = works.into_values().collect();
+        works.sort_by(|a, b| a.key.cmp(&b.key));
+        ensure_in(tx, now, &works, Cause::Machine).await?;
+        Ok(())
+    }
+}
+
+fn work(held: &Held<'_>, settings: &Settings) -> Option<NewWork> {
+    let Day { person, local_date } = held.day;
+    let date: Date = local_date.parse().ok()?;
+    let morning = date.tomorrow().ok()?;
+    let due_at = local_time::resolve(morning, settings.digest_at.unwrap_or(AT), &held.zone).at;
+    Some(NewWork {
+        key: WorkKey::digest(person, local_date).ok()?,
+        kind: KIND,
+        trigger: Trigger::At,
+        business_unit: held.row.business_unit.clone(),
+        source: None,
+        setting_id: None,
+        due_at,
+        local: held.zone.iana_name().map(|zone| (morning.to_string(), zone.to_owned())),
+        input_hash: InputHash::of_fields(&[
+            ("person", person.as_str().into()),
+            ("date", local_date.as_str().into()),
+        ]),
+        input: serde_json::json!({ "person": person, "localDate": local_date }).to_string(),
+    })
+}

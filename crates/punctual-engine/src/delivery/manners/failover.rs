@@ -1,0 +1,36 @@
+//! The next channel, where one does not get a message across.
+
+use jiff::Timestamp;
+use punctual_model::manners::{preference::next_in, reasons};
+use punctual_store::notifications::{ClaimedNotification, Delivery};
+
+/// The order of channels that a message brings along.
+pub(in crate::delivery) fn order_of(row: &ClaimedNotification) -> Vec<String> {
+    row.failover.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
+
+/// What is parked, or not wanted over this channel, goes on over the next one where there is one. It is the same message:
+/// its story goes on, and whoever has it already does not get it again.
+pub(in crate::delivery) fn go_on(
+    row: &ClaimedNotification,
+    order: &[String],
+    delivery: Delivery,
+    now: Timestamp,
+) -> Delivery {
+    let reason = delivery.reason.as_deref();
+    let unwanted_here = delivery.status == "withdrawn" && reason == Some(reasons::PREFERENCE);
+    // What may have arrived is for a person to decide.
+    let failed = delivery.status == "parked" && reason != Some("uncertain");
+    if !failed && !unwanted_here {
+        return delivery;
+    }
+    let Some(next) = next_in(order, &row.channel) else { return delivery };
+    Delivery {
+        status: "pending",
+        retry_count: 0,
+        reason: Some(reasons::FAILED_OVER.to_owned()),
+        retry_at: Some(now),
+        channel: Some(next.to_owned()),
+        ..delivery
+    }
+}

@@ -1,0 +1,142 @@
+//! Leaving out who is on the suppression list, and finding out who belongs there.
+//!
+//! Whoever is left out is written down with the reason; no try is made. A notification goes to its other targets as
+//! usual; one that is for nobody else is parked, and not tried again by itself.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use punctual_model::{
+    SendOutcome, SuppressionReason,
+    suppression::{after_refusal, channel_type, normal_address},
+};
+use punctual_store::{
+    StoreError, Tx,
+    notifications::{ClaimedNotification, Delivery},
+    skipped_targets::{self, SkippedTarget},
+    suppressions::{self, SuppressionRow},
+};
+
+use super::{
+    ToSend, parked,
+    plan::{Ledger, Plan},
+    send::Answer,
+};
+use crate::{Engine, channels::SUBSCRIBERS, suppressions::found_out};
+
+/// The reason of a notification that was for nobody else, and of a target that was left out.
+pub(crate) const SUPPRESSED: &str = "suppressed";
+
+impl Engine {
+    /// Takes whoever is on the list out of what is about to be sent, with one statement for the batch and none where
+    /// nobody can be.
+    pub(super) async fn leave_out_suppressed(
+        &self,
+        tx: &mut Tx,
+        planned: Vec<Plan>,
+        ledger: &Ledger,
+        now: Timestamp,
+    ) -> Result<Vec<Plan>, StoreError> {
+        let mut doubtful: Vec<(String, String)> = planned
+            .iter()
+            .flat_map(|plan| match plan {
+                Plan::Send(item) => self.suppressions.doubtful(&item.row.channel, &item.targets),
+                Plan::Settle(..) => Vec::new(),
+            })
+            .collect();
+        if doubtful.is_empty() {
+            return Ok(planned);
+        }
+        doubtful.sort_unstable();
+        doubtful.dedup();
+        let found = suppressions::among(&mut tx.conn(), now, &doubtful).await?;
+        if found.is_empty() {
+            return Ok(planned);
+        }
+        let found: HashMap<(&str, &str), &SuppressionRow> =
+            found.iter().map(|row| ((row.channel_type.as_str(), row.address.as_str()), row)).collect();
+        let mut skipped = Vec::new();
+        let planned = planned
+            .into_iter()
+            .map(|plan| match plan {
+                Plan::Send(item) => leave_out(item, &found, ledger, now, &mut skipped),
+                settled @ Plan::Settle(..) => settled,
+            })
+            .collect();
+        if !skipped.is_empty() {
+            skipped_targets::put(&mut tx.conn(), now, &skipped).await?;
+        }
+        Ok(planned)
+    }
+}
+
+fn leave_out(
+    mut item: ToSend,
+    found: &HashMap<(&str, &str), &SuppressionRow>,
+    ledger: &Ledger,
+    now: Timestamp,
+    skipped: &mut Vec<SkippedTarget>,
+) -> Plan {
+    if item.row.channel.starts_with(SUBSCRIBERS) {
+        return Plan::Send(item);
+    }
+    let kind = channel_type(&item.row.channel).to_owned();
+    let (mut open, mut last) = (Vec::new(), None);
+    for target in std::mem::take(&mut item.targets) {
+        let address = normal_address(&kind, &target);
+        let Some(row) = found.get(&(kind.as_str(), address.as_str())) else {
+            open.push(target);
+            continue;
+        };
+        skipped.push(SkippedTarget {
+            notification_seq: item.row.seq,
+            target: target.clone(),
+            reason: SUPPRESSED.to_owned(),
+            detail: Some(row.reason.clone()),
+            at: now.as_microsecond(),
+        });
+        last = Some((target, row.reason.clone()));
+    }
+    item.targets = open;
+    if !item.targets.is_empty() {
+        return Plan::Send(item);
+    }
+    let delivery = match (&item.failed_before, last) {
+        (Some(error), _) => parked(&item.row, "permanent", error.clone()),
+        // Somebody else of this notification has it: what could be done is done.
+        (None, _) if ledger.is_known_to_some(item.row.seq) => done(&item.row),
+        (None, last) => parked(&item.row, SUPPRESSED, in_words(last)),
+    };
+    Plan::Settle(item.row, delivery)
+}
+
+fn done(row: &ClaimedNotification) -> Delivery {
+    Delivery {
+        seq: row.seq,
+        token: row.version,
+        status: "delivered",
+        retry_count: row.retry_count,
+        last_error: None,
+        reason: None,
+        retry_at: None,
+        channel: None,
+    }
+}
+
+fn in_words(last: Option<(String, String)>) -> String {
+    match last.map(|(target, reason)| (target, SuppressionReason::parse(&reason))) {
+        Some((target, Some(reason))) => format!("{target} is on the suppression list: {}", reason.in_words()),
+        _ => "everybody it is for is on the suppression list".to_owned(),
+    }
+}
+
+/// The address onto which a refusal sheds a light that lasts.
+pub(super) fn refused(row: &ClaimedNotification, answer: &Answer) -> Option<SuppressionRow> {
+    let SendOutcome::Permanent { reason, error } = &answer.outcome else { return None };
+    if row.channel.starts_with(SUBSCRIBERS) {
+        return None;
+    }
+    let why = after_refusal(reason.as_str(), error)?;
+    let source = format!("notification:{}", row.id);
+    Some(found_out(&row.channel, &answer.target, why, source, Some(error.clone()), answer.at))
+}

@@ -1,0 +1,105 @@
+//! The inbox: a channel whose messages stay here, for people who look at the console.
+//!
+//! It is the one adapter that needs the store, so it is the engine's own. An address is a person's name: that of the key
+//! they sign in with.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_store::{
+    Lane, Store, StoreError,
+    inbox::{self, InboxRow},
+};
+use serde_json::Value;
+
+/// The name of the adapter.
+pub const INBOX: &str = "inbox";
+/// One row in our own database.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// What a name may have.
+const LONGEST_NAME: usize = 200;
+
+/// A person's name as it is compared.
+pub fn person(name: &str) -> String {
+    name.trim().to_lowercase()
+}
+
+/// The adapter `inbox`.
+pub(crate) struct InboxAdapter(pub(crate) Store);
+
+impl Adapter for InboxAdapter {
+    fn name(&self) -> &'static str {
+        INBOX
+    }
+
+    fn check(&self, settings: &Value) -> Vec<SettingsFault> {
+        let fault =
+            |pointer: String, code, detail: &str| SettingsFault { pointer, code, detail: detail.to_owned() };
+        match settings {
+            Value::Null => Vec::new(),
+            Value::Object(fields) => fields
+                .keys()
+                .map(|name| fault(format!("/{name}"), "unknown_field", "the inbox has no settings"))
+                .collect(),
+            _ => vec![fault(String::new(), "wrong_type", "the settings must be an object")],
+        }
+    }
+
+    fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
+        match self.check(settings).into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(Arc::new(InboxChannel(self.0.clone()))),
+        }
+    }
+
+    fn check_address(&self, address: &str) -> Result<(), String> {
+        let plain = address.chars().all(|c| !c.is_control());
+        if plain && !address.trim().is_empty() && address.len() <= LONGEST_NAME {
+            return Ok(());
+        }
+        Err("it is the name of a person's key, on one line".to_owned())
+    }
+}
+
+struct InboxChannel(Store);
+
+impl InboxChannel {
+    async fn keep(&self, message: &Outgoing) -> Result<(), StoreError> {
+        let row = InboxRow {
+            seq: 0,
+            id: message.message_id.clone(),
+            person: person(&message.address),
+            notification_id: message.notification.to_string(),
+            channel: message.channel.to_string(),
+            kind: message.kind.clone(),
+            subject: message.subject.clone(),
+            body: message.body.clone(),
+            created_at: message.at.as_microsecond(),
+            read_at: None,
+        };
+        let mut tx = self.0.begin(Lane::Settle).await?;
+        inbox::put(&mut tx.conn(), &row).await?;
+        tx.commit().await
+    }
+}
+
+impl Channel for InboxChannel {
+    fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome> {
+        async move {
+            match self.keep(&message).await {
+                // The id is the same in every try, so that a second one finds the message there.
+                Ok(()) => SendOutcome::Delivered { provider_id: message.message_id },
+                Err(error) => SendOutcome::Transient {
+                    error: format!("it could not be stored: {error}"),
+                    retry_after: None,
+                },
+            }
+        }
+        .boxed()
+    }
+
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+}

@@ -1,0 +1,250 @@
+//! What this node knows of manners: the settings of the installation, which channels rest, and until when it is of no use
+//! to ask for another place under a limit.
+//!
+//! The truth is in the database. What is kept here only spares asking for it: it is read again every second, and a node
+//! that knows nothing yet asks. What is decided with it is in `delivery/manners`.
+
+pub mod links;
+pub mod preferences;
+pub mod standing;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use punctual_model::{
+    SendOutcome,
+    manners::{Settings, Urgency},
+};
+use punctual_store::{
+    Conn, StoreError,
+    manners::{StandingRow, standing},
+};
+
+use crate::{channels::SUBSCRIBERS, config::later};
+
+/// How long what was read may be used.
+const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// A channel that rests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Circuit {
+    /// How often it has rested in a row.
+    pub rests: i64,
+    pub opened_at: Timestamp,
+    pub rests_until: Timestamp,
+    pub last_error: String,
+}
+
+#[derive(Default)]
+pub struct Manners {
+    state: Mutex<State>,
+    /// The address that links to people's pages begin with.
+    pub(crate) address: OnceLock<String>,
+}
+
+#[derive(Default)]
+struct State {
+    read_at: Option<Timestamp>,
+    settings: Arc<Settings>,
+    has_preferences: bool,
+    circuits: HashMap<String, Circuit>,
+    /// Until when a channel has no place left, for each class of messages.
+    full: HashMap<String, HashMap<Urgency, Timestamp>>,
+    /// Failures that may pass, one after another.
+    failures: HashMap<String, u32>,
+}
+
+/// What the answers of a channel mean for it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Heard {
+    #[default]
+    Nothing,
+    /// It rested, and works.
+    Works,
+    /// It has failed often enough to rest; this is what it said last.
+    Fails(String),
+}
+
+impl Manners {
+    pub(crate) fn is_stale(&self, now: Timestamp) -> bool {
+        self.lock().read_at.is_none_or(|read| later(read, FRESH_FOR) <= now || read > now)
+    }
+
+    /// The next look reads the tables again.
+    pub fn invalidate(&self) {
+        self.lock().read_at = None;
+    }
+
+    pub(crate) async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let rows = standing(conn).await?;
+        let (mut settings, mut has_preferences, mut circuits) = (Settings::default(), false, HashMap::new());
+        for row in rows {
+            match row.what.as_str() {
+                "settings" => settings = Settings::read(&row.text),
+                "preferences" => has_preferences = true,
+                _ => drop(circuits.insert(row.key.clone(), Circuit::of(row))),
+            }
+        }
+        let mut state = self.lock();
+        state.read_at = Some(now);
+        state.settings = Arc::new(settings);
+        state.has_preferences = has_preferences;
+        state.circuits = circuits;
+        Ok(())
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.lock().settings.clone()
+    }
+
+    /// Whether every message must be looked at; also where nothing is known yet.
+    pub(crate) fn concern_everyone(&self) -> bool {
+        let state = self.lock();
+        state.has_preferences || state.settings.daily_cap.is_some() || state.read_at.is_none()
+    }
+
+    pub fn circuit(&self, channel: &str) -> Option<Circuit> {
+        self.lock().circuits.get(channel).cloned()
+    }
+
+    /// The channels that rest, by key.
+    pub fn circuits(&self) -> Vec<(String, Circuit)> {
+        let mut all: Vec<_> =
+            self.lock().circuits.iter().map(|(key, one)| (key.clone(), one.clone())).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// When a message that is ready then can be claimed at the earliest.
+    pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
+        let state = self.lock();
+        let rests =
+            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.rests_until.as_microsecond());
+        let full = state.full.get(channel).and_then(|full| full.get(&Urgency::of(priority)));
+        ready_at.max(rests).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
+    }
+
+    /// There is no place for this class before then.
+    pub(crate) fn full_until(&self, channel: &str, urgency: Urgency, until: Timestamp) {
+        self.lock().full.entry(channel.to_owned()).or_default().insert(urgency, until);
+    }
+
+    /// Something has ended: there may be a place.
+    pub(crate) fn ask_again(&self, channel: &str) {
+        self.lock().full.remove(channel);
+    }
+
+    /// Counts what a channel answered, and says what that means for it; `after` failures in a row make it rest.
+    /// Subscribers do not rest: one that does not answer is to be seen as such after its own tries.
+    pub(crate) fn hear<'o>(
+        &self,
+        channel: &str,
+        outcomes: impl Iterator<Item = &'o SendOutcome>,
+        after: u32,
+        now: Timestamp,
+    ) -> Heard {
+        if channel.starts_with(SUBSCRIBERS) {
+            return Heard::Nothing;
+        }
+        let mut state = self.lock();
+        let (mut failures, mut works) = (state.failures.get(channel).copied().unwrap_or(0), false);
+        let mut last_error = None;
+        for outcome in outcomes {
+            match outcome {
+                SendOutcome::Delivered { .. } | SendOutcome::Permanent { .. } => {
+                    (failures, works) = (0, true)
+                }
+                SendOutcome::Transient { error, .. } | SendOutcome::Uncertain { error } => {
+                    failures = failures.saturating_add(1);
+                    last_error = Some(error.clone());
+                }
+            }
+        }
+        if failures > 0 {
+            state.failures.insert(channel.to_owned(), failures);
+        } else {
+            state.failures.remove(channel);
+        }
+        let circuit = state.circuits.get(channel);
+        match (last_error, circuit) {
+            (None, Some(_)) if works => Heard::Works,
+            // What was on its way when the rest began says nothing new.
+            (Some(_), Some(circuit)) if circuit.rests_until > now => Heard::Nothing,
+            (Some(error), Some(_)) if !works => Heard::Fails(error),
+            (Some(error), None) if failures >= after => Heard::Fails(error),
+            _ => Heard::Nothing,
+        }
+    }
+
+    pub(crate) fn rests(&self, channel: &str, circuit: Circuit) {
+        self.lock().circuits.insert(channel.to_owned(), circuit);
+    }
+
+    pub(crate) fn works(&self, channel: &str) {
+        let mut state = self.lock();
+        state.circuits.remove(channel);
+        state.full.remove(channel);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Circuit {
+    fn of(row: StandingRow) -> Self {
+        let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
+        Self {
+            rests: row.rests,
+            opened_at: at(row.opened_at),
+            rests_until: at(row.rests_until),
+            last_error: row.text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed() -> SendOutcome {
+        SendOutcome::Transient { error: "451 later".into(), retry_after: None }
+    }
+
+    fn delivered() -> SendOutcome {
+        SendOutcome::Delivered { provider_id: "x".into() }
+    }
+
+    #[test]
+    fn only_failures_without_a_success_between_them_make_a_channel_rest() {
+        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
+        let hear = |outcomes: &[SendOutcome]| manners.hear("sms:a", outcomes.iter(), 3, now);
+        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
+        assert_eq!(hear(&[delivered()]), Heard::Nothing);
+        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
+        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()));
+        let circuit =
+            |until| Circuit { rests: 1, opened_at: now, rests_until: until, last_error: String::new() };
+        manners.rests("sms:a", circuit(later(now, FRESH_FOR)));
+        assert_eq!(hear(&[failed()]), Heard::Nothing, "it was on its way");
+        manners.rests("sms:a", circuit(now));
+        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()), "the one that tried failed too");
+        assert_eq!(hear(&[delivered()]), Heard::Works);
+        let event = [failed(), failed(), failed(), failed()];
+        assert_eq!(manners.hear("event.webhook:a", event.iter(), 3, now), Heard::Nothing);
+    }
+
+    #[test]
+    fn a_class_that_is_full_keeps_back_no_other() {
+        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
+        manners.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
+        assert_eq!(manners.claimable_at("sms:a", 8, 5), 60_000_000);
+        assert_eq!((manners.claimable_at("sms:a", 0, 5), manners.claimable_at("sms:b", 8, 5)), (5, 5));
+        manners.ask_again("sms:a");
+        assert_eq!(manners.claimable_at("sms:a", 8, 5), 5);
+    }
+}

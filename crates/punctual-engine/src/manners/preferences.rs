@@ -1,0 +1,108 @@
+//! What people want, as it is changed: by an operator, on their own page, or with one click in a mail.
+
+use jiff::Timestamp;
+use punctual_model::manners::{Preference, Topic, preference::looked_up};
+use punctual_store::{
+    Lane, StoreError, Tx, audit,
+    manners::preferences::{self, PreferenceRow},
+};
+
+use crate::{Engine, EngineError};
+
+/// The kind of the work rows that tell people what they did not get.
+pub const DIGEST: &str = "digest";
+
+impl Engine {
+    /// Changes what a person wants, and remembers who did it. The person is one of the table, or an address.
+    pub async fn change_preference(
+        &self,
+        person: &str,
+        actor: &str,
+        change: impl FnOnce(&mut Preference),
+    ) -> Result<PreferenceRow, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let person = named(&mut tx, person).await?;
+        let row = preferences::lock(&mut tx.conn(), now, &person).await?;
+        let mut preference = Preference::read(&row.definition);
+        change(&mut preference);
+        write(&mut tx, now, &person, &preference).await?;
+        let entry = audit::Entry {
+            actor: actor.to_owned(),
+            action: "put",
+            subject_kind: "preference",
+            subject_id: person.clone(),
+            ..audit::Entry::default()
+        };
+        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
+        tx.commit().await?;
+        self.manners.invalidate();
+        Ok(stored)
+    }
+
+    /// Somebody does not want this topic any more, or none at all.
+    pub async fn unsubscribe(
+        &self,
+        address: &str,
+        topic: Option<&str>,
+    ) -> Result<PreferenceRow, EngineError> {
+        let topic = topic.map(str::to_owned);
+        let known: Vec<String> =
+            self.manners.settings().topics.iter().map(|topic| topic.name.clone()).collect();
+        self.change_preference(address, "recipient", move |preference| {
+            let topics = topic.map_or(known, |topic| vec![topic]);
+            for topic in topics {
+                let channels = preference.topics.remove(&topic).and_then(|before| before.channels);
+                preference.topics.insert(topic, Topic { subscribed: false, channels });
+            }
+        })
+        .await
+    }
+
+    /// What is known of a person or of whoever is behind an address.
+    pub async fn preference_of(&self, person: &str) -> Result<Option<PreferenceRow>, EngineError> {
+        let mut reader = self.store.read().await?;
+        let owner = preferences::owner(&mut reader.conn(), &looked_up(person)).await?;
+        Ok(preferences::get(&mut reader.conn(), owner.as_deref().unwrap_or(person)).await?)
+    }
+
+    /// Forgets what a person wants; messages go to them as to anybody.
+    pub async fn forget_preference(&self, person: &str, actor: &str) -> Result<bool, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let person = named(&mut tx, person).await?;
+        let was_there = preferences::delete(&mut tx.conn(), &person).await?;
+        let entry = audit::Entry {
+            actor: actor.to_owned(),
+            action: "delete",
+            subject_kind: "preference",
+            subject_id: person,
+            ..audit::Entry::default()
+        };
+        if was_there {
+            audit::append(&mut tx.conn(), now, &[entry]).await?;
+            tx.commit().await?;
+        }
+        Ok(was_there)
+    }
+}
+
+/// The name under which a person is kept: whoever an address belongs to, else what was given.
+async fn named(tx: &mut Tx, person: &str) -> Result<String, StoreError> {
+    let address = looked_up(person);
+    let owner = preferences::owner(&mut tx.conn(), &address).await?;
+    Ok(owner.unwrap_or_else(|| if person.contains('@') { address } else { person.trim().to_owned() }))
+}
+
+async fn write(tx: &mut Tx, now: Timestamp, person: &str, preference: &Preference) -> Result<(), StoreError> {
+    let mut addresses: Vec<String> =
+        preference.addresses.values().map(|address| looked_up(address)).collect();
+    // Whoever is kept under an address is found by it.
+    addresses.push(looked_up(person));
+    addresses.sort_unstable();
+    addresses.dedup();
+    let definition =
+        serde_json::to_string(preference).map_err(|_| StoreError::Stored("preferences.definition"))?;
+    preferences::put(&mut tx.conn(), now, person, &definition, addresses).await
+}

@@ -1,0 +1,89 @@
+//! How a channel stands: whether it rests, and how much of its limits is used. Read when somebody asks.
+
+use jiff::Timestamp;
+use punctual_model::manners::{ChannelManners, Limiter, Rate, Urgency, reasons};
+use punctual_store::{
+    Conn, StoreError,
+    manners::{limiters, standing},
+    notifications::NotificationRow,
+};
+
+use super::Circuit;
+use crate::{Engine, EngineError};
+
+/// How a channel stands at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    pub circuit: Option<Circuit>,
+    pub rates: Vec<RateStanding>,
+}
+
+/// How much of one limit is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateStanding {
+    /// `channel:KEY` or `provider:NAME`.
+    pub limiter: String,
+    pub rate: Rate,
+    pub used: i64,
+    /// When an ordinary message may go, where it may not now.
+    pub next_at: Option<Timestamp>,
+}
+
+impl Engine {
+    pub async fn channel_standing(
+        &self,
+        conn: &mut Conn<'_>,
+        channel: &str,
+        manners: &ChannelManners,
+        now: Timestamp,
+    ) -> Result<Standing, StoreError> {
+        let rows = standing(conn).await?;
+        let circuit =
+            rows.into_iter().find(|row| row.what == "circuit" && row.key == channel).map(Circuit::of);
+        let limits = manners.limiters(channel);
+        let mut rates = Vec::new();
+        if !limits.is_empty() {
+            let keys = limits.iter().map(|(key, _)| key.clone()).collect();
+            let stored = limiters::read(conn, keys).await?;
+            for (key, of) in limits {
+                let state = stored.iter().find(|row| row.key == key).map_or("[]", |row| row.state.as_str());
+                let limiter = Limiter::read(state).at(&of, now);
+                for rate in of {
+                    let only = [rate];
+                    let is_full = limiter.free(&only, Urgency::Ordinary, now) == 0;
+                    rates.push(RateStanding {
+                        limiter: key.clone(),
+                        rate,
+                        used: limiter.used(&rate, now),
+                        next_at: is_full.then(|| limiter.next(&only, Urgency::Ordinary, now).0),
+                    });
+                }
+            }
+        }
+        Ok(Standing { circuit, rates })
+    }
+
+    /// Why a message that is ready has not gone yet, and until when that holds at least. Rows that wait for their channel
+    /// are not touched while they wait, so this is not in their row.
+    pub async fn waits_for(
+        &self,
+        row: &NotificationRow,
+    ) -> Result<Option<(&'static str, Timestamp)>, EngineError> {
+        let now = self.clock.now();
+        let is_waiting = matches!(row.status.as_str(), "pending" | "retrying")
+            && row.lease_expires_at.is_none()
+            && row.ready_at <= now.as_microsecond();
+        if !is_waiting {
+            return Ok(None);
+        }
+        self.refresh_channels(now).await?;
+        let Some(opened) = self.channels.get(&row.channel) else { return Ok(None) };
+        let mut reader = self.store.read().await?;
+        let standing = self.channel_standing(&mut reader.conn(), &row.channel, &opened.manners, now).await?;
+        if let Some(circuit) = standing.circuit {
+            return Ok(Some((reasons::CHANNEL_RESTING, circuit.rests_until)));
+        }
+        let next = standing.rates.iter().filter_map(|rate| rate.next_at).max();
+        Ok(next.map(|at| (reasons::RATE_LIMITED, at)))
+    }
+}

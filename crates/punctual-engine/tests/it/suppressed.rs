@@ -1,0 +1,236 @@
+//! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
+
+use punctual_model::{ReasonCode, SendOutcome};
+use punctual_store::{
+    skipped_targets,
+    suppressions::{self, SuppressionRow},
+};
+use punctual_testkit::{Bed, BedBuilder, Scripted, channel::delivered, on_both, signal};
+
+on_both! {
+    a_suppressed_target_is_left_out_and_the_others_get_it;
+    a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again;
+    whoever_got_it_before_counts;
+    an_entry_that_is_over_counts_no_more;
+    another_type_of_channel_is_another_matter;
+    nothing_is_asked_while_nobody_can_be_on_the_list;
+    what_another_node_suppressed_counts_within_a_second;
+    a_node_that_sends_itself_looks_too with BedBuilder::wall_clock;
+    a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not;
+    an_address_that_opted_out_at_the_provider_is_left_alone;
+}
+
+async fn suppress(bed: &Bed, kind: &str, address: &str) {
+    let row = SuppressionRow {
+        channel_type: kind.into(),
+        address: address.into(),
+        reason: "manual".into(),
+        source: "key:test".into(),
+        detail: None,
+        since: bed.now().as_microsecond(),
+        expires_at: None,
+    };
+    bed.engine.suppress(&row, "key:test").await.unwrap();
+}
+
+async fn skipped(bed: &Bed, id: &str) -> Vec<(String, String)> {
+    let seq = bed.notification(id).await.seq;
+    let rows = skipped_targets::of(&mut bed.read().await.conn(), vec![seq]).await.unwrap();
+    rows.into_iter().map(|row| (row.target, row.detail.unwrap_or_default())).collect()
+}
+
+async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: Bed) {
+    suppress(&bed, "email", "ann@example.org").await;
+    bed.list("ops", "email:default", &["bob@example.org", "ANN@Example.org"]).await;
+    let to_list = bed.accept_one(bed.message_to_list("ops")).await;
+    let direct =
+        bed.accept_one(bed.message_over("email:default", &["Ann@example.org", "eve@example.org"])).await;
+    bed.tick().await;
+    let mut sent = bed.sent_to();
+    sent.sort();
+    assert_eq!(sent, ["bob@example.org", "eve@example.org"]);
+    for (id, target) in [(&to_list, "ANN@Example.org"), (&direct, "Ann@example.org")] {
+        let row = bed.notification(id).await;
+        assert_eq!((row.status.as_str(), row.reason_code), ("delivered", None));
+        assert_eq!(bed.attempts(id).await.len(), 1, "no try was made for who was left out");
+        assert_eq!(skipped(&bed, id).await, [(target.to_owned(), "manual".to_owned())]);
+    }
+    let story = bed.engine.timeline(&direct).await.unwrap();
+    let told = story.iter().find(|moment| moment.what == "targetSkipped").unwrap();
+    assert!(
+        told.detail.contains("Ann@example.org") && told.detail.contains("a person put it there"),
+        "{told:?}"
+    );
+}
+
+async fn a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again(bed: Bed) {
+    suppress(&bed, "email", "ann@example.org").await;
+    let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+    let report = bed.tick().await.deliveries;
+    assert_eq!((report.parked, report.retrying, report.delivered), (1, 0, 0));
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("suppressed")));
+    assert!(row.last_error.unwrap().starts_with("ann@example.org is on the suppression list"));
+    assert_eq!(bed.audit("notification", &id).await, ["park:suppressed"]);
+    bed.engine.retry_notification(&id, "key:test").await.unwrap();
+    bed.tick().await;
+    assert_eq!(bed.notification(&id).await.status, "parked", "it is on the list still");
+    assert!(bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap());
+    assert!(!bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap());
+    bed.engine.retry_notification(&id, "key:test").await.unwrap();
+    bed.tick().await;
+    assert_eq!(
+        (bed.notification(&id).await.status.as_str(), bed.sent_to()),
+        ("delivered", vec!["ann@example.org".to_owned()])
+    );
+    assert_eq!(bed.audit("address", "email:ann@example.org").await, ["suppress:manual", "unsuppress"]);
+}
+
+async fn whoever_got_it_before_counts(bed: Bed) {
+    let bed = scripted(&bed, |address| match address {
+        "bob@example.org" => SendOutcome::Transient { error: "later".into(), retry_after: None },
+        _ => delivered(),
+    })
+    .await;
+    let both = bed.accept_one(bed.message_over("email:s", &["ann@example.org", "bob@example.org"])).await;
+    let alone = bed.accept_one(bed.message_over("email:s", &["bob@example.org"])).await;
+    bed.tick().await;
+    assert_eq!(bed.notification(&both).await.status, "retrying");
+    suppress(&bed, "email", "bob@example.org").await;
+    bed.run_for(60).await;
+    assert_eq!(bed.notification(&both).await.status, "delivered", "one has it, the other gets nothing");
+    assert_eq!(bed.notification(&alone).await.reason_code.as_deref(), Some("suppressed"));
+}
+
+async fn scripted(bed: &Bed, answer: impl Fn(&str) -> SendOutcome + Send + Sync + 'static) -> Bed {
+    let bed = bed.with(|bed| bed.adapter(Scripted::new("scripted", move |message| answer(&message.address))));
+    bed.channel("email:s", "scripted").await;
+    bed
+}
+
+async fn an_entry_that_is_over_counts_no_more(bed: Bed) {
+    let row = SuppressionRow {
+        channel_type: "email".into(),
+        address: "ann@example.org".into(),
+        reason: "manual".into(),
+        source: "key:test".into(),
+        detail: None,
+        since: bed.now().as_microsecond(),
+        expires_at: Some(bed.after(60).as_microsecond()),
+    };
+    bed.engine.suppress(&row, "key:test").await.unwrap();
+    let message = || bed.message_over("email:default", &["ann@example.org"]);
+    let early = bed.accept_one(message()).await;
+    bed.tick().await;
+    bed.wait(60);
+    let late = bed.accept_one(message()).await;
+    bed.tick().await;
+    let statuses = [bed.notification(&early).await.status, bed.notification(&late).await.status];
+    assert_eq!(statuses, ["parked", "delivered"]);
+}
+
+async fn another_type_of_channel_is_another_matter(bed: Bed) {
+    suppress(&bed, "sms", "+49301234567").await;
+    bed.channel("sms:a", "memory").await;
+    bed.channel("whatsapp:a", "memory").await;
+    let sms = bed.accept_one(bed.message_over("sms:a", &["+49 30 1234567"])).await;
+    let whatsapp = bed.accept_one(bed.message_over("whatsapp:a", &["+49301234567"])).await;
+    bed.tick().await;
+    let statuses = [bed.notification(&sms).await.status, bed.notification(&whatsapp).await.status];
+    assert_eq!(statuses, ["parked", "delivered"]);
+}
+
+async fn nothing_is_asked_while_nobody_can_be_on_the_list(bed: Bed) {
+    // The statement that asks would fail; it is not run for an empty list, nor for addresses that are not on it.
+    bed.faults.fail("suppressions.among", false, 1_000);
+    bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+    bed.tick().await;
+    suppress(&bed, "email", "bob@example.org").await;
+    bed.accept_one(bed.message_over("email:default", &["eve@example.org"])).await;
+    bed.tick().await;
+    assert_eq!(bed.sent_to(), ["ann@example.org", "eve@example.org"]);
+    bed.faults.heal();
+}
+
+async fn what_another_node_suppressed_counts_within_a_second(bed: Bed) {
+    let other = bed.node("b").await;
+    other.tick().await;
+    suppress(&bed, "email", "ann@example.org").await;
+    bed.wait(1);
+    let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+    other.tick().await;
+    assert_eq!(bed.notification(&id).await.reason_code.as_deref(), Some("suppressed"));
+    bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap();
+    bed.wait(1);
+    let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+    other.tick().await;
+    assert_eq!(bed.notification(&id).await.status, "delivered");
+}
+
+async fn a_node_that_sends_itself_looks_too(bed: Bed) {
+    let running = bed.engine.run();
+    let settled = async |id: &str| {
+        signal("the end", async {
+            loop {
+                let row = bed.notification(id).await;
+                if !matches!(row.status.as_str(), "pending" | "retrying") {
+                    return row.status;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+    };
+    // The channel is known after the first.
+    let first = bed.accept_one(bed.message_over("email:default", &["bob@example.org"])).await;
+    assert_eq!(settled(&first).await, "delivered");
+    suppress(&bed, "email", "ann@example.org").await;
+    for _ in 0..5 {
+        let left_out = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+        let sent = bed.accept_one(bed.message_over("email:default", &["bob@example.org"])).await;
+        assert_eq!([settled(&left_out).await, settled(&sent).await], ["parked", "delivered"]);
+    }
+    running.stop().await;
+    assert!(bed.sent_to().iter().all(|address| address == "bob@example.org"));
+}
+
+async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(bed: Bed) {
+    let refused = |error: &str| SendOutcome::Permanent {
+        reason: ReasonCode::new("mailbox-unavailable"),
+        error: error.to_owned(),
+    };
+    let bed = scripted(&bed, move |address| match address {
+        "gone@example.org" => refused("550 5.1.1 no such user"),
+        "policy@example.org" => refused("550 5.7.1 relaying denied"),
+        _ => delivered(),
+    })
+    .await;
+    let to = async |address: &str| bed.accept_one(bed.message_over("email:s", &[address])).await;
+    let first = to("gone@example.org").await;
+    to("policy@example.org").await;
+    bed.tick().await;
+    let found =
+        suppressions::get(&mut bed.read().await.conn(), "email", "gone@example.org").await.unwrap().unwrap();
+    assert_eq!((found.reason.as_str(), found.source), ("hardBounce", format!("notification:{first}")));
+    assert_eq!(found.detail.as_deref(), Some("550 5.1.1 no such user"));
+    assert_eq!(suppressions::count(&mut bed.read().await.conn(), 10).await.unwrap(), 1);
+    assert_eq!(bed.notification(&first).await.reason_code.as_deref(), Some("mailbox-unavailable"));
+    assert_eq!(bed.audit("address", "email:gone@example.org").await, ["suppress:hardBounce"]);
+    let again = to("Gone@example.org").await;
+    bed.tick().await;
+    let row = bed.notification(&again).await;
+    assert_eq!((row.reason_code.as_deref(), row.retry_count), (Some("suppressed"), 0));
+    assert!(bed.attempts(&again).await.is_empty());
+}
+
+async fn an_address_that_opted_out_at_the_provider_is_left_alone(bed: Bed) {
+    let bed = scripted(&bed, |_| SendOutcome::Permanent {
+        reason: ReasonCode::new("recipient-opted-out"),
+        error: "21610 unsubscribed".into(),
+    })
+    .await;
+    bed.accept_one(bed.message_over("email:s", &["ann@example.org"])).await;
+    bed.tick().await;
+    let found = suppressions::get(&mut bed.read().await.conn(), "email", "ann@example.org").await.unwrap();
+    assert_eq!(found.unwrap().reason, "unsubscribed");
+}

@@ -1,0 +1,130 @@
+//! Manners: what keeps messages from becoming a nuisance, as plain values and pure functions.
+//!
+//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), how long a channel
+//! rests that does not work ([`circuit`]), and what a person wants ([`preference`]). Who asks and what is written is the
+//! engine's.
+
+pub mod circuit;
+pub mod hours;
+pub mod limiter;
+pub mod preference;
+pub mod urgency;
+
+use serde::{Deserialize, Serialize};
+
+pub use circuit::Breaker;
+pub use hours::{SendWindow, Span};
+pub use limiter::{Limiter, Rate};
+pub use preference::{Preference, Topic};
+pub use urgency::{Priority, Urgency};
+
+/// Why a message waits, goes elsewhere or does not go, in the words that its row and its story have.
+pub mod reasons {
+    pub const QUIET_HOURS: &str = "quiet-hours";
+    pub const SEND_WINDOW: &str = "send-window";
+    pub const RATE_LIMITED: &str = "rate-limited";
+    pub const CHANNEL_RESTING: &str = "channel-resting";
+    pub const DAILY_CAP: &str = "daily-cap";
+    pub const PREFERENCE: &str = "preference";
+    pub const UNSUBSCRIBED: &str = "unsubscribed";
+    pub const FAILED_OVER: &str = "failed-over";
+}
+
+/// What a channel keeps to; as it is stored with it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChannelManners {
+    /// At most so many sends in any stretch of that length.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<Rate>,
+    /// The account behind the channel, where several channels share one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The same for all channels of that provider together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provider_rates: Vec<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<Span>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_window: Option<SendWindow>,
+    /// The zone of its hours for people whose own is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+impl ChannelManners {
+    /// What was stored; a text that cannot be read says nothing.
+    pub fn read(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    pub fn has_hours(&self) -> bool {
+        self.quiet_hours.is_some() || self.send_window.is_some()
+    }
+
+    /// The limiters that a send over this channel counts in, each with its rates.
+    pub fn limiters(&self, channel: &str) -> Vec<(String, Vec<Rate>)> {
+        let mut all = Vec::new();
+        if !self.rates.is_empty() {
+            all.push((format!("channel:{channel}"), self.rates.clone()));
+        }
+        if let Some(provider) = self.provider.as_deref().filter(|_| !self.provider_rates.is_empty()) {
+            all.push((format!("provider:{provider}"), self.provider_rates.clone()));
+        }
+        all
+    }
+}
+
+/// What holds for the whole installation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Messages that one person gets on one local day, over all paths and channels; the rest comes as a digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily_cap: Option<i64>,
+    /// The local time at which the digest of the day before is sent.
+    #[serde(skip_serializing_if = "Option::is_none", with = "hours::optional_time")]
+    pub digest_at: Option<jiff::civil::Time>,
+    /// What people can choose from on their page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<KnownTopic>,
+}
+
+/// A topic as people see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnownTopic {
+    pub name: String,
+    pub title: String,
+}
+
+impl Settings {
+    pub fn read(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    pub fn title_of<'t>(&'t self, topic: &'t str) -> &'t str {
+        self.topics.iter().find(|known| known.name == topic).map_or(topic, |known| &known.title)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_reads_back_and_nonsense_says_nothing() {
+        let json = r#"{"rates":[{"max":5,"per":"1s"}],"provider":"acme","providerRates":[{"max":100,"per":"1h"}],"quietHours":{"from":"22:00","to":"07:00"},"sendWindow":{"days":["mon","fri"],"from":"09:00","to":"17:30"},"timeZone":"Europe/Berlin"}"#;
+        let manners = ChannelManners::read(json);
+        assert_eq!(serde_json::to_string(&manners).unwrap(), json);
+        let limiters = manners.limiters("sms:a");
+        assert_eq!((limiters[0].0.as_str(), limiters[1].0.as_str()), ("channel:sms:a", "provider:acme"));
+        assert_eq!(ChannelManners::read("nonsense"), ChannelManners::default());
+        let settings = Settings::read(
+            r#"{"dailyCap":3,"digestAt":"08:00","topics":[{"name":"offers","title":"Offers"}]}"#,
+        );
+        assert_eq!(
+            (settings.daily_cap, settings.title_of("offers"), settings.title_of("x")),
+            (Some(3), "Offers", "x")
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! How urgent a message is: four words for people, a number in the table, three classes where something is scarce.
+
+use serde::{Deserialize, Serialize};
+
+/// What a producer says about a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Priority {
+    /// Goes at once: no quiet hours, no cap, before everything else.
+    Alarm,
+    High,
+    #[default]
+    Normal,
+    /// Goes when nothing else wants to.
+    Campaign,
+}
+
+impl Priority {
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("alarm", Self::Alarm),
+        ("high", Self::High),
+        ("normal", Self::Normal),
+        ("campaign", Self::Campaign),
+    ];
+
+    /// As it is stored: lower is sooner.
+    pub fn number(self) -> i64 {
+        match self {
+            Self::Alarm => 0,
+            Self::High => 3,
+            Self::Normal => 5,
+            Self::Campaign => 8,
+        }
+    }
+
+    /// The word for a stored number; numbers in between belong to the less urgent word.
+    pub fn of(number: i64) -> Self {
+        match number {
+            ..=0 => Self::Alarm,
+            1..=3 => Self::High,
+            4..=7 => Self::Normal,
+            _ => Self::Campaign,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Alarm => "alarm",
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Campaign => "campaign",
+        }
+    }
+}
+
+/// Who may have the last of something scarce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Urgency {
+    Alarm,
+    Ordinary,
+    Campaign,
+}
+
+impl Urgency {
+    /// The least urgent first.
+    pub const ALL: [Self; 3] = [Self::Campaign, Self::Ordinary, Self::Alarm];
+
+    pub fn of(priority: i64) -> Self {
+        match Priority::of(priority) {
+            Priority::Alarm => Self::Alarm,
+            Priority::High | Priority::Normal => Self::Ordinary,
+            Priority::Campaign => Self::Campaign,
+        }
+    }
+
+    /// The highest number of the class: a claim up to it takes this class and what is more urgent.
+    pub fn highest(self) -> i64 {
+        match self {
+            Self::Alarm => 0,
+            Self::Ordinary => 7,
+            Self::Campaign => 9,
+        }
+    }
+
+    /// How much of `max` this class may use up: a part stays for what is more urgent, so that a campaign which has used a
+    /// day's sends by ten o'clock does not keep back an alarm at eleven.
+    pub fn share(self, max: i64) -> i64 {
+        let kept = if max < 3 { 0 } else { (max / 10).max(1) };
+        match self {
+            Self::Alarm => max,
+            Self::Ordinary => max - kept,
+            Self::Campaign => (max - 2 * kept).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_its_number_and_its_class() {
+        for (word, priority) in Priority::ALL {
+            assert_eq!((Priority::of(priority.number()), priority.as_str()), (priority, word));
+        }
+        for number in -1..=10 {
+            assert!(number.clamp(0, 9) <= Urgency::of(number).highest(), "{number}");
+        }
+    }
+
+    #[test]
+    fn something_is_left_for_what_is_more_urgent_and_nobody_gets_nothing() {
+        for max in 1..200 {
+            let [campaign, ordinary, alarm] = Urgency::ALL.map(|urgency| urgency.share(max));
+            assert!(1 <= campaign && campaign <= ordinary && ordinary <= alarm && alarm == max, "{max}");
+            assert!(max < 3 || ordinary < alarm, "{max}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Addresses that get nothing any more: why, and how two spellings of one address are known as one.
+
+use crate::Phone;
+
+/// Why an address is on the suppression list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SuppressionReason {
+    /// The address does not exist: what is sent there comes back.
+    HardBounce,
+    /// Its owner called a message spam.
+    Complaint,
+    /// A person put it there.
+    Manual,
+    /// Its owner wants no more of this.
+    Unsubscribed,
+}
+
+impl SuppressionReason {
+    pub const ALL: [Self; 4] = [Self::HardBounce, Self::Complaint, Self::Manual, Self::Unsubscribed];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::HardBounce => "hardBounce",
+            Self::Complaint => "complaint",
+            Self::Manual => "manual",
+            Self::Unsubscribed => "unsubscribed",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    /// The same for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::HardBounce => "messages to it came back",
+            Self::Complaint => "its owner complained",
+            Self::Manual => "a person put it there",
+            Self::Unsubscribed => "its owner wants no more messages",
+        }
+    }
+}
+
+/// The type of a channel: what stands before the colon of its key.
+pub fn channel_type(channel: &str) -> &str {
+    channel.split(':').next().unwrap_or(channel)
+}
+
+/// An address as it is compared: numbers without what people put between the digits, everything else in lower case.
+///
+/// The part of a mail address before the `@` may in theory be told apart by case; no provider does.
+pub fn normal_address(channel_type: &str, address: &str) -> String {
+    if matches!(channel_type, "sms" | "whatsapp")
+        && let Ok(phone) = Phone::parse(address)
+    {
+        return phone.as_str().to_owned();
+    }
+    address.trim().to_lowercase()
+}
+
+/// What a refusal at sending says about the address itself, if anything.
+///
+/// Only what is certain counts: a mail server that is set up badly refuses everybody, mostly with a 550 of its own, and
+/// that must not end up as a list of everybody.
+pub fn after_refusal(reason: &str, said: &str) -> Option<SuppressionReason> {
+    match reason {
+        "recipient-opted-out" => Some(SuppressionReason::Unsubscribed),
+        "mailbox-unavailable" | "domain-takes-no-mail" if names_no_mailbox(said) => {
+            Some(SuppressionReason::HardBounce)
+        }
+        _ => None,
+    }
+}
+
+/// The enhanced status codes (RFC 3463, RFC 7505) that speak of the mailbox: no such one, no such domain, moved away,
+/// takes no mail, is closed.
+const NO_MAILBOX: &[&str] = &["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"];
+/// What servers without enhanced codes say of it.
+const IN_WORDS: &[&str] = &[
+    "user unknown",
+    "unknown user",
+    "no such user",
+    "no such mailbox",
+    "mailbox not found",
+    "unknown recipient",
+    "recipient unknown",
+    "does not exist",
+    "no mailbox here",
+];
+
+fn names_no_mailbox(said: &str) -> bool {
+    let codes = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).filter(|word| is_enhanced(word));
+    let mut found = false;
+    for code in codes {
+        if NO_MAILBOX.contains(&code) {
+            return true;
+        }
+        found = true;
+    }
+    let said = said.to_lowercase();
+    // A code that says something else (5.7.1: policy) is believed more than words.
+    !found && IN_WORDS.iter().any(|words| said.contains(words))
+}
+
+fn is_enhanced(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('.').collect();
+    parts.len() == 3 && parts[0] == "5" && parts.iter().all(|part| part.parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_read_as_they_are_written() {
+        for reason in SuppressionReason::ALL {
+            assert_eq!(SuppressionReason::parse(reason.as_str()), Some(reason));
+        }
+        assert_eq!(SuppressionReason::parse("bored"), None);
+    }
+
+    #[test]
+    fn two_spellings_of_one_address_are_one() {
+        for (kind, address, expected) in [
+            ("email", "Ann.O@Example.ORG", "ann.o@example.org"),
+            ("email", " ann@example.org ", "ann@example.org"),
+            ("sms", "+49 (30) 123-4567", "+49301234567"),
+            ("whatsapp", "+49301234567", "+49301234567"),
+            ("sms", "Ops", "ops"),
+            ("teams", "Ops Room", "ops room"),
+        ] {
+            assert_eq!(normal_address(kind, address), expected);
+            assert_eq!(normal_address(kind, &normal_address(kind, address)), expected, "it stays");
+        }
+        assert_eq!(channel_type("email:default"), "email");
+    }
+
+    #[test]
+    fn only_a_refusal_of_the_mailbox_itself_counts() {
+        let hard = Some(SuppressionReason::HardBounce);
+        for (reason, said, expected) in [
+            ("mailbox-unavailable", "550 5.1.1 <a@b.example>: user unknown", hard),
+            ("mailbox-unavailable", "550 5.1.10 null MX", hard),
+            ("domain-takes-no-mail", "556 5.1.10 null MX", hard),
+            ("mailbox-unavailable", "550 5.2.1 mailbox disabled", hard),
+            ("mailbox-unavailable", "550 No such user here", hard),
+            ("mailbox-unavailable", "550 5.7.1 relaying denied, user unknown to us", None),
+            ("mailbox-unavailable", "550 relay not permitted", None),
+            ("mailbox-unavailable", "550 5.1.11 odd", None),
+            ("mailbox-full", "552 5.2.2 mailbox full", None),
+            ("rejected-by-relay", "554 5.1.1 whatever", None),
+            ("recipient-opted-out", "21610 unsubscribed", Some(SuppressionReason::Unsubscribed)),
+            ("recipient-unreachable", "30003 unreachable", None),
+            ("credentials-refused", "535 5.7.8 no", None),
+        ] {
+            assert_eq!(after_refusal(reason, said), expected, "{reason}: {said}");
+        }
+    }
+}

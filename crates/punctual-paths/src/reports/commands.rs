@@ -1,0 +1,226 @@
+//! What people do with subscriptions and runs. Each is one transaction, with its audit entry and the next run planned.
+
+use jiff::Timestamp;
+use punctual_engine::{Engine, EngineError, EnsureOutcome, Ensured, effects, ensure_in};
+use punctual_model::{Cause, Fault};
+use punctual_store::{
+    Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
+    report_subscriptions::{self, SubscriptionRow},
+    rollouts,
+    work::WorkRow,
+};
+
+use super::{
+    KIND,
+    plan::{self, manual_work},
+    runs,
+    subscription::Subscription,
+};
+use crate::rollout::{Duty, RunKind, Stage, duty};
+
+/// Why a command did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("there is a newer version")]
+    Stale,
+    #[error("there is no such subscription")]
+    Missing,
+    #[error("the subscription is paused")]
+    Paused,
+    #[error("at its stage this run is made by the old scheduler")]
+    OldSchedulers(Stage),
+    #[error("the definition has faults")]
+    Faults(Vec<Fault>),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// Writes a subscription, new or over the version that was read, and plans its next run.
+pub async fn save(
+    engine: &Engine,
+    row: &SubscriptionRow,
+    is_new: bool,
+    actor: &str,
+) -> Result<SubscriptionRow, Refused> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let written = match is_new {
+        true => report_subscriptions::insert(&mut tx.conn(), now, row).await?,
+        false => report_subscriptions::update(&mut tx.conn(), now, row).await?,
+    };
+    if !written {
+        return Err(Refused::Stale);
+    }
+    let stored = replanned(&mut tx, now, &row.guid).await?;
+    let action = if is_new { "create" } else { "change" };
+    audited(&mut tx, now, actor, action, &row.guid, None).await?;
+    tx.commit().await?;
+    Ok(stored)
+}
+
+/// Reads what was just written and plans the next run on it.
+async fn replanned(tx: &mut Tx, now: Timestamp, guid: &str) -> Result<SubscriptionRow, Refused> {
+    let stored = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
+    let subscription = Subscription::read(&stored).map_err(Refused::Faults)?;
+    plan::plan_next(tx, now, &subscription).await?;
+    Ok(stored)
+}
+
+/// A change that touches no field of the definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Pause,
+    Resume,
+    Transfer(Option<String>),
+    Delete,
+}
+
+impl Change {
+    fn action(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Transfer(_) => "transfer",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Pauses, resumes, hands over or removes a subscription. What waits is ended by the first and the last; what was made
+/// stays on record.
+pub async fn change(
+    engine: &Engine,
+    guid: &str,
+    change: &Change,
+    actor: &str,
+) -> Result<SubscriptionRow, Refused> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let mut row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
+    let before = row.owner.clone();
+    match change {
+        Change::Pause => row.paused = true,
+        Change::Resume => row.paused = false,
+        Change::Transfer(owner) => row.owner.clone_from(owner),
+        Change::Delete => row.deleted = true,
+    }
+    if !report_subscriptions::update(&mut tx.conn(), now, &row).await? {
+        return Err(Refused::Stale);
+    }
+    row.version += 1;
+    row.updated_at = now.as_microsecond();
+    match Subscription::read(&row) {
+        Ok(subscription) => drop(plan::plan_next(&mut tx, now, &subscription).await?),
+        // One that cannot be read any more has nothing planned that would run; it can be stopped all the same.
+        Err(faults) if *change == Change::Resume => return Err(Refused::Faults(faults)),
+        Err(_) => {
+            let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
+            let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
+            effects::deactivate(&mut tx, now, "definition-invalid", keys).await?;
+        }
+    }
+    let data = matches!(change, Change::Transfer(_))
+        .then(|| serde_json::json!({ "from": before, "to": row.owner }).to_string());
+    audited(&mut tx, now, actor, change.action(), guid, data).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// Asks for a run now, under the id that was made for it: the same id again is the same run.
+pub async fn run_now(
+    engine: &Engine,
+    guid: &str,
+    manual_run: &str,
+    actor: &str,
+) -> Result<(WorkRow, EnsureOutcome), Refused> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
+    let subscription = Subscription::read(&row).map_err(Refused::Faults)?;
+    if subscription.paused {
+        return Err(Refused::Paused);
+    }
+    let rollout = rollouts::hold_over(&mut tx.conn(), KIND, guid, row.business_unit.as_deref()).await?;
+    if let Some(stage) = Stage::of(rollout.as_ref())
+        && duty(Some(stage), RunKind::Manual) != Duty::Make
+    {
+        return Err(Refused::OldSchedulers(stage));
+    }
+    let wanted = manual_work(&subscription, manual_run, now).map_err(|_| {
+        Refused::Faults(vec![Fault::new("/manualRunGuid", "key_invalid", "The id is too long for a key.")])
+    })?;
+    // One that is there keeps its moment: what it reports on follows from when it was asked for.
+    let known = punctual_store::work::by_key(&mut tx.conn(), wanted.key.as_str()).await?;
+    if let Some(known) =
+        known.filter(|known| matches!(known.status.as_str(), "pending" | "processing" | "completed"))
+    {
+        let outcome = match known.status.as_str() {
+            "completed" => EnsureOutcome::Completed,
+            "processing" => EnsureOutcome::InProgress,
+            _ => EnsureOutcome::Unchanged,
+        };
+        return Ok((known, outcome));
+    }
+    let ensured = ensure_in(&mut tx, now, std::slice::from_ref(&wanted), Cause::Person).await?;
+    audited(&mut tx, now, actor, "run-now", guid, Some(wanted.key.to_string())).await?;
+    tx.raise(WakeStage::Work, now);
+    tx.commit().await?;
+    let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else { return Err(Refused::Missing) };
+    Ok((engine.work_row(id).await?, outcome))
+}
+
+/// Another try of a run. One that is held or has ended without a delivery goes again under the same key and ownership;
+/// of one that is delivered, only messages that are parked are tried again. Nothing is ever made a second time.
+pub async fn retry(engine: &Engine, run: &WorkRow, actor: &str) -> Result<WorkRow, EngineError> {
+    if run.on_hold {
+        return engine.release_work(run.id, actor).await;
+    }
+    match run.status.as_str() {
+        "failed" | "deactivated" | "cancelled" => engine.retry_work(run.id, actor).await,
+        "completed" => {
+            let mut reader = engine.store.read().await?;
+            let parked = notifications::by_ids(&mut reader.conn(), runs::notifications_of(run)).await?;
+            drop(reader);
+            for row in parked.into_iter().filter(|row| row.status == "parked") {
+                engine.retry_notification(&row.id, actor).await?;
+            }
+            engine.work_row(run.id).await
+        }
+        // It waits for its next try, or is under way: a person who asks has it tried now.
+        "pending" if run.retry_count > 0 => {
+            let now = engine.clock.now();
+            let mut tx = engine.store.begin(Lane::Intake).await?;
+            punctual_store::work::hasten(&mut tx.conn(), now, run.id).await?;
+            audited(&mut tx, now, actor, "retry", &run.key, None).await?;
+            tx.raise(WakeStage::Work, now);
+            tx.commit().await?;
+            engine.work_row(run.id).await
+        }
+        _ => engine.work_row(run.id).await,
+    }
+}
+
+async fn audited(
+    tx: &mut Tx,
+    now: Timestamp,
+    actor: &str,
+    action: &'static str,
+    guid: &str,
+    data: Option<String>,
+) -> Result<(), StoreError> {
+    let entry = audit::Entry {
+        actor: actor.to_owned(),
+        action,
+        subject_kind: "report-subscription",
+        subject_id: guid.to_owned(),
+        data,
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await
+}

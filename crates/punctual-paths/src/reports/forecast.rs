@@ -1,0 +1,88 @@
+//! What lies ahead of report subscriptions: the run that is planned, and those that will follow it.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use punctual_model::Audience;
+use punctual_store::{Conn, StoreError, lists, report_subscriptions, work::WorkRow};
+
+use super::{CatchUp, RunKey, decide::instant, subscription::Subscription};
+use crate::rollout::RunKind;
+
+/// Occurrences of one subscription that are counted on.
+const AHEAD: usize = 400;
+
+/// A run that is expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    pub key: String,
+    pub at: Timestamp,
+    pub time_zone: String,
+    pub title: String,
+    /// What will be done about it, where its moment has passed.
+    pub reason: Option<&'static str>,
+    pub recipients: u64,
+}
+
+/// The runs of these rows, with what follows them before `to`.
+pub async fn expected(
+    conn: &mut Conn<'_>,
+    rows: &[WorkRow],
+    now: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<Expected>, StoreError> {
+    let guids = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
+    let stored = report_subscriptions::by_guids(conn, guids).await?;
+    let names = stored.iter().filter_map(|row| row.list_name.clone()).collect();
+    let lists: HashMap<String, u64> = lists::by_names(conn, names)
+        .await?
+        .into_iter()
+        .map(|list| {
+            let targets =
+                serde_json::from_str::<Vec<String>>(&list.targets).map_or(0, |all| all.len() as u64);
+            (list.name, targets)
+        })
+        .collect();
+    let known: HashMap<String, Subscription> = stored
+        .iter()
+        .filter_map(|row| Subscription::read(row).ok())
+        .map(|subscription| (subscription.guid.clone(), subscription))
+        .collect();
+    let mut expected = Vec::new();
+    for row in rows {
+        let run = RunKey::read(&row.key);
+        let Some(subscription) = run.as_ref().and_then(|run| known.get(&run.guid)) else { continue };
+        let recipients = match &subscription.audience {
+            Audience::Targets(targets) => targets.len() as u64,
+            Audience::List(name) => lists.get(name).copied().unwrap_or(0),
+        };
+        let one = |key: String, at: Timestamp, reason| Expected {
+            key,
+            at,
+            time_zone: subscription.cadence.zone_name.clone(),
+            title: subscription.name.clone(),
+            reason,
+            recipients,
+        };
+        let at = instant(row.ready_at);
+        let is_planned = run.is_some_and(|run| run.kind == RunKind::Scheduled) && row.retry_count == 0;
+        let missed =
+            is_planned && subscription.cadence.latest_until(now).is_some_and(|latest| latest.at > at);
+        let word = match subscription.catch_up {
+            CatchUp::Skip => "catch-up-skip",
+            CatchUp::Last => "catch-up-last",
+            CatchUp::All => "catch-up-all",
+        };
+        expected.push(one(row.key.clone(), at, missed.then_some(word)));
+        if is_planned && subscription.is_active() {
+            let later = subscription.cadence.after(at.max(now)).take(AHEAD).take_while(|next| next.at < to);
+            let planned = later.filter_map(|next| subscription.planned(next).ok());
+            expected.extend(
+                planned
+                    .filter(|next| next.key.as_str() != row.key)
+                    .map(|next| one(next.key.to_string(), next.occurrence.at, None)),
+            );
+        }
+    }
+    Ok(expected)
+}

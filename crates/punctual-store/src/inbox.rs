@@ -1,0 +1,115 @@
+//! The inbox: messages to people who look at the console, by person.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+/// One message to one person.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+pub struct InboxRow {
+    pub seq: i64,
+    pub id: String,
+    pub person: String,
+    pub notification_id: String,
+    pub channel: String,
+    pub kind: String,
+    pub subject: String,
+    pub body: String,
+    pub created_at: i64,
+    pub read_at: Option<i64>,
+}
+
+const PUT: Sql = Sql::same(
+    "inbox.put",
+    "INSERT INTO inbox (id, person, notification_id, channel, kind, subject, body, created_at)
+     VALUES ($2, $3, $4, $5, $6, $7, $8, $1)
+     ON CONFLICT (id) DO NOTHING",
+);
+
+/// Keeps a message; one that is there already stays as it is. `seq` and `read_at` are the table's own.
+pub async fn put(conn: &mut Conn<'_>, row: &InboxRow) -> Result<bool> {
+    let r = row.clone();
+    let bound = args![r.created_at, r.id, r.person, r.notification_id, r.channel, r.kind, r.subject, r.body];
+    Ok(conn.execute(&PUT, bound).await? > 0)
+}
+
+const PAGE: Sql = Sql::same(
+    "inbox.page",
+    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
+     WHERE person = $1 AND seq < $2
+     ORDER BY seq DESC LIMIT $3",
+);
+const UNREAD: Sql = Sql::same(
+    "inbox.unread",
+    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
+     WHERE person = $1 AND seq < $2 AND read_at IS NULL
+     ORDER BY seq DESC LIMIT $3",
+);
+
+/// The messages of a person, newest first, all or only those that are not read.
+pub async fn page(
+    conn: &mut Conn<'_>,
+    person: &str,
+    before: Option<i64>,
+    only_unread: bool,
+    limit: i64,
+) -> Result<Vec<InboxRow>> {
+    let statement = if only_unread { &UNREAD } else { &PAGE };
+    conn.fetch_all(statement, args![person, before.unwrap_or(i64::MAX), limit]).await
+}
+
+const GET: Sql = Sql::same(
+    "inbox.get",
+    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
+     WHERE id = $1",
+);
+
+pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<InboxRow>> {
+    conn.fetch_optional(&GET, args![id]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+const COUNT: Sql = Sql::same(
+    "inbox.count_unread",
+    "SELECT COUNT(*) AS count FROM (
+         SELECT 1 AS one FROM inbox WHERE person = $1 AND read_at IS NULL LIMIT $2) AS u",
+);
+
+/// How many messages of a person are not read, counted up to the bound.
+pub async fn count_unread(conn: &mut Conn<'_>, person: &str, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT, args![person, bound]).await?;
+    Ok(row.count)
+}
+
+const READ: Sql = Sql::same(
+    "inbox.read",
+    "UPDATE inbox SET read_at = $1 WHERE id = $2 AND person = $3 AND read_at IS NULL",
+);
+
+/// Marks one message of a person as read; whether it was not.
+pub async fn read(conn: &mut Conn<'_>, now: Timestamp, person: &str, id: &str) -> Result<bool> {
+    Ok(conn.execute(&READ, args![now, id, person]).await? > 0)
+}
+
+const READ_ALL: Sql = Sql::same(
+    "inbox.read_all",
+    "UPDATE inbox SET read_at = $1 WHERE person = $2 AND read_at IS NULL AND seq <= $3",
+);
+
+/// Marks every message of a person up to this one as read: one that came since has not been seen.
+pub async fn read_all(conn: &mut Conn<'_>, now: Timestamp, person: &str, up_to: i64) -> Result<u64> {
+    conn.execute(&READ_ALL, args![now, person, up_to]).await
+}
+
+const FORGET: Sql = Sql::same("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
+
+/// Removes messages that are older than they are kept.
+pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
+    conn.execute(&FORGET, args![before]).await
+}

@@ -1,0 +1,130 @@
+//! Preferences: what people want, found by any of their addresses.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct PreferenceRow {
+    pub person: String,
+    /// As the model writes it.
+    pub definition: String,
+    pub version: i64,
+    pub updated_at: i64,
+}
+
+/// What somebody wants, with the address that was asked for.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct WantedAt {
+    pub address: String,
+    pub person: String,
+    pub definition: String,
+}
+
+macro_rules! by_addresses {
+    ($which:literal) => {
+        concat!(
+            "
+    SELECT a.address, p.person, p.definition
+    FROM preference_addresses a JOIN preferences p ON p.person = a.person WHERE a.address = ",
+            $which
+        )
+    };
+}
+const BY_ADDRESSES: Sql =
+    Sql::rows("preferences.by_addresses", by_addresses!("$1"), by_addresses!("ANY($1)"));
+
+/// What the people behind these addresses want; the addresses are in lower case and each is there once.
+pub async fn by_addresses(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<WantedAt>> {
+    if addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&BY_ADDRESSES, args![addresses]).await
+}
+
+const MAKE: Sql = Sql::same(
+    "preferences.make",
+    "INSERT INTO preferences (person, definition, version, updated_at) VALUES ($2, '{}', 0, $1)
+     ON CONFLICT (person) DO NOTHING",
+);
+macro_rules! get {
+    ($lock:literal) => {
+        concat!("SELECT person, definition, version, updated_at FROM preferences WHERE person = $1", $lock)
+    };
+}
+const LOCK: Sql = Sql::each("preferences.lock", get!(""), get!(" FOR UPDATE"));
+const GET: Sql = Sql::same("preferences.get", get!(""));
+
+/// The row of a person, made where it is missing and locked until the transaction ends.
+pub async fn lock(conn: &mut Conn<'_>, now: Timestamp, person: &str) -> Result<PreferenceRow> {
+    conn.execute(&MAKE, args![now, person]).await?;
+    conn.fetch_one(&LOCK, args![person]).await
+}
+
+pub async fn get(conn: &mut Conn<'_>, person: &str) -> Result<Option<PreferenceRow>> {
+    conn.fetch_optional(&GET, args![person]).await
+}
+
+#[derive(FromRow, Deserialize)]
+struct Owner {
+    person: String,
+}
+
+const OWNER: Sql =
+    Sql::same("preference_addresses.owner", "SELECT person FROM preference_addresses WHERE address = $1");
+
+/// The person behind an address, which is in lower case.
+pub async fn owner(conn: &mut Conn<'_>, address: &str) -> Result<Option<String>> {
+    let row: Option<Owner> = conn.fetch_optional(&OWNER, args![address]).await?;
+    Ok(row.map(|row| row.person))
+}
+
+const PUT: Sql = Sql::same(
+    "preferences.put",
+    "UPDATE preferences SET definition = $3, version = version + 1, updated_at = $1 WHERE person = $2",
+);
+const FORGET_ADDRESSES: Sql =
+    Sql::same("preference_addresses.forget", "DELETE FROM preference_addresses WHERE person = $1");
+// An address belongs to whoever said so last.
+const KEEP_ADDRESSES: Sql = Sql::rows(
+    "preference_addresses.keep",
+    "INSERT INTO preference_addresses (address, person) VALUES ($2, $1)
+     ON CONFLICT (address) DO UPDATE SET person = EXCLUDED.person",
+    "INSERT INTO preference_addresses (address, person) SELECT r.address, $1 FROM UNNEST($2::text[]) AS r(address)
+     ORDER BY r.address
+     ON CONFLICT (address) DO UPDATE SET person = EXCLUDED.person",
+);
+
+/// Writes what a person wants; the row is locked, and the addresses are in lower case and each there once.
+pub async fn put(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    person: &str,
+    definition: &str,
+    addresses: Vec<String>,
+) -> Result<()> {
+    conn.execute(&PUT, args![now, person, definition]).await?;
+    conn.execute(&FORGET_ADDRESSES, args![person]).await?;
+    if !addresses.is_empty() {
+        conn.execute(&KEEP_ADDRESSES, args![person, addresses]).await?;
+    }
+    Ok(())
+}
+
+const PAGE: Sql = Sql::same(
+    "preferences.page",
+    "SELECT person, definition, version, updated_at FROM preferences WHERE person > $1 ORDER BY person LIMIT $2",
+);
+
+pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<PreferenceRow>> {
+    conn.fetch_all(&PAGE, args![after, limit]).await
+}
+
+const DELETE: Sql = Sql::same("preferences.delete", "DELETE FROM preferences WHERE person = $1");
+
+pub async fn delete(conn: &mut Conn<'_>, person: &str) -> Result<bool> {
+    conn.execute(&FORGET_ADDRESSES, args![person]).await?;
+    Ok(conn.execute(&DELETE, args![person]).await? > 0)
+}

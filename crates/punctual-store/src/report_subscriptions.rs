@@ -1,0 +1,213 @@
+//! Subscriptions to reports: a JSON definition, and the columns by which they are found. One that is deleted stays
+//! readable, because its runs do.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::db::{Conn, Result, Sql, args};
+
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct SubscriptionRow {
+    pub guid: String,
+    pub name: String,
+    pub business_unit: Option<String>,
+    pub owner: Option<String>,
+    pub list_name: Option<String>,
+    pub paused: bool,
+    pub deleted: bool,
+    /// The whole definition as JSON.
+    pub definition: String,
+    pub version: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+    /// The zone of its business unit, as it is now.
+    pub unit_time_zone: Option<String>,
+}
+
+macro_rules! columns {
+    () => {
+        "s.guid, s.name, s.business_unit, s.owner, s.list_name, s.paused, s.deleted, s.definition, s.version, \
+         s.created_at, s.updated_at, u.time_zone AS unit_time_zone"
+    };
+}
+macro_rules! from {
+    () => {
+        " FROM report_subscriptions AS s LEFT JOIN business_units AS u ON u.id = s.business_unit "
+    };
+}
+
+const INSERT: Sql = Sql::same(
+    "report_subscriptions.insert",
+    "INSERT INTO report_subscriptions (guid, name, business_unit, owner, list_name, paused, definition, created_at,
+         updated_at)
+     VALUES ($2, $3, $4, $5, $6, $7, $8, $1, $1)
+     ON CONFLICT (guid) DO NOTHING",
+);
+
+/// A new subscription; false when its guid is taken.
+pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) -> Result<bool> {
+    let bound = args![
+        now,
+        &row.guid,
+        &row.name,
+        row.business_unit.as_deref(),
+        row.owner.as_deref(),
+        row.list_name.as_deref(),
+        row.paused,
+        &row.definition,
+    ];
+    Ok(conn.execute(&INSERT, bound).await? > 0)
+}
+
+const UPDATE: Sql = Sql::same(
+    "report_subscriptions.update",
+    "UPDATE report_subscriptions
+     SET name = $4, business_unit = $5, owner = $6, list_name = $7, paused = $8, deleted = $9, definition = $10,
+         version = version + 1, updated_at = $1
+     WHERE guid = $2 AND version = $3 AND NOT deleted",
+);
+
+/// Writes a changed subscription over the version that was read; false when there is a newer one.
+pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) -> Result<bool> {
+    let bound = args![
+        now,
+        &row.guid,
+        row.version,
+        &row.name,
+        row.business_unit.as_deref(),
+        row.owner.as_deref(),
+        row.list_name.as_deref(),
+        row.paused,
+        row.deleted,
+        &row.definition,
+    ];
+    Ok(conn.execute(&UPDATE, bound).await? > 0)
+}
+
+macro_rules! by_guids {
+    ($which:literal) => {
+        concat!("SELECT ", columns!(), from!(), "WHERE s.guid = ", $which)
+    };
+}
+const BY_GUIDS: Sql = Sql::rows("report_subscriptions.by_guids", by_guids!("$1"), by_guids!("ANY($1)"));
+
+/// These subscriptions, deleted ones too: history still names them.
+pub async fn by_guids(conn: &mut Conn<'_>, mut guids: Vec<String>) -> Result<Vec<SubscriptionRow>> {
+    guids.sort_unstable();
+    guids.dedup();
+    if guids.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&BY_GUIDS, args![guids]).await
+}
+
+const LOCK: Sql = Sql::each(
+    "report_subscriptions.lock",
+    by_guids!("$1 AND NOT s.deleted"),
+    by_guids!("$1 AND NOT s.deleted FOR UPDATE OF s"),
+);
+
+/// The subscription, held until the transaction ends: who plans its next run does so one after the other.
+pub async fn lock(conn: &mut Conn<'_>, guid: &str) -> Result<Option<SubscriptionRow>> {
+    conn.fetch_optional(&LOCK, args![guid]).await
+}
+
+const PAGE: Sql = Sql::same(
+    "report_subscriptions.page",
+    concat!("SELECT ", columns!(), from!(), "WHERE s.guid > $1 AND NOT s.deleted ORDER BY s.guid LIMIT $2"),
+);
+
+pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SubscriptionRow>> {
+    conn.fetch_all(&PAGE, args![after, limit]).await
+}
+
+const OF_UNIT: Sql = Sql::same(
+    "report_subscriptions.of_unit",
+    concat!(
+        "SELECT ",
+        columns!(),
+        from!(),
+        "WHERE s.business_unit IS NOT NULL AND s.business_unit = $1 AND s.guid > $2 AND NOT s.deleted
+     ORDER BY s.guid LIMIT $3"
+    ),
+);
+
+/// The subscriptions of one business unit, by guid.
+pub async fn of_unit(
+    conn: &mut Conn<'_>,
+    unit: &str,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<SubscriptionRow>> {
+    conn.fetch_all(&OF_UNIT, args![unit, after, limit]).await
+}
+
+/// A subscription that nobody answers for, or that reaches nobody.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct Orphan {
+    pub guid: String,
+    pub name: String,
+    pub business_unit: Option<String>,
+    pub owner: Option<String>,
+    pub list_name: Option<String>,
+    pub owner_gone: bool,
+    pub recipients_gone: bool,
+}
+
+const ORPHANS: Sql = Sql::same(
+    "report_subscriptions.orphans",
+    "SELECT guid, name, business_unit, owner, list_name, owner_gone, recipients_gone FROM (
+         SELECT s.guid, s.name, s.business_unit, s.owner, s.list_name,
+             (s.owner IS NOT NULL AND p.id IS NULL) AS owner_gone,
+             (s.list_name IS NOT NULL AND (l.name IS NULL OR l.targets = '[]')) AS recipients_gone
+         FROM report_subscriptions AS s
+         LEFT JOIN operations_people AS p ON p.id = s.owner
+         LEFT JOIN lists AS l ON l.name = s.list_name
+         WHERE NOT s.deleted AND s.guid > $1) AS found
+     WHERE owner_gone OR recipients_gone
+     ORDER BY guid
+     LIMIT $2",
+);
+
+/// Subscriptions whose owner is no longer among the people, or whose list is gone or empty.
+pub async fn orphans(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Orphan>> {
+    conn.fetch_all(&ORPHANS, args![after, limit]).await
+}
+
+/// A work row of a subscription that is not over.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct LiveRun {
+    pub id: i64,
+    pub key: String,
+    pub setting_id: String,
+    pub trigger_type: String,
+    pub status: String,
+    pub on_hold: bool,
+    pub due_at: i64,
+    pub retry_count: i64,
+}
+
+macro_rules! live_runs {
+    ($which:literal) => {
+        concat!(
+            "SELECT w.id, w.key, w.setting_id, w.trigger_type, w.status, w.on_hold, w.due_at, w.retry_count
+     FROM work AS w
+     WHERE w.setting_id IS NOT NULL AND w.setting_id = ",
+            $which,
+            " AND w.kind = 'report-subscription'
+       AND (w.status = 'pending' OR w.status = 'processing' OR w.status = 'failed')
+     ORDER BY w.due_at, w.id"
+        )
+    };
+}
+// Relies on work_by_setting.
+const LIVE_RUNS: Sql = Sql::rows("report_subscriptions.live_runs", live_runs!("$1"), live_runs!("ANY($1)"));
+
+/// What of these subscriptions waits, is under way or has failed.
+pub async fn live_runs(conn: &mut Conn<'_>, guids: Vec<String>) -> Result<Vec<LiveRun>> {
+    if guids.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&LIVE_RUNS, args![guids]).await
+}

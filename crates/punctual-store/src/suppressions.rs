@@ -1,0 +1,211 @@
+//! Suppressions: addresses that get nothing over channels of a type, by type and address.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::FromRow;
+
+use crate::{
+    db::{Conn, Result, Sql, args},
+    facts,
+    notifications::contains_pattern,
+};
+
+/// One address that gets nothing, in the spelling in which it is compared.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+pub struct SuppressionRow {
+    pub channel_type: String,
+    pub address: String,
+    pub reason: String,
+    pub source: String,
+    pub detail: Option<String>,
+    pub since: i64,
+    pub expires_at: Option<i64>,
+}
+
+const PUT: Sql = Sql::same(
+    "suppressions.put",
+    "INSERT INTO suppressions (channel_type, address, reason, source, detail, since, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (channel_type, address) DO UPDATE
+     SET reason = EXCLUDED.reason, source = EXCLUDED.source, detail = EXCLUDED.detail, since = EXCLUDED.since,
+         expires_at = EXCLUDED.expires_at",
+);
+
+/// What a person says: it takes the place of what was there.
+pub async fn put(conn: &mut Conn<'_>, row: &SuppressionRow) -> Result<()> {
+    let r = row.clone();
+    let bound = args![r.channel_type, r.address, r.reason, r.source, r.detail, r.since, r.expires_at];
+    conn.execute(&PUT, bound).await?;
+    Ok(())
+}
+
+#[derive(FromRow, Deserialize)]
+struct Key {
+    channel_type: String,
+    address: String,
+}
+
+// What was there stays, unless it was over.
+macro_rules! add {
+    ($values:literal) => {
+        concat!(
+            "
+    INSERT INTO suppressions (channel_type, address, reason, source, detail, since)
+    ",
+            $values,
+            "
+    ON CONFLICT (channel_type, address) DO UPDATE
+    SET reason = EXCLUDED.reason, source = EXCLUDED.source, detail = EXCLUDED.detail, since = EXCLUDED.since,
+        expires_at = NULL
+    WHERE suppressions.expires_at IS NOT NULL AND suppressions.expires_at <= $1
+    RETURNING channel_type, address"
+        )
+    };
+}
+const ADD: Sql = Sql::rows(
+    "suppressions.add",
+    add!("VALUES ($2, $3, $4, $5, $6, $1)"),
+    add!(
+        "SELECT DISTINCT ON (r.channel_type, r.address) r.channel_type, r.address, r.reason, r.source, r.detail, $1
+    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+        AS r(channel_type, address, reason, source, detail)
+    ORDER BY r.channel_type, r.address"
+    ),
+);
+
+/// What was found out by sending: what is already there stays as it is. Answers which are new.
+pub async fn add(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    rows: &[SuppressionRow],
+) -> Result<Vec<(String, String)>> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            rows.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        now,
+        column!(|r| r.channel_type.as_str()),
+        column!(|r| r.address.as_str()),
+        column!(|r| r.reason.as_str()),
+        column!(|r| r.source.as_str()),
+        column!(|r| r.detail.as_deref()),
+    ];
+    let added: Vec<Key> = conn.fetch_all(&ADD, bound).await?;
+    Ok(added.into_iter().map(|key| (key.channel_type, key.address)).collect())
+}
+
+const GET: Sql = Sql::same(
+    "suppressions.get",
+    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
+     WHERE channel_type = $1 AND address = $2",
+);
+
+pub async fn get(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Result<Option<SuppressionRow>> {
+    conn.fetch_optional(&GET, args![channel_type, address]).await
+}
+
+const AMONG: Sql = Sql::rows(
+    "suppressions.among",
+    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
+     WHERE channel_type = $2 AND address = $3 AND (expires_at IS NULL OR expires_at > $1)",
+    "SELECT s.channel_type, s.address, s.reason, s.source, s.detail, s.since, s.expires_at
+     FROM UNNEST($2::text[], $3::text[]) AS r(channel_type, address)
+     JOIN suppressions AS s ON s.channel_type = r.channel_type AND s.address = r.address
+     WHERE s.expires_at IS NULL OR s.expires_at > $1",
+);
+
+/// Those of these addresses that get nothing at this moment.
+pub async fn among(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    addresses: &[(String, String)],
+) -> Result<Vec<SuppressionRow>> {
+    let types: Vec<&str> = addresses.iter().map(|(channel_type, _)| channel_type.as_str()).collect();
+    let texts: Vec<&str> = addresses.iter().map(|(_, address)| address.as_str()).collect();
+    conn.fetch_all(&AMONG, args![now, types, texts]).await
+}
+
+/// Which part of the list is wanted; what is left out does not limit.
+#[derive(Clone, Debug, Default)]
+pub struct SuppressionFilter {
+    pub channel_type: Option<String>,
+    pub reason: Option<String>,
+    /// A part of the address.
+    pub q: Option<String>,
+    /// The last type and address of the page before.
+    pub after: (String, String),
+    pub limit: i64,
+}
+
+const PAGE: Sql = Sql::same(
+    "suppressions.page",
+    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
+     WHERE (channel_type, address) > ($1, $2)
+       AND ($3 IS NULL OR channel_type = $3) AND ($4 IS NULL OR reason = $4)
+       AND ($5 IS NULL OR address LIKE $5 ESCAPE '\\')
+     ORDER BY channel_type, address
+     LIMIT $6",
+);
+
+/// The list in order of type and address.
+pub async fn page(conn: &mut Conn<'_>, filter: &SuppressionFilter) -> Result<Vec<SuppressionRow>> {
+    let f = filter.clone();
+    let pattern = f.q.map(|q| contains_pattern(&q.to_lowercase()));
+    let (after_type, after_address) = f.after;
+    let bound = args![after_type, after_address, f.channel_type, f.reason, pattern, f.limit];
+    conn.fetch_all(&PAGE, bound).await
+}
+
+const DELETE: Sql =
+    Sql::same("suppressions.delete", "DELETE FROM suppressions WHERE channel_type = $1 AND address = $2");
+
+pub async fn delete(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Result<bool> {
+    Ok(conn.execute(&DELETE, args![channel_type, address]).await? > 0)
+}
+
+const KEYS: Sql = Sql::same("suppressions.keys", "SELECT channel_type, address FROM suppressions LIMIT $1");
+
+/// Every type and address, up to so many: for a node that wants to know which ones it need not ask about.
+pub async fn keys(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<(String, String)>> {
+    let keys: Vec<Key> = conn.fetch_all(&KEYS, args![limit]).await?;
+    Ok(keys.into_iter().map(|key| (key.channel_type, key.address)).collect())
+}
+
+#[derive(FromRow, Deserialize)]
+struct Count {
+    count: i64,
+}
+
+const COUNT: Sql = Sql::same(
+    "suppressions.count",
+    "SELECT COUNT(*) AS count FROM (SELECT 1 AS one FROM suppressions LIMIT $1) AS s",
+);
+
+/// How many there are, counted up to the bound.
+pub async fn count(conn: &mut Conn<'_>, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT, args![bound]).await?;
+    Ok(row.count)
+}
+
+/// The fact that changes with the list.
+const MARK: &str = "suppressions.mark";
+
+const CHANGED: Sql = Sql::same(
+    "suppressions.changed",
+    "INSERT INTO facts (name, value, updated_at) VALUES ($2, '1', $1)
+     ON CONFLICT (name) DO UPDATE
+     SET value = CAST(CAST(facts.value AS BIGINT) + 1 AS TEXT), updated_at = EXCLUDED.updated_at",
+);
+
+/// Says that the list has changed, in the transaction of the change: every node looks again.
+pub async fn changed(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
+    conn.execute(&CHANGED, args![now, MARK]).await?;
+    Ok(())
+}
+
+/// A text that is another one after each change of the list; nothing where there never was one.
+pub async fn mark(conn: &mut Conn<'_>) -> Result<Option<String>> {
+    facts::get(conn, MARK).await
+}

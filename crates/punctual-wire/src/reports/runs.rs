@@ -1,0 +1,187 @@
+//! Runs of report subscriptions, and who owns them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{batch::Item, fields::Fields, work::Work};
+
+/// Bytes of the coordinates that an old scheduler reports.
+const COORDINATES_MAX: usize = 8 * 1024;
+
+/// A run that is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunNowRequest {
+    /// Made beforehand by whoever asks, so that asking again is the same run; made by the server when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manual_run_guid: Option<String>,
+}
+
+impl RunNowRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self { manual_run_guid: fields.optional_guid("manualRunGuid") };
+        fields.deny_unknown();
+        fields.finish().map(|()| request)
+    }
+}
+
+/// A run that was asked for, and where it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunNowAnswer {
+    pub key: String,
+    pub manual_run_guid: String,
+    #[schema(example = "pending")]
+    pub status: String,
+    /// `created`, `unchanged`, `reactivated`, `completed` or `inProgress`.
+    pub outcome: String,
+    pub work_id: i64,
+}
+
+/// Who owns a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ownership {
+    pub key: String,
+    /// `oldScheduler`, `automationScheduler`, or nobody yet.
+    pub owner: Option<String>,
+    pub owner_version: Option<String>,
+    /// `owned`, `deliveryCreated` or `cancelled`.
+    pub status: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub coordinates: Option<Value>,
+    pub taken_at: Option<Timestamp>,
+    /// The stage of the rollout it is under, where there is one.
+    pub stage: Option<i64>,
+    /// Whether the old scheduler could take it now.
+    pub old_scheduler_may_take: bool,
+}
+
+/// A side that takes a run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnershipRequest {
+    /// `oldScheduler` or `automationScheduler`.
+    #[schema(example = "oldScheduler")]
+    pub owner: String,
+    #[schema(example = "1")]
+    pub owner_version: String,
+}
+
+const OWNERS: [(&str, &str); 2] =
+    [("oldScheduler", "oldScheduler"), ("automationScheduler", "automationScheduler")];
+
+impl OwnershipRequest {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self {
+            owner: fields.required_choice("owner", &OWNERS).to_owned(),
+            owner_version: fields.optional_text("ownerVersion", 1..=64).unwrap_or_else(|| "1".to_owned()),
+        };
+        fields.deny_unknown();
+        fields.finish().map(|()| request)
+    }
+}
+
+/// What an owner has to say about its run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnershipReport {
+    #[schema(example = "oldScheduler")]
+    pub owner: String,
+    /// `deliveryCreated`, or `cancelled`: then the run is free again.
+    #[schema(example = "deliveryCreated")]
+    pub status: String,
+    /// Where what was made lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub coordinates: Option<Value>,
+}
+
+impl OwnershipReport {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let statuses = [("deliveryCreated", "deliveryCreated"), ("cancelled", "cancelled")];
+        let report = Self {
+            owner: fields.required_choice("owner", &OWNERS).to_owned(),
+            status: fields.required_choice("status", &statuses).to_owned(),
+            coordinates: fields.object("coordinates", COORDINATES_MAX),
+        };
+        fields.deny_unknown();
+        fields.finish().map(|()| report)
+    }
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSummary {
+    #[serde(flatten)]
+    pub work: Work,
+    pub subscription_guid: String,
+    pub storage_run_key_hash: String,
+    /// `delivered`, `shadow`, `skipped`, `retrying`, `failed` or `conflict`; nothing before its turn.
+    pub run_outcome: Option<String>,
+    pub owner: Option<String>,
+}
+
+/// A run, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AutomationRun {
+    #[serde(flatten)]
+    pub run: RunSummary,
+    pub period_start: Option<Timestamp>,
+    pub period_end: Option<Timestamp>,
+    pub ownership: Ownership,
+    #[schema(value_type = Option<Object>)]
+    pub coordinates: Option<Value>,
+    pub notifications: Vec<RunDelivery>,
+    pub artefacts: Vec<Artefact>,
+    pub rows: Option<i64>,
+    pub truncated: Option<bool>,
+    /// Why there is no report, where there is none.
+    #[schema(value_type = Option<Object>)]
+    pub fault: Option<Value>,
+    pub tries: i64,
+}
+
+/// A message of a run, and whether its send was claimed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunDelivery {
+    pub id: String,
+    pub channel: String,
+    pub status: String,
+    /// How often a send was claimed.
+    pub tries: i64,
+    pub delivered_at: Option<Timestamp>,
+    pub last_error: Option<String>,
+}
+
+/// A file of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Artefact {
+    pub name: String,
+    pub media_type: String,
+    pub bytes: i64,
+    pub blob: String,
+    /// Where it can be downloaded.
+    pub href: String,
+}
+
+/// Where what was made for a run lies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Coordinates {
+    pub key: String,
+    pub storage_run_key_hash: String,
+    #[schema(value_type = Option<Object>)]
+    pub coordinates: Option<Value>,
+    pub notifications: Vec<RunDelivery>,
+    pub artefacts: Vec<Artefact>,
+}
