@@ -20,6 +20,7 @@ use crate::{
     trust::Trust,
 };
 
+#[cfg(any(feature = "nats", feature = "amqp", feature = "amqp1"))]
 pub(crate) use body::of as body_of;
 
 const FIELDS: &[&str] = &["url", "secret", "previousSecret", "timeoutSeconds"];

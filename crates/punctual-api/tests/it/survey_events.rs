@@ -174,7 +174,7 @@ fn expected(plan: &[char]) -> (usize, &'static str) {
 
 async fn r17_subscribers_are_independent_over_all_outcomes(bed: Bed) {
     type Calls = HashMap<(String, String), Vec<char>>;
-    let plans: Arc<Mutex<HashMap<(String, String), Vec<char>>>> = Arc::default();
+    let plans: Arc<Mutex<Calls>> = Arc::default();
     let calls: Arc<Mutex<Calls>> = Arc::default();
     let (own_plans, own_calls) = (plans.clone(), calls.clone());
     let bed = bed.with(|builder| {
