@@ -25,6 +25,7 @@ pub mod secret;
 pub mod status;
 pub mod suppression;
 pub mod survey;
+pub mod table;
 
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 pub use clock::{Clock, ManualClock, Random};

@@ -13,6 +13,7 @@ pub mod channels;
 mod db;
 pub mod error;
 pub mod facts;
+pub mod foreign;
 pub mod idempotency;
 pub mod inbox;
 pub mod lists;

@@ -1,6 +1,8 @@
 //! Configuration: flags, then `PUNCTUAL_*` variables, then `punctual.toml`, then the defaults. Checked whole at
 //! start-up; a bad file stops the process and says what would be right.
 
+mod reconcile;
+
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
+use punctual_paths::reminders::external::External;
 use serde::Deserialize;
 
 /// The flags of `serve` and `demo`.
@@ -128,6 +131,7 @@ struct File {
     public_url: Option<String>,
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
+    reconcile: Option<reconcile::ReconcileFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -149,6 +153,7 @@ const KNOWN_KEYS: &[&str] = &[
     "public_url",
     "accept_weak_durability",
     "log_format",
+    "reconcile",
 ];
 
 /// What a node runs with.
@@ -174,6 +179,8 @@ pub struct Config {
     pub public_url: Option<String>,
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
+    /// Other systems' databases that reminders are reconciled with.
+    pub externals: Vec<External>,
     pub crash_at: Option<punctual_store::CrashPoint>,
 }
 
@@ -219,6 +226,7 @@ impl Config {
             accept_weak_durability: args.accept_weak_durability
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+            externals: reconcile::read(file.reconcile)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
         };
         ensure!(

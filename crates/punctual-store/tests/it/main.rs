@@ -3,6 +3,7 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod foreign;
 mod manners;
 mod notifications;
 mod open;
