@@ -1,17 +1,21 @@
 //! `/api/v1/reconciliations`: how far the repair of reminders has looked, and what it does or would do.
 
 use axum::extract::State;
+use jiff::Timestamp;
 use punctual_engine::{EngineError, EnsureOutcome};
 use punctual_model::Cause;
-use punctual_paths::reminders::reconcile::{self, Report};
+use punctual_paths::reminders::{
+    external::{self, External},
+    reconcile::{self, Report},
+};
 use punctual_store::{reminders::reconciliations, work::instant};
 use punctual_wire::{
-    Fields, Page, Problem,
+    Code, Fields, Page, Problem,
     reminders::{Reconciliation, ReconciliationRun, RunRequest},
 };
 
 use crate::{
-    Shared,
+    App, Shared,
     answer::{Answer, Failure, Shaped},
     auth::{Caller, Operate, Read},
     body::{Json, Optional},
@@ -25,16 +29,21 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let rows = reconciliations::all(&mut reader.conn()).await?;
     let mut items = Vec::new();
-    for (provider, trigger) in app.reminders.triggers.iter() {
+    let triggers = app.reminders.triggers.iter().map(|(provider, trigger)| {
         let bounds = trigger.bounds();
+        (provider.to_owned(), bounds.window_days.unwrap_or(0), bounds.batch.unwrap_or(0))
+    });
+    // What another database says of a source counts whenever it is due.
+    let externals = app.reminders.externals.iter().map(|one| (one.provider(), 0, one.batch));
+    for (provider, window_days, batch) in triggers.chain(externals) {
         let row = rows.iter().find(|row| row.provider == provider);
         let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
         let report = report.unwrap_or_default();
         items.push(Reconciliation {
-            provider: provider.to_owned(),
+            provider,
             every_seconds: app.reminders.reconcile_every.as_secs(),
-            window_days: bounds.window_days.unwrap_or(0),
-            batch: bounds.batch.unwrap_or(0),
+            window_days,
+            batch,
             looked_until: row.map(|row| instant(row.watermark)).transpose()?,
             last_run_at: row.map(|row| instant(row.last_run_at)).transpose()?,
             sources: report.sources,
@@ -62,8 +71,12 @@ pub async fn run(
     fields.deny_unknown();
     fields.finish()?;
     let missing = || Failure::from(Problem::not_found("trigger provider", &provider));
-    app.reminders.triggers.get(&provider).ok_or_else(missing)?;
     let now = app.engine.clock.now();
+    if let Some(name) = provider.strip_prefix("external:") {
+        let external = app.reminders.external(name).ok_or_else(missing)?;
+        return look(&app, external, now, request.dry_run).await;
+    }
+    app.reminders.triggers.get(&provider).ok_or_else(missing)?;
     if request.dry_run {
         let mut reader = app.engine.store.read().await?;
         let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
@@ -91,4 +104,36 @@ pub async fn run(
         deactivate: None,
         work_id: Some(ensured.id),
     })
+}
+
+/// A look at another system's database, or what it would do.
+async fn look(app: &App, external: &External, now: Timestamp, dry_run: bool) -> Answer {
+    let mut reader = app.engine.store.read().await?;
+    let mut answer = ReconciliationRun {
+        provider: external.provider(),
+        dry_run,
+        sources: None,
+        create: None,
+        moved: None,
+        deactivate: None,
+        work_id: None,
+    };
+    if dry_run {
+        let found = external::dry_run(&mut reader.conn(), &app.reminders, external, now).await?;
+        let (sources, plan) = found.map_err(|fault| {
+            let code = if fault.may_pass { Code::StorageUnavailable } else { Code::StateNotAllowed };
+            Problem::new(code, fault.detail)
+        })?;
+        answer.sources = Some(sources);
+        answer.create = Some(plan.create);
+        answer.moved = Some(plan.moved);
+        answer.deactivate = Some(plan.deactivate);
+        return Shaped::ok(&answer);
+    }
+    let cursor = external.cursor(&mut reader.conn()).await?;
+    drop(reader);
+    let row = external.at(now, &cursor).ok_or_else(|| Failure::from(Problem::internal()))?;
+    let ensured = app.engine.ensure(&[row], Cause::Person).await?;
+    answer.work_id = ensured.first().map(|one| one.id);
+    Shaped::ok(&answer)
 }

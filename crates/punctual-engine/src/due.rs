@@ -260,6 +260,11 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, Failed> {
+        if batch.path.is_long_running() {
+            for row in &batch.rows {
+                batch.path.take(tx, now, row, prepared).await?;
+            }
+        }
         let decided = if let Some(alone) = batch.path.decides_alone() {
             decide_all(alone, &batch.rows, prepared, now)
         } else {

@@ -147,30 +147,41 @@ impl Engine {
     ) -> Result<Vec<EventTaken>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let verdicts = write_sources(&mut tx, now, told).await?;
-        let passed: Vec<&Event> = told
-            .iter()
-            .zip(&verdicts)
-            .filter(|(_, verdict)| verdict.is_none())
-            .map(|(told, _)| &told.event)
-            .collect();
-        let touched = sinks.take(&mut tx, now, &passed).await?;
+        let taken = take_in(&mut tx, now, sinks, told).await?;
         tx.commit().await?;
         let mut planned = Touched::default();
-        touched.iter().for_each(|one| planned.add(one));
+        for one in &taken {
+            if let EventTaken::Accepted { touched, .. } = one {
+                planned.add(touched);
+            }
+        }
         self.metrics.planned("event", &planned);
-        let mut touched = touched.into_iter();
-        Ok(told
-            .iter()
-            .zip(verdicts)
-            .map(|(told, verdict)| {
-                verdict.unwrap_or_else(|| EventTaken::Accepted {
-                    touched: touched.next().unwrap_or_default(),
-                    unmatched: told.change.is_none() && !sinks.hears(&told.event.kind),
-                })
-            })
-            .collect())
+        Ok(taken)
     }
+}
+
+/// Takes events in their order, in a transaction that the caller commits; an answer for each.
+pub async fn take_in(
+    tx: &mut Tx,
+    now: Timestamp,
+    sinks: &EventSinks,
+    told: &[Told],
+) -> Result<Vec<EventTaken>, StoreError> {
+    let verdicts = write_sources(tx, now, told).await?;
+    let passed: Vec<&Event> = told
+        .iter()
+        .zip(&verdicts)
+        .filter(|(_, verdict)| verdict.is_none())
+        .map(|(told, _)| &told.event)
+        .collect();
+    let mut touched = sinks.take(tx, now, &passed).await?.into_iter();
+    let answer = |(told, verdict): (&Told, Option<EventTaken>)| {
+        verdict.unwrap_or_else(|| EventTaken::Accepted {
+            touched: touched.next().unwrap_or_default(),
+            unmatched: told.change.is_none() && !sinks.hears(&told.event.kind),
+        })
+    };
+    Ok(told.iter().zip(verdicts).map(answer).collect())
 }
 
 /// Writes the newest state of each source; answers which events stop here, and why.

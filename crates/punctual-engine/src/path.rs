@@ -6,7 +6,7 @@
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_model::{Decided, Effect, NewNotification, ReasonCode, RetryPolicy};
-use punctual_store::{Conn, StoreError};
+use punctual_store::{Conn, StoreError, Tx};
 
 use crate::{Engine, EngineError};
 
@@ -47,6 +47,18 @@ pub trait Path: Send + Sync {
         _row: &'a Claimed,
     ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
         Box::pin(async { Ok(serde_json::Value::Null) })
+    }
+
+    /// Writes what was prepared for a long-running row, in the transaction that will write its decision and before it is
+    /// decided: for what one decision could not say.
+    fn take<'a>(
+        &'a self,
+        _tx: &'a mut Tx,
+        _now: Timestamp,
+        _row: &'a Claimed,
+        _prepared: &'a serde_json::Value,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Writes what the path's decisions put into its own tables: the rows of a whole batch, in the transaction of the

@@ -35,7 +35,8 @@ pub fn all_with(
         Arc::new(operations::Operations),
         Arc::new(reminders::due::Reminders::new(providers.clone())),
         Arc::new(reminders::changes::Changes::new(providers.clone())),
-        Arc::new(reminders::reconcile::Reconcile::new(providers)),
+        Arc::new(reminders::reconcile::Reconcile::new(providers.clone())),
+        Arc::new(reminders::external::Externals::new(providers)),
         Arc::new(surveys::Surveys::new(survey_link)),
         Arc::new(reports::Reports::new(report_sources)),
     ]

@@ -10,6 +10,7 @@ pub mod children;
 pub mod delivery;
 pub mod due;
 pub mod evaluate;
+pub mod external;
 pub mod forecast;
 pub mod immediate;
 pub mod load;

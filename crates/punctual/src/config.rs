@@ -2,6 +2,7 @@
 //! start-up; a bad file stops the process and says what would be right.
 
 mod connections;
+mod reconcile;
 
 use std::{
     net::SocketAddr,
@@ -14,6 +15,7 @@ use clap::{Args, ValueEnum};
 use punctual_api::TrustedProxies;
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
+use punctual_paths::reminders::external::External;
 use punctual_reports::Connections;
 use serde::Deserialize;
 
@@ -137,6 +139,7 @@ struct File {
     accept_weak_durability: Option<bool>,
     log_format: Option<LogFormat>,
     reports: Option<connections::ReportsFile>,
+    reconcile: Option<reconcile::ReconcileFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -160,6 +163,7 @@ const KNOWN_KEYS: &[&str] = &[
     "accept_weak_durability",
     "log_format",
     "reports",
+    "reconcile",
 ];
 
 /// What a node runs with.
@@ -187,6 +191,8 @@ pub struct Config {
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
     pub report_connections: Connections,
+    /// Other systems' databases that reminders are reconciled with.
+    pub externals: Vec<External>,
     pub crash_at: Option<punctual_store::CrashPoint>,
 }
 
@@ -235,6 +241,7 @@ impl Config {
                 || file.accept_weak_durability.unwrap_or(false),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             report_connections: connections::read(file.reports)?,
+            externals: reconcile::read(file.reconcile)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
         };
         ensure!(

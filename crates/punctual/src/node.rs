@@ -72,6 +72,7 @@ impl Node {
         let capture =
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
         let reminders = Arc::new(Providers {
+            externals: config.externals.clone(),
             reconcile_every: SignedDuration::try_from(config.reconcile_every)?,
             ..Providers::built_in()
         });

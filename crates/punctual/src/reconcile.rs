@@ -10,7 +10,7 @@ use crate::remote::RemoteArgs;
 pub struct ReconcileArgs {
     #[command(flatten)]
     remote: RemoteArgs,
-    /// Whose reminders: `dateBased`, `recurring` or `threshold`.
+    /// Whose reminders: `dateBased`, `recurring`, `threshold` or `external:NAME`.
     #[arg(long)]
     provider: String,
     /// Show what would change, and change nothing.

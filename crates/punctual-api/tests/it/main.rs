@@ -16,6 +16,7 @@ mod operations;
 mod pages;
 mod reminder_changes;
 mod reminder_delivery;
+mod reminder_external;
 mod reminder_moves;
 mod reminder_outlook;
 mod reminder_promises;

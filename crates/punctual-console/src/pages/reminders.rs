@@ -76,7 +76,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         0 => String::new(),
         _ => format!("{}, {} active.", counted(all, "setting", "settings"), words::grouped(active)),
     };
-    let looks = app.reminders.triggers.keys().map(|provider| {
+    let externals = app.reminders.externals.iter().map(|external| external.provider());
+    let providers = app.reminders.triggers.keys().map(str::to_owned).chain(externals);
+    let looks = providers.map(|provider| {
         let row = looked.iter().find(|row| row.provider == provider);
         let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
         let note = report.map_or_else(String::new, |report| {
@@ -86,7 +88,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             )
         });
         let at = row.and_then(|row| Timestamp::from_microsecond(row.last_run_at).ok());
-        Look { provider: provider.to_owned(), when: at.map(|at| visit.zone.when(at, now)), note }
+        Look { provider, when: at.map(|at| visit.zone.when(at, now)), note }
     });
     let fields = Fields::of_query(&uri);
     let done = match (fields.text("saved"), fields.text("removed")) {

@@ -298,6 +298,8 @@ pub struct Providers {
     pub immediate: Vec<Arc<dyn ImmediateProvider>>,
     pub recipients: Registry<Arc<dyn RecipientProvider>>,
     pub policies: Registry<Arc<dyn DeliveryPolicy>>,
+    /// Other systems' databases that reconciliation looks at too.
+    pub externals: Vec<super::external::External>,
     /// How often reconciliation looks; at least a minute.
     pub reconcile_every: SignedDuration,
 }
@@ -311,6 +313,7 @@ impl Providers {
             immediate: vec![Arc::new(super::immediate::FirstTold)],
             recipients: Registry::new("recipient providers"),
             policies: Registry::new("delivery policies"),
+            externals: Vec::new(),
             reconcile_every: super::reconcile::EVERY,
         };
         let triggers: [Arc<dyn TriggerProvider>; 3] =
@@ -331,6 +334,10 @@ impl Providers {
     /// Whether a row is a message at once, and none that was planned.
     pub fn is_immediate(&self, key: &WorkKey) -> bool {
         self.immediate.iter().any(|provider| provider.is_own(key))
+    }
+
+    pub fn external(&self, name: &str) -> Option<&super::external::External> {
+        self.externals.iter().find(|external| external.name == name)
     }
 
     /// Refuses a trigger whose reconciliation would not be bounded.

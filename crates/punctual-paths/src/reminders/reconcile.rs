@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use super::{
     Providers,
     evaluate::{Ground, Outcome, Plan, Scope, evaluate},
+    external::{External, Unbounded},
     load,
     providers::{ScanBounds, UnboundedScan},
     sink,
@@ -72,7 +73,7 @@ pub fn at(provider: &str, at: Timestamp) -> Option<NewWork> {
 }
 
 /// The next moment on the grid of `every`, so that all nodes mean the same row.
-fn next_moment(now: Timestamp, every: SignedDuration) -> Timestamp {
+pub(super) fn next_moment(now: Timestamp, every: SignedDuration) -> Timestamp {
     let step = every.as_secs().max(60);
     let next = (now.as_second().div_euclid(step) + 1) * step;
     Timestamp::from_second(next).unwrap_or(Timestamp::MAX)
@@ -81,9 +82,16 @@ fn next_moment(now: Timestamp, every: SignedDuration) -> Timestamp {
 /// Plans the next look of every provider; refuses to start with one that is not bounded.
 pub async fn start(engine: &Engine, providers: &Providers) -> Result<(), StartError> {
     providers.check_bounds()?;
+    providers.externals.iter().try_for_each(External::check)?;
     let at = next_moment(engine.clock.now(), providers.reconcile_every);
-    let rows: Vec<NewWork> =
+    let mut rows: Vec<NewWork> =
         providers.triggers.keys().filter_map(|provider| self::at(provider, at)).collect();
+    let mut reader = engine.store.read().await.map_err(EngineError::from)?;
+    for external in &providers.externals {
+        let cursor = external.cursor(&mut reader.conn()).await.map_err(EngineError::from)?;
+        rows.extend(external.at(at, &cursor));
+    }
+    drop(reader);
     engine.ensure(&rows, Cause::Machine).await?;
     Ok(())
 }
@@ -92,6 +100,8 @@ pub async fn start(engine: &Engine, providers: &Providers) -> Result<(), StartEr
 pub enum StartError {
     #[error(transparent)]
     Unbounded(#[from] UnboundedScan),
+    #[error(transparent)]
+    UnboundedQuery(#[from] Unbounded),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }

@@ -1,0 +1,151 @@
+//! Reconciliation with another system's database: here another installation's own table of sources stands for it.
+
+use std::{sync::Arc, time::Duration};
+
+use punctual_api::ApiState;
+use punctual_model::Secret;
+use punctual_paths::reminders::{
+    Providers,
+    external::{External, Mark},
+};
+use punctual_store::foreign::ForeignDatabase;
+use punctual_testkit::{Bed, Database, on_both};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    reminders::{first_aid, rows, setting, tell, unit},
+};
+
+on_both! {
+    what_changed_there_is_planned_here_and_the_watermark_moves_with_it;
+    a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing;
+    something_newer_that_was_told_stays_and_other_units_are_left_out;
+}
+
+fn query(database: Database) -> &'static str {
+    match database {
+        Database::Sqlite => {
+            "SELECT source_id AS id, business_unit, active, deleted, updated_at AS changed_at,
+                json_extract(state, '$.kind') AS kind, json_extract(state, '$.expiresOn') AS \"expiresOn\"
+             FROM sources WHERE source_type = 'document' AND (updated_at, source_id) > (:since, :after)
+             ORDER BY updated_at, source_id LIMIT :limit"
+        }
+        Database::Postgres => {
+            "SELECT source_id AS id, business_unit, active, deleted, updated_at AS changed_at,
+                state::jsonb ->> 'kind' AS kind, state::jsonb ->> 'expiresOn' AS \"expiresOn\"
+             FROM sources WHERE source_type = 'document' AND (updated_at, source_id) > (:since, :after)
+             ORDER BY updated_at, source_id LIMIT :limit"
+        }
+    }
+}
+
+/// Here, there, and what was changed about how there is looked at.
+async fn two(bed: Bed, change: impl FnOnce(&mut External)) -> (Bed, Client, Client, Bed) {
+    let there = Bed::on(bed.database()).await;
+    let mut external = External {
+        name: "documents".into(),
+        source_type: "document".into(),
+        database: ForeignDatabase::parse(&Secret::new(there.url())).unwrap(),
+        query: query(bed.database()).into(),
+        watermark: "changed_at".into(),
+        begins: Mark::Integer(0),
+        business_units: Vec::new(),
+        batch: 3,
+        timeout: Duration::from_secs(10),
+    };
+    change(&mut external);
+    let providers = Arc::new(Providers { externals: vec![external], ..Providers::built_in() });
+    let paths = punctual_paths::all_with(providers.clone(), Default::default(), Default::default());
+    let bed = bed.with(|bed| bed.paths(paths));
+    let engine = bed.engine.clone();
+    let client = Client::with(&bed, |state| {
+        let sandbox = state.sandbox.take();
+        *state = ApiState { sandbox, ..ApiState::with_reminders(engine, state.wall.clone(), providers) };
+    })
+    .await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let other = Client::new(&there).await;
+    (bed, client, other, there)
+}
+
+fn document(date: &str) -> Value {
+    json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": date } })
+}
+
+async fn look(client: &Client, dry: bool) -> Value {
+    client.post("/api/v1/reconciliations/external:documents/run", json!({ "dryRun": dry })).await.expect(200)
+}
+
+async fn state(client: &Client) -> Value {
+    let all = client.get("/api/v1/reconciliations").await.expect(200);
+    let own = all["items"].as_array().unwrap().iter().find(|one| one["provider"] == "external:documents");
+    own.unwrap().clone()
+}
+
+async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed: Bed) {
+    let (bed, client, other, there) = two(bed, |_| {}).await;
+    setting(&client, first_aid(|_| {})).await;
+    for n in 0..7 {
+        tell(&other, &format!("document/{n}"), document("2026-07-20")).await;
+        there.wait(1);
+    }
+    let dry = look(&client, true).await;
+    assert_eq!((&dry["sources"], &dry["create"]), (&json!(7), &json!(21)), "{dry}");
+    assert!(rows(&client, "").await.is_empty(), "a dry run changes nothing");
+    look(&client, false).await;
+    client.advance("1m").await;
+    assert_eq!(rows(&client, "&status=pending").await.len(), 21, "in three batches");
+    let source = client.get("/api/v1/sources/document/3").await.expect(200);
+    assert_eq!(
+        (&source["businessUnit"], &source["state"]["expiresOn"]),
+        (&json!("nz"), &json!("2026-07-20"))
+    );
+    // Only what changed since is read again; what is gone there is gone here.
+    tell(&other, "document/1", document("2026-08-20")).await;
+    there.wait(1);
+    other.delete("/api/v1/sources/document/2").await.expect(204);
+    assert_eq!(look(&client, true).await["sources"], 2);
+    look(&client, false).await;
+    client.advance("1m").await;
+    assert_eq!(state(&client).await["sources"], 2);
+    assert_eq!(rows(&client, "&status=pending").await.len(), 18);
+    assert_eq!(look(&client, true).await["sources"], 0);
+    there.leaves_open("nothing is looked at there");
+    bed.leaves_open("what is planned, and the next look");
+}
+
+async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: Bed) {
+    let (bed, client, other, _there) = two(bed, |_| {}).await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&other, "document/1", document("2026-07-20")).await;
+    bed.faults.fail("reconciliations.put", true, 1);
+    look(&client, false).await;
+    bed.tick().await;
+    assert!(rows(&client, "").await.is_empty(), "planned with the watermark or not at all");
+    assert_eq!(state(&client).await["lastRunAt"], Value::Null);
+    client.advance("10m").await;
+    assert_eq!(rows(&client, "&status=pending").await.len(), 3);
+    look(&client, false).await;
+    client.advance("1m").await;
+    assert_eq!(rows(&client, "").await.len(), 3);
+    bed.leaves_open("what is planned, and the next look");
+}
+
+async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: Bed) {
+    let (bed, client, other, _there) = two(bed, |external| external.business_units = vec!["nz".into()]).await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&other, "document/1", document("2026-07-20")).await;
+    let mut foreign = document("2026-07-20");
+    foreign["businessUnit"] = json!("de");
+    tell(&other, "document/2", foreign).await;
+    let mut told = document("2026-09-20");
+    told["occurredAt"] = json!("2026-06-01T00:00:00Z");
+    client.put("/api/v1/sources/document/1", told).await.expect(200);
+    look(&client, false).await;
+    client.advance("1m").await;
+    let source = client.get("/api/v1/sources/document/1").await.expect(200);
+    assert_eq!(source["state"]["expiresOn"], "2026-09-20");
+    client.get("/api/v1/sources/document/2").await.refused(404, "not_found");
+    bed.leaves_open("what is planned, and the next look");
+}
