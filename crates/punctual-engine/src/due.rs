@@ -281,23 +281,15 @@ impl Engine {
         self.record_lateness(&batch, now);
         let held: Vec<(i64, i64)> = batch.rows.iter().map(|row| (row.id, row.version)).collect();
         let Some(row) = batch.rows.first() else { return Ok(Default::default()) };
-        let mut prepare = AssertUnwindSafe(batch.path.prepare(self, row)).catch_unwind();
-        let prepared = loop {
-            let renew_at = later(self.clock.now(), self.config.renew_every);
-            tokio::select! {
-                prepared = &mut prepare => break prepared,
-                () = self.clock.sleep_until(renew_at) => {
-                    let mut tx = self.store.begin(Lane::Settle).await?;
-                    let until = later(self.clock.now(), self.config.lease);
-                    let still = work::renew(&mut tx.conn(), until, &held).await?;
-                    tx.commit().await?;
-                    if still.is_empty() {
-                        return Ok((DueReport { claimed: 1, lost: 1, ..Default::default() }, HandOver::default()));
-                    }
-                }
+        let prepare = AssertUnwindSafe(batch.path.prepare(self, row)).catch_unwind();
+        // Both go on at once: a preparation that is writing and a renewal that waits for it must not wait for each other.
+        let prepared = tokio::select! {
+            prepared = prepare => prepared,
+            lost = self.renew_until_lost(&held) => {
+                lost?;
+                return Ok((DueReport { claimed: 1, lost: 1, ..Default::default() }, HandOver::default()));
             }
         };
-        drop(prepare);
         let now = now.max(self.clock.now());
         let outcome = match prepared {
             Ok(Ok(prepared)) => self.load_and_settle(&batch, &prepared, now, false).await,
@@ -310,6 +302,20 @@ impl Engine {
         match outcome {
             Ok(done) => Ok(done),
             Err(failed) => Ok((self.put_back(&batch, now, failed).await?, HandOver::default())),
+        }
+    }
+
+    /// Renews leases in time, for as long as they are held.
+    async fn renew_until_lost(&self, held: &[(i64, i64)]) -> Result<(), EngineError> {
+        loop {
+            self.clock.sleep_until(later(self.clock.now(), self.config.renew_every)).await;
+            let mut tx = self.store.begin(Lane::Settle).await?;
+            let until = later(self.clock.now(), self.config.lease);
+            let still = work::renew(&mut tx.conn(), until, held).await?;
+            tx.commit().await?;
+            if still.is_empty() {
+                return Ok(());
+            }
         }
     }
 
