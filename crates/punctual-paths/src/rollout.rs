@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows what a run makes: a path names its kind, its subjects and the keys of their runs. Which side may
 //! take a run at which stage is [`duty`] and [`old_may_take`]; who has taken it is one row in the database
-//! ([`ownership`]); what was expected and what was found is compared by [`compare`].
+//! ([`ownership`]); what was expected and what was found is compared by [`compare()`].
 
 pub mod compare;
 pub mod ownership;
