@@ -72,6 +72,8 @@ async fn r14_a_store_that_fails_after_the_commit_doubles_nothing(bed: Bed) {
     let agent = rig.agent().await;
     tick(&agent).await;
     notify_many(&agent, "ops", 0..50).await;
+    // So that the next commit is the one of the hand-over.
+    rig.keys_are_noted().await;
     bed.faults.fail("commit", true, 1);
     let report = tick(&agent).await;
     assert!(report.failure.unwrap().contains("storage_unavailable"));

@@ -5,7 +5,10 @@ use std::{path::Path, time::Duration};
 use punctual_api::{ApiState, ensure_admin_key, serve};
 use punctual_model::{Random, Secret};
 use punctual_site::{Agent, ForwardReport, SiteConfig};
-use punctual_store::notifications::{NotificationFilter, NotificationRow, list};
+use punctual_store::{
+    api_keys,
+    notifications::{NotificationFilter, NotificationRow, list},
+};
 use punctual_testkit::{Bed, Proxy, Seeded, Way, signal};
 use punctual_wire::site_agent::NotifyRequest;
 use serde_json::{Value, json};
@@ -106,6 +109,17 @@ impl Rig {
         let mut rows = list(&mut self.bed.read().await.conn(), &filter).await.unwrap();
         rows.reverse();
         rows
+    }
+
+    /// Waits until central has written down that the keys were used, which it does beside the requests.
+    pub async fn keys_are_noted(&self) {
+        let noted = async || {
+            let keys = api_keys::all(&mut self.bed.read().await.conn()).await.unwrap();
+            keys.iter().all(|key| key.last_used_at.is_some())
+        };
+        while !noted().await {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// The bodies that central has, in its order.
