@@ -14,7 +14,7 @@ mod settle;
 mod suppressed;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -28,6 +28,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use manners::{Promise, failover};
 pub(crate) use own::HandOver;
 use plan::{Plan, plan};
+use settle::Outcomes;
 
 use crate::{Engine, EngineError, Opened, config::later, intake::UNROUTED};
 
@@ -202,7 +203,8 @@ impl Engine {
             self.take_places(&mut tx, terms, opened.as_deref(), &mut items, now).await?;
         settled.extend(given_back);
         self.intend(&mut tx, &items, now).await?;
-        report.add(&self.settle_deliveries_in(&mut tx, &settled, &Default::default(), now, false).await?);
+        let unsent = Outcomes { rows: &settled, tries: &[], in_doubt: &HashSet::new(), again: false };
+        report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
         self.metrics.claimed(report.claimed);
         let sending = match opened {

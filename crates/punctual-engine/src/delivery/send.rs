@@ -22,7 +22,9 @@ use super::{
     event_id,
     files::{Files, Unread},
     manners::failover,
-    parked, suppressed,
+    parked,
+    settle::Outcomes,
+    suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
@@ -266,15 +268,14 @@ impl Engine {
         if !again {
             self.free_places(&mut tx, &sent.promise, &sent.ended, now).await?;
         }
-        if !sent.results.is_empty() {
-            attempts::record(&mut tx.conn(), &sent.results).await?;
-        }
         if !sent.expected.is_empty() {
             let told = receipts::expect(&mut tx.conn(), channel.adapter(), &sent.expected).await?;
             self.follow_receipts(&mut tx, now, &told).await?;
         }
         self.suppress_in(&mut tx, now, &sent.suppressed).await?;
-        let report = self.settle_deliveries_in(&mut tx, &sent.settled, &sent.in_doubt, now, again).await?;
+        let outcomes =
+            Outcomes { rows: &sent.settled, tries: &sent.results, in_doubt: &sent.in_doubt, again };
+        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
         tx.commit().await?;
         self.remember_rest(key, &sent.heard, circuit);
         self.manners.ask_again(key);

@@ -7,7 +7,9 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_store::{
-    Stage, StoreError, Tx, attempts, audit,
+    Stage, StoreError, Tx,
+    attempts::{self, AttemptResult},
+    audit,
     notifications::{self, ClaimedNotification, Delivery},
     work,
 };
@@ -15,17 +17,29 @@ use punctual_store::{
 use super::{DeliveryReport, event_id};
 use crate::{Engine, SettledWork, effects};
 
+/// What became of notifications, to be written together.
+#[derive(Clone, Copy)]
+pub(super) struct Outcomes<'a> {
+    pub(super) rows: &'a [(ClaimedNotification, Delivery)],
+    /// What came of the tries behind them.
+    pub(super) tries: &'a [AttemptResult],
+    /// Those of which nobody knows whether they arrived.
+    pub(super) in_doubt: &'a HashSet<i64>,
+    /// The same was written before and not confirmed: a row that already stands as it should is then no stranger's
+    /// work.
+    pub(super) again: bool,
+}
+
 impl Engine {
-    /// Writes outcomes, and counts those in doubt. `again` says that the same was written before and not confirmed: a
-    /// row that already stands as it should is then no stranger's work.
+    /// Writes outcomes, and counts those in doubt. Notifications come before their tries, in the order in which the
+    /// sweep takes them: the other way round the two could wait for each other.
     pub(super) async fn settle_deliveries_in(
         &self,
         tx: &mut Tx,
-        rows: &[(ClaimedNotification, Delivery)],
-        in_doubt: &HashSet<i64>,
+        outcomes: &Outcomes<'_>,
         now: Timestamp,
-        again: bool,
     ) -> Result<DeliveryReport, StoreError> {
+        let Outcomes { rows, tries, in_doubt, again } = *outcomes;
         let mut report = DeliveryReport::default();
         if rows.is_empty() {
             return Ok(report);
@@ -33,6 +47,9 @@ impl Engine {
         let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| delivery.clone()).collect();
         let held: HashSet<i64> =
             notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
+        if !tries.is_empty() {
+            attempts::record(&mut tx.conn(), tries).await?;
+        }
         let already =
             if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
         let uncertain: Vec<i64> = in_doubt.intersection(&held).copied().collect();
