@@ -73,29 +73,24 @@ pub async fn run(args: BenchArgs) -> Result<()> {
     let bench = Bench::new(args.database_url.clone())?;
     let measured = match args.what {
         What::Ingest => vec![ingest::measure(&bench, jobs(100_000)).await?],
-        What::Drain => vec![drain::measure(&bench, "drain", jobs(100_000), 0).await?],
+        What::Drain => vec![drain::measure(&bench, jobs(100_000)).await?],
         What::Deliver => vec![deliver::measure(&bench, jobs(100_000)).await?],
         What::Punctuality => vec![punctuality::measure(&bench, jobs(2_000)).await?],
-        What::Backlog => {
-            let alone = drain::measure(&bench, "drain20", jobs(20_000), 0).await?;
-            vec![alone, drain::measure(&bench, "backlog", jobs(20_000), 1_000_000).await?]
-        }
+        What::Backlog => drain::measure_backlog(&bench, jobs(20_000)).await?,
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Reminders => reminders::measure(&bench, jobs(100_000)).await?,
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
         What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
     };
-    let ratio = match measured.as_slice() {
-        [alone, with] if with.test == "backlog" => {
-            with.per_second().zip(alone.per_second()).map(|(with, alone)| with / alone)
-        }
-        _ => None,
-    };
     for one in &measured {
         one.print(&bench, args.json);
     }
-    if let (Some(ratio), false) = (ratio, args.json) {
-        println!("backlog / alone: {ratio:.2}");
+    if let ([alone, beside @ ..], What::Backlog, false) = (measured.as_slice(), args.what, args.json) {
+        for one in beside {
+            if let Some((with, alone)) = one.per_second().zip(alone.per_second()) {
+                println!("{} / alone: {:.2}", one.test, with / alone);
+            }
+        }
     }
     Ok(())
 }

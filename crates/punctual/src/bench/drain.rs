@@ -1,8 +1,11 @@
 //! Due schedules claimed, handled by a listener that counts, and completed; over when the table has none left.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::{Result, ensure};
@@ -12,47 +15,108 @@ use punctual_model::{Arrival, Clock};
 use punctual_store::work;
 
 use super::{
-    Bench, Measured,
-    ingest::{ensure_all, schedules},
+    Bench, Measured, Rig,
+    ingest::{Keys, ensure_all, schedules},
 };
 
-pub(super) async fn measure(
-    bench: &Bench,
-    test: &'static str,
-    jobs: usize,
-    future: usize,
-) -> Result<Measured> {
-    let handled = Arc::new(AtomicUsize::new(0));
-    let mut listeners = Listeners::default();
-    let counter = handled.clone();
-    listeners.add(
-        "bench",
-        Arc::new(move |_: &Arrival| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        }),
-    )?;
-    let rig = bench.rig(test, listeners).await?;
-    let now = bench.clock.now();
-    // The future rows come first, so that they have the lower ids; in pieces, so that memory stays flat.
-    for start in (0..future).step_by(100_000) {
-        let end = (start + 100_000).min(future);
-        let far = now + SignedDuration::from_hours(24 * 30);
-        ensure_all(&rig.engine, schedules(jobs + start..jobs + end, |_| far)?).await?;
+/// Rows of the future beside which a drain is measured.
+const FUTURE: usize = 1_000_000;
+/// A drain of 20,000 rows takes a quarter of a second, in which a small machine has its moods: the middle one of these
+/// counts.
+const ROUNDS: usize = 5;
+
+pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
+    let mut table = Table::new(bench, "drain", Keys::Rising).await?;
+    let took = table.drain(bench, jobs).await?;
+    table.rig.remove().await?;
+    Ok(Measured::rate("drain", jobs, took))
+}
+
+/// The drain alone, beside rows of the future, and beside rows of the future among whose keys those of the due ones lie;
+/// the three take turns.
+pub(super) async fn measure_backlog(bench: &Bench, jobs: usize) -> Result<Vec<Measured>> {
+    let mut tables = vec![
+        ("drain20", Table::new(bench, "drain20", Keys::Rising).await?),
+        ("backlog", Table::new(bench, "backlog", Keys::Rising).await?),
+        ("backlog-spread", Table::new(bench, "spread", Keys::Spread).await?),
+    ];
+    for (_, table) in &mut tables[1..] {
+        table.fill(bench, FUTURE).await?;
     }
-    ensure_all(&rig.engine, schedules(0..jobs, |_| now)?).await?;
-    rig.settle_down().await?;
-    let started = bench.clock.now();
-    let running = rig.engine.run();
-    // The counter costs nothing to look at; the table has the last word.
-    while handled.load(Ordering::Relaxed) < jobs || is_busy(&rig.engine, bench).await? {
-        bench.clock.sleep_until(bench.clock.now() + SignedDuration::from_millis(2)).await;
+    let mut took = vec![Vec::new(); tables.len()];
+    for _ in 0..ROUNDS {
+        for ((_, table), took) in tables.iter_mut().zip(&mut took) {
+            took.push(table.drain(bench, jobs).await?);
+        }
     }
-    let took = bench.clock.now().duration_since(started);
-    running.stop().await;
-    ensure!(handled.load(Ordering::Relaxed) == jobs, "handled {} of {jobs}", handled.load(Ordering::Relaxed));
-    rig.remove().await?;
-    Ok(Measured::rate(test, jobs, took.unsigned_abs()))
+    let mut measured = Vec::new();
+    for ((test, table), mut took) in tables.into_iter().zip(took) {
+        took.sort_unstable();
+        measured.push(Measured::rate(test, jobs, took[ROUNDS / 2]));
+        table.rig.remove().await?;
+    }
+    Ok(measured)
+}
+
+/// A database that is filled and drained.
+struct Table {
+    rig: Rig,
+    keys: Keys,
+    handled: Arc<AtomicUsize>,
+    /// How many keys were used.
+    used: usize,
+}
+
+impl Table {
+    async fn new(bench: &Bench, name: &str, keys: Keys) -> Result<Self> {
+        let handled = Arc::new(AtomicUsize::new(0));
+        let mut listeners = Listeners::default();
+        let counter = handled.clone();
+        listeners.add(
+            "bench",
+            Arc::new(move |_: &Arrival| {
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }),
+        )?;
+        Ok(Self { rig: bench.rig(name, listeners).await?, keys, handled, used: 0 })
+    }
+
+    async fn fill(&mut self, bench: &Bench, rows: usize) -> Result<()> {
+        let far = bench.clock.now() + SignedDuration::from_hours(24 * 30);
+        // In pieces, so that memory stays flat.
+        for start in (0..rows).step_by(100_000) {
+            let numbers = self.next((rows - start).min(100_000));
+            ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| far)?).await?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, rows: usize) -> std::ops::Range<usize> {
+        let first = self.used;
+        self.used += rows;
+        first..self.used
+    }
+
+    /// Puts due rows in and says how long it took until none was left.
+    async fn drain(&mut self, bench: &Bench, jobs: usize) -> Result<Duration> {
+        let now = bench.clock.now();
+        let numbers = self.next(jobs);
+        ensure_all(&self.rig.engine, schedules(numbers, self.keys, |_| now)?).await?;
+        self.rig.settle_down().await?;
+        self.handled.store(0, Ordering::Relaxed);
+        let started = bench.clock.now();
+        let running = self.rig.engine.run();
+        // The counter costs nothing to look at; the table has the last word.
+        while self.handled.load(Ordering::Relaxed) < jobs || is_busy(&self.rig.engine, bench).await? {
+            bench.clock.sleep_until(bench.clock.now() + SignedDuration::from_millis(2)).await;
+        }
+        let took = bench.clock.now().duration_since(started);
+        running.stop().await;
+        let handled = self.handled.load(Ordering::Relaxed);
+        ensure!(handled == jobs, "handled {handled} of {jobs}");
+        Ok(took.unsigned_abs())
+    }
 }
 
 /// Whether the table still has due rows that are not finished.

@@ -21,7 +21,7 @@ const CALLERS: usize = 2;
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let rig = bench.rig("ingest", Listeners::default()).await?;
     let due = bench.clock.now() + SignedDuration::from_hours(24);
-    let work = schedules(0..jobs, |_| due)?;
+    let work = schedules(0..jobs, Keys::Rising, |_| due)?;
     let started = bench.clock.now();
     ensure_all(&rig.engine, work).await?;
     let took = bench.clock.now().duration_since(started);
@@ -29,15 +29,35 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     Ok(Measured::rate("bulk", jobs, took.unsigned_abs()))
 }
 
+/// How the keys of rows that come one after the other lie to each other.
+#[derive(Clone, Copy)]
+pub(super) enum Keys {
+    /// Each after the one before, as the ids that the API gives.
+    Rising,
+    /// Anywhere among the others, as those of reminders, which begin with what they are about.
+    Spread,
+}
+
+impl Keys {
+    fn of(self, number: usize) -> String {
+        match self {
+            Self::Rising => format!("bench-{number:09}"),
+            // An odd factor: no two numbers below 2^32 meet.
+            Self::Spread => format!("bench-{:08x}", (number as u64).wrapping_mul(0x9e37_79b1) & 0xffff_ffff),
+        }
+    }
+}
+
 /// The rows of these schedules, made before the clock starts: a caller of the library brings its own.
 pub(super) fn schedules(
     numbers: std::ops::Range<usize>,
+    keys: Keys,
     due: impl Fn(usize) -> Timestamp,
 ) -> Result<Vec<NewWork>> {
     numbers
         .map(|number| {
             let new = NewSchedule {
-                key: format!("bench-{number}"),
+                key: keys.of(number),
                 topic: "bench".into(),
                 run_at: due(number),
                 payload: payload(number),

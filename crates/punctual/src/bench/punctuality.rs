@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     Bench, Measured,
-    ingest::{ensure_all, schedules},
+    ingest::{Keys, ensure_all, schedules},
 };
 
 /// The first instant is this far ahead, and the last this much later.
@@ -32,7 +32,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let rig = bench.rig("punctual", listeners).await?;
     let running = rig.engine.run();
     let instants = spread(jobs, bench.clock.now() + LEAD);
-    ensure_all(&rig.engine, schedules(0..jobs, |number| instants[number])?).await?;
+    ensure_all(&rig.engine, schedules(0..jobs, Keys::Rising, |number| instants[number])?).await?;
     let end = bench.clock.now() + LEAD + SignedDuration::from_millis(i64::try_from(WINDOW_MS)? + 2_000);
     bench.clock.sleep_until(end).await;
     running.stop().await;
