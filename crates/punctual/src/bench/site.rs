@@ -59,7 +59,6 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
 }
 
 async fn make_site(url: &str) -> Result<String> {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().build()?;
     let request = client.post(format!("{url}/api/v1/sites")).bearer_auth(KEY).json(&json!({ "id": "bench" }));
     let answer: Value = request.send().await?.error_for_status()?.json().await?;
