@@ -218,6 +218,7 @@ fn message(row: &Claimed, subscription: &Subscription, made: &Made, period: Peri
     new.channel = subscription.channel.clone();
     new.business_unit = subscription.business_unit.clone();
     new.locale = Some(subscription.locale.clone());
+    subscription.handling.give(&mut new);
     new.attachments = made
         .artefacts
         .iter()
