@@ -194,11 +194,27 @@
   const schema = document.querySelector("[data-preview]");
   const button = document.querySelector("[data-preview-button]");
   if (!schema || !button) return;
+  // Parts of the page that depend on what is written, as the server would show them.
+  const check = async () => {
+    const parts = [...document.querySelectorAll("[data-follow]")];
+    if (!parts.length) return;
+    const answer = await fetch(button.dataset.check, { method: "POST", body: new URLSearchParams(new FormData(button.form)) });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    parts.forEach((part) => {
+      const next = page.querySelector(`[data-follow="${CSS.escape(part.dataset.follow)}"]`);
+      if (next) part.replaceChildren(...next.childNodes);
+    });
+  };
   let waiting;
+  let written = false;
   const follow = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => button.form.requestSubmit(button), Number(schema.dataset.preview) || 600);
+    waiting = setTimeout(() => {
+      button.form.requestSubmit(button);
+      if (written) check().catch(() => {});
+    }, Number(schema.dataset.preview) || 600);
   };
-  schema.addEventListener("input", follow);
+  schema.addEventListener("input", () => { written = true; follow(); });
   follow();
 })();

@@ -7,6 +7,7 @@ use punctual_engine::{
     inbox::person,
 };
 use punctual_store::inbox;
+use punctual_wire::{Problem, keys::Scope};
 
 use crate::{
     App, Shared,
@@ -35,12 +36,12 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/", name: "Overview", badge: &[] },
     NavEntry { path: "/attention", name: "Attention", badge: &Kind::ALL },
     NavEntry { path: "/outbox", name: "Outbox", badge: &[Kind::Parked, Kind::Receipt] },
-    NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold] },
+    NavEntry { path: "/work", name: "Due work", badge: &[Kind::Hold, Kind::RunHeld] },
     NavEntry { path: "/calendar", name: "Calendar", badge: &[] },
     NavEntry { path: "/reminders", name: "Reminders", badge: &[] },
     NavEntry { path: "/sources", name: "Sources", badge: &[] },
     NavEntry { path: "/surveys", name: "Surveys", badge: &[Kind::Subscriber] },
-    NavEntry { path: "/reports", name: "Reports", badge: &[] },
+    NavEntry { path: "/reports", name: "Reports", badge: &[Kind::RunHeld, Kind::RunFailed, Kind::Orphan] },
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
@@ -113,6 +114,14 @@ impl Visit {
     /// The instant that pages show as now: the engine's.
     pub fn now(app: &App) -> Timestamp {
         app.engine.clock.now()
+    }
+
+    /// That they may change definitions.
+    pub fn must_author(&self) -> Result<(), Refusal> {
+        if self.viewer.may_author() {
+            return Ok(());
+        }
+        Err(Problem::scope_missing(Scope::Author.as_str()).into())
     }
 
     /// The frame of a page that stands under `path` in the navigation.

@@ -4,6 +4,7 @@ mod attention;
 mod calendar;
 mod channels;
 mod confirm;
+mod entries;
 mod inbox;
 mod notification;
 mod operations;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_model::reason::in_words;
 use punctual_store::{
     attention::{self, WaitingRow},
-    receipts,
+    receipts, report_troubles,
 };
 
 use crate::{Engine, EngineError, config::earlier};
@@ -27,11 +27,26 @@ pub enum Kind {
     Site,
     /// A message that its provider took and that did not arrive.
     Receipt,
+    /// A run of a report that is held, because somebody else owns it or because a person held it.
+    RunHeld,
+    /// A run of a report that failed, and after which none went out.
+    RunFailed,
+    /// A report subscription that nobody answers for, or that reaches nobody.
+    Orphan,
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] =
-        [Self::Hold, Self::Parked, Self::Subscriber, Self::Sync, Self::Site, Self::Receipt];
+    pub const ALL: [Self; 9] = [
+        Self::Hold,
+        Self::Parked,
+        Self::Subscriber,
+        Self::Sync,
+        Self::Site,
+        Self::Receipt,
+        Self::RunHeld,
+        Self::RunFailed,
+        Self::Orphan,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,17 +56,22 @@ impl Kind {
             Self::Sync => "sync",
             Self::Site => "site",
             Self::Receipt => "receipt",
+            Self::RunHeld => "runHeld",
+            Self::RunFailed => "runFailed",
+            Self::Orphan => "orphan",
         }
     }
 
     /// The word that lists show for its state.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Hold => "held",
+            Self::Hold | Self::RunHeld => "held",
             Self::Parked | Self::Subscriber => "parked",
             Self::Sync => "out of step",
             Self::Site => "silent",
             Self::Receipt => "not delivered",
+            Self::RunFailed => "failed",
+            Self::Orphan => "orphaned",
         }
     }
 }
@@ -93,6 +113,9 @@ impl Engine {
         let parked = attention::parked(&mut reader.conn(), units, limit).await?;
         let out_of_step = attention::out_of_step(&mut reader.conn(), units, limit).await?;
         let failed = receipts::failed(&mut reader.conn(), units, limit).await?;
+        let runs_held = report_troubles::held(&mut reader.conn(), units, limit).await?;
+        let runs_failed = report_troubles::failed(&mut reader.conn(), units, limit).await?;
+        let orphaned = report_troubles::orphaned(&mut reader.conn(), units, limit).await?;
         // Sites belong to no business unit: who sees only some does not look after them.
         let silent = match units {
             Some(_) => Vec::new(),
@@ -109,8 +132,20 @@ impl Engine {
             out_of_step.into_iter().map(|row| waiting(Kind::Sync, format!("/operations/{}", row.kind), row));
         let failed =
             failed.into_iter().map(|row| waiting(Kind::Receipt, format!("/notifications/{}", row.id), row));
-        let mut items: Vec<Waiting> =
-            holds.chain(parked).chain(out_of_step).chain(silent).chain(failed).collect();
+        let run =
+            |kind, row: WaitingRow| waiting(kind, format!("/reports/{}/runs/{}", row.kind, row.id), row);
+        let runs = runs_held.into_iter().map(|row| run(Kind::RunHeld, row));
+        let runs = runs.chain(runs_failed.into_iter().map(|row| run(Kind::RunFailed, row)));
+        let orphaned =
+            orphaned.into_iter().map(|row| waiting(Kind::Orphan, format!("/reports/{}", row.id), row));
+        let mut items: Vec<Waiting> = holds
+            .chain(parked)
+            .chain(out_of_step)
+            .chain(silent)
+            .chain(failed)
+            .chain(runs)
+            .chain(orphaned)
+            .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(units).await? })
     }
@@ -126,6 +161,7 @@ impl Engine {
         let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
         let out_of_step = attention::count_out_of_step(&mut reader.conn(), units, COUNTED).await?;
         let failed = receipts::count_failed(&mut reader.conn(), units, COUNTED).await?;
+        let reports = report_troubles::counts(&mut reader.conn(), units, COUNTED).await?;
         let silent = match units {
             Some(_) => 0,
             None => attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
@@ -137,6 +173,9 @@ impl Engine {
             (Kind::Sync, out_of_step),
             (Kind::Site, silent),
             (Kind::Receipt, failed),
+            (Kind::RunHeld, reports.held),
+            (Kind::RunFailed, reports.failed),
+            (Kind::Orphan, reports.orphaned),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -103,8 +103,13 @@ pub fn zone(name: &str) -> Result<TimeZone, ZoneUnknown> {
     known.ok_or_else(|| ZoneUnknown { asked: name.to_owned(), nearest: nearest_zones(name) })
 }
 
+/// Every zone there is, by name.
+pub fn names() -> Vec<String> {
+    db().available().map(|name| name.to_string()).collect()
+}
+
 fn nearest_zones(asked: &str) -> Vec<String> {
-    let names: Vec<String> = db().available().map(|name| name.to_string()).collect();
+    let names = names();
     // People write `Berlin` or `New York` where the database has `Europe/Berlin` and `America/New_York`.
     let spelled: String = asked.trim().chars().take(100).collect::<String>().replace(' ', "_");
     let city = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();

@@ -116,6 +116,8 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "smtp-auth-failed" | "smtp-auth-required" => "The mail server did not accept the sign-in",
         "subject-missing" => "What it was about is gone",
         "subject_invalid" => "The subject cannot be sent",
+        "owner-gone" => "Its owner is no longer among the people",
+        "recipients-gone" => "Its list is gone or empty",
         "sync-failed" => "It could not be scheduled",
         "template-unusable" => "The template could not be filled in",
         "template-refused" => "The provider did not take the template",

@@ -22,7 +22,7 @@ pub struct WaitingRow {
 macro_rules! held { ($hint:literal, $units:literal) => { concat!("
     SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer, updated_at AS since
     FROM work ", $hint, "
-    WHERE on_hold AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
+    WHERE on_hold AND kind <> 'report-subscription' AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
     ORDER BY id DESC LIMIT $2") } }
 const HELD: Sql = Sql::each(
     "work.waiting",
@@ -41,7 +41,7 @@ const PARKED: Sql = Sql::each(
     parked!("", "SELECT UNNEST($3::text[])"),
 );
 
-/// Work on hold, newest first.
+/// Work on hold, newest first; runs of reports are in [`crate::report_troubles`].
 pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&HELD, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
@@ -157,7 +157,7 @@ macro_rules! counts {
     SELECT
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ",
             $work,
-            " WHERE on_hold
+            " WHERE on_hold AND kind <> 'report-subscription'
             AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
             $units,
             ")) LIMIT $2) AS h) AS held,

@@ -27,6 +27,7 @@ pub mod outbox;
 pub mod receipts;
 pub mod reminders;
 pub mod report_subscriptions;
+pub mod report_troubles;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;

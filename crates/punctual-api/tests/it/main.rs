@@ -27,6 +27,7 @@ mod reminder_repair;
 mod reminder_settings;
 mod reminder_thresholds;
 mod reminders;
+mod report_attention;
 mod report_ownership;
 mod reports;
 mod rig_reminders;

@@ -32,7 +32,7 @@ on_both! {
     a_checklist_comes_before_the_shadow;
 }
 
-fn ownership_of(key: &str) -> String {
+pub fn ownership_of(key: &str) -> String {
     format!("/api/v1/report-runs/{key}/ownership")
 }
 
@@ -40,7 +40,7 @@ fn rollout_of(guid: &str) -> String {
     format!("/api/v1/rollouts/report-subscription/subscription/{guid}")
 }
 
-fn old() -> Value {
+pub fn old() -> Value {
     json!({ "owner": "oldScheduler", "ownerVersion": "7" })
 }
 
@@ -81,7 +81,10 @@ async fn r13_the_old_scheduler_first_means_hold_and_no_delivery(bed: Bed) {
             .is_none()
     );
     let attention = client.get("/api/v1/attention").await.expect(200);
-    assert!(attention["items"].as_array().unwrap().iter().any(|item| item["kind"] == "hold"), "{attention}");
+    assert!(
+        attention["items"].as_array().unwrap().iter().any(|item| item["kind"] == "runHeld"),
+        "{attention}"
+    );
     let failed = client.get(&format!("{REPORT}/{guid}/automation-runs/failed")).await.expect(200);
     assert_eq!(failed["items"][0]["key"], json!(key));
     let report = json!({ "owner": "oldScheduler", "status": "deliveryCreated", "coordinates": { "job": 9 } });
@@ -169,11 +172,11 @@ impl Builtin for Failing {
     }
 }
 
-fn failing(times: usize, may_pass: bool) -> Arc<dyn Builtin> {
+pub fn failing(times: usize, may_pass: bool) -> Arc<dyn Builtin> {
     Arc::new(Failing { left: AtomicUsize::new(times), may_pass })
 }
 
-fn from_failing() -> Value {
+pub fn from_failing() -> Value {
     weekly(|body| body["report"]["source"] = json!({ "builtin": "failing" }))
 }
 

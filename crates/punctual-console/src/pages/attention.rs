@@ -76,7 +76,7 @@ pub(super) fn item(app: &Shared, visit: &Visit, one: &Waiting) -> Item {
         link: one.link.clone(),
         title: one.title.clone(),
         reason: one.reason.clone(),
-        pill: if one.kind == Kind::Hold { "bad outline" } else { "bad" },
+        pill: if matches!(one.kind, Kind::Hold | Kind::RunHeld) { "bad outline" } else { "bad" },
         word: one.kind.word(),
         since: visit.zone.when(one.since, Visit::now(app)),
     }
@@ -110,6 +110,21 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Not delivered",
             "Their provider took these messages, and they did not arrive. Look at the reason, reach the person another way, and say that you have seen it.",
             None,
+        ),
+        Kind::RunHeld => (
+            "Reports on hold",
+            "Nothing was made for these runs: the other scheduler owns them, or somebody held them. Look at who owns a run before it is tried again.",
+            Some("/work?list=held"),
+        ),
+        Kind::RunFailed => (
+            "Reports that failed",
+            "These will not be tried again by themselves. Put the cause right and try them again; once a later run has gone out, they are no longer listed.",
+            Some("/work?list=failed"),
+        ),
+        Kind::Orphan => (
+            "Reports without an owner or recipients",
+            "Their owner is no longer among the people, or their list is gone or empty. Hand them over, change the list, or pause them.",
+            Some("/reports"),
         ),
     }
 }

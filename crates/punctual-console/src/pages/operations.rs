@@ -324,14 +324,6 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     }
 }
 
-/// `/operations` as it is for somebody who may change definitions.
-fn must_author(visit: &Visit) -> Result<(), Refusal> {
-    if visit.viewer.may_author() {
-        return Ok(());
-    }
-    Err(punctual_wire::Problem::scope_missing(punctual_wire::keys::Scope::Author.as_str()).into())
-}
-
 /// The business unit that something new gets: the one given, else the first that the viewer is limited to.
 fn unit_of(visit: &Visit, given: &str) -> Result<Option<String>, FieldError> {
     let unit = match given {

@@ -2,9 +2,12 @@
 //! from an old scheduler.
 
 mod edit;
+mod form;
+mod leave;
 mod one;
 mod rollout;
 mod run;
+mod transfer;
 
 use std::collections::HashMap;
 
@@ -17,6 +20,8 @@ use punctual_paths::{
     rollout::Stage,
 };
 use punctual_store::{
+    StoreError,
+    operations::people,
     report_subscriptions::{self, SubscriptionRow},
     rollouts,
 };
@@ -34,6 +39,8 @@ use crate::{
 const SHOWN: i64 = 50;
 /// Runs ahead that are shown of each.
 const AHEAD: usize = 5;
+/// People that are offered as owners; others can be written.
+const OFFERED: i64 = 200;
 
 pub fn routes() -> Router<Shared> {
     Router::new()
@@ -239,6 +246,14 @@ fn orphan(row: report_subscriptions::Orphan) -> Orphan {
         why.push(format!("the list {} is gone or empty", row.list_name.as_deref().unwrap_or_default()));
     }
     Orphan { guid: row.guid, name: row.name, why: why.join(", ") }
+}
+
+/// Who can answer for a subscription: id and name of those that the viewer may see.
+async fn people(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
+    let mut reader = app.engine.store.read().await?;
+    let rows = people::page(&mut reader.conn(), "", OFFERED).await?;
+    let seen = rows.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    Ok(seen.map(|row| (row.id, row.name)).collect())
 }
 
 /// The city of a zone, as people say it.

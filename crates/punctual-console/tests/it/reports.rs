@@ -3,6 +3,11 @@
 use jiff::Timestamp;
 use punctual_model::NotificationSource;
 use punctual_paths::rollout::{Owner, Run, RunKind, take};
+use punctual_store::{
+    audit,
+    operations::people::{self, PersonRow},
+    report_subscriptions,
+};
 use punctual_testkit::{Bed, on_both};
 use punctual_wire::keys::Scope;
 use serde_json::{Value, json};
@@ -19,6 +24,10 @@ on_both! {
     a_definition_that_is_wrong_keeps_its_text_and_names_the_field;
     who_may_only_read_has_no_buttons_and_units_are_kept_apart;
     a_rollout_is_confirmed_compared_and_rolled_back;
+    a_rollout_is_ended_at_the_cutover_and_not_before;
+    a_subscription_is_handed_over_after_a_look;
+    a_subscription_is_written_in_fields_and_read_back_into_them;
+    what_is_wrong_in_the_fields_stands_beside_them;
 }
 
 fn weekly() -> Value {
@@ -60,7 +69,7 @@ async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: Bed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
     assert!(client.page("/reports").await.contains("No report subscriptions yet"));
-    assert!(client.page("/reports/new").await.contains("&#34;cron&#34;: &#34;0 8 * * MON&#34;"));
+    assert!(client.page("/reports/new?as=json").await.contains("&#34;cron&#34;: &#34;0 8 * * MON&#34;"));
     set_clock(&bed, "2026-10-20T12:00:00Z");
     // The nights on which the clock changes, at a time that one of them has twice and the other not at all.
     let mut nights = weekly();
@@ -193,6 +202,125 @@ async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Bed)
     assert!(client.page("/reports").await.contains("Every week"));
 }
 
+/// The fields of the editor as they are filled in for a weekly report.
+const FIELDS: [(&str, &str); 19] = [
+    ("as", "form"),
+    ("name", "Weekly deliveries"),
+    ("cadence", "weekly"),
+    ("weekday", "MON"),
+    ("sendTime", "08:00"),
+    ("timeZone", "Europe/Berlin"),
+    ("period", "week"),
+    ("source", "delivery-kpis"),
+    ("html", "yes"),
+    ("xlsx", "yes"),
+    ("column0Name", "site"),
+    ("column0Title", "Site"),
+    ("totals", "delivered, parked"),
+    ("chart", "bar"),
+    ("chartX", "site"),
+    ("chartY", "delivered"),
+    ("recipients", "addresses"),
+    ("addresses", "ops@example.org\r\nada@example.org"),
+    ("catchUp", "all"),
+];
+
+/// These fields with others in their place.
+fn filled<'f>(changes: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
+    let kept = FIELDS.into_iter().filter(|(name, _)| changes.iter().all(|(other, _)| other != name));
+    kept.chain(changes.iter().copied()).collect()
+}
+
+async fn stored(bed: &Bed, guid: &str) -> Value {
+    let mut reader = bed.store.read().await.unwrap();
+    let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.into()]).await.unwrap().pop();
+    serde_json::from_str(&row.unwrap().definition).unwrap()
+}
+
+async fn a_subscription_is_written_in_fields_and_read_back_into_them(bed: Bed) {
+    bed.leaves_open("the next run is planned");
+    let client = Client::admin(&bed).await;
+    let new = client.page("/reports/new").await;
+    assert!(
+        new.contains("name=\"sendTime\" type=\"time\" value=\"08:00\"") && new.contains("value=\"site\"")
+    );
+    let checked = client.act("/reports/check", &filled(&[])).await;
+    assert!(checked.text.contains("Mon ") && checked.text.contains("08:00 CE"), "{}", checked.text);
+    assert!(client.page("/reports").await.contains("No report subscriptions yet"), "a check keeps nothing");
+    let saved = client.act("/reports/new", &filled(&[])).await;
+    let place = saved.headers["location"].to_str().unwrap().to_owned();
+    let guid = place.trim_start_matches("/reports/").split('?').next().unwrap().to_owned();
+    let expected = json!({ "name": "Weekly deliveries", "period": "week", "catchUp": "all",
+        "cadence": { "cron": "0 8 * * MON", "timeZone": "Europe/Berlin" },
+        "report": { "source": { "builtin": "delivery-kpis" }, "format": ["html", "xlsx"],
+            "columns": [{ "name": "site", "title": "Site" }], "totals": ["delivered", "parked"],
+            "chart": { "kind": "bar", "x": "site", "y": ["delivered"] } },
+        "recipients": { "addresses": ["ops@example.org", "ada@example.org"] } });
+    assert_eq!(stored(&bed, &guid).await, expected);
+    let edit = format!("/reports/{guid}/edit");
+    let editor = client.page(&edit).await;
+    for text in [
+        "value=\"weekly\" selected",
+        "value=\"MON\" selected",
+        "value=\"all\" selected",
+        "ops@example.org\nada@example.org",
+    ] {
+        assert!(editor.contains(text), "{text}: {editor}");
+    }
+    // The other way to edit takes along what is written.
+    let other = [("guid", guid.as_str()), ("version", "1"), ("show", "json"), ("name", "Other <name>")];
+    let text = client.act("/reports/check", &filled(&other)).await.text;
+    assert!(
+        text.contains("<textarea name=\"definition\"") && text.contains("Other &#60;name&#62;"),
+        "{text}"
+    );
+    let changes =
+        [("version", "1"), ("cadence", "monthly"), ("monthDay", "L"), ("period", "month"), ("paused", "yes")];
+    client.act(&edit, &filled(&changes)).await.leads_to(&format!("/reports/{guid}?done=saved"));
+    let after = stored(&bed, &guid).await;
+    assert_eq!(after["cadence"], json!({ "cron": "0 8 L * *", "timeZone": "Europe/Berlin" }));
+    assert!(client.page(&format!("/reports/{guid}")).await.contains("paused</span>"));
+    // What the fields cannot say is edited as text, and nothing of it is lost.
+    let mut rich = weekly();
+    rich["report"]["columns"] = json!([{ "name": "site", "title": { "en": "Site", "de": "Werk" } }]);
+    let rich = subscribe(&client, &rich).await;
+    let editor = client.page(&format!("/reports/{rich}/edit")).await;
+    assert!(editor.contains("It says more than the fields can show") && editor.contains("Werk"), "{editor}");
+}
+
+async fn what_is_wrong_in_the_fields_stands_beside_them(bed: Bed) {
+    let client = Client::admin(&bed).await;
+    let wrong = filled(&[
+        ("name", "kept <as> it is"),
+        ("timeZone", "Berlin"),
+        ("sendTime", "08:00"),
+        ("addresses", "nobody"),
+        ("rowCap", "many"),
+    ]);
+    let reply = client.act("/reports/new", &wrong).await;
+    assert_eq!(reply.status, 200);
+    let beside = |name: &str| {
+        let field =
+            reply.text.split(&format!("name=\"{name}\"")).nth(1).unwrap().split("</label>").next().unwrap();
+        field.split("class=\"fault\">").nth(1).unwrap_or_default().split('<').next().unwrap().to_owned()
+    };
+    assert!(beside("timeZone").contains("Europe/Berlin"), "{}", reply.text);
+    assert!(!beside("addresses").is_empty() && beside("name").is_empty(), "{}", reply.text);
+    assert!(reply.text.contains("kept &#60;as&#62; it is") && reply.text.contains("need another look"));
+    let late = client.act("/reports/new", &filled(&[("sendTime", "25:00")])).await;
+    assert!(
+        late.text.contains("hours and minutes") && late.text.contains("One field needs another look"),
+        "{}",
+        late.text
+    );
+    let sql = filled(&[("source", "sql"), ("connection", "warehouse"), ("query", "…")]);
+    let unknown = client.act("/reports/new", &sql).await;
+    assert!(unknown.text.contains("none is configured on this server"), "{}", unknown.text);
+    let twice = client.act("/reports/new", &filled(&[("cadence", "daily"), ("sendTime", "06:00")])).await;
+    assert!(twice.text.contains("fires more than once in a week"), "{}", twice.text);
+    assert!(client.page("/reports").await.contains("No report subscriptions yet"));
+}
+
 async fn who_may_only_read_has_no_buttons_and_units_are_kept_apart(bed: Bed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
@@ -256,9 +384,100 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: Bed) {
     assert!(page.contains("Back to the old scheduler"), "{page}");
     bed.run_for(7 * 86_400).await;
     assert!(client.page("/reports").await.contains("3 scheduled"));
-    client.act(&format!("{link}/back"), &[]).await.leads_to(&format!("{link}?done=back&freed=0"));
+    assert!(client.page("/reports/rollouts").await.contains(&format!("href=\"{link}/back\"")));
+    let ask = client.page(&format!("{link}/back")).await;
+    assert!(ask.contains("Roll back Weekly deliveries?") && ask.contains("so none is given back"), "{ask}");
+    let back =
+        [("scope", "subscription"), ("id", guid.as_str()), ("stage", "3"), ("reason", "numbers differ")];
+    client.act("/reports/rollouts/back", &back).await.leads_to(&format!("{link}?done=back&freed=0"));
     assert!(client.page(&link).await.contains("Stage 1 of 4"));
-    assert!(rows(&client.page("/reports/rollouts").await) == [link]);
+    client.act("/reports/rollouts/back", &back).await.refused(409, "stale_version");
+    assert!(rows(&client.page("/reports/rollouts").await) == [link.clone()]);
+    let told = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert!(told.contains(&"roll-back".to_owned()) && told.contains(&"note".to_owned()), "{told:?}");
+}
+
+async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: Bed) {
+    bed.leaves_open("the next run is planned");
+    bed.channel("email:default", "memory").await;
+    let client = Client::admin(&bed).await;
+    let guid = subscribe(&client, &weekly()).await;
+    let link = format!("/reports/rollouts/subscription/{guid}");
+    client.get(&format!("{link}/end")).await.refused(404, "not_found");
+    let confirmed = |stage| {
+        [
+            ("stage", stage),
+            ("confirm", "deliveryPath"),
+            ("confirm", "oldScheduler"),
+            ("confirm", "ownershipStorage"),
+        ]
+    };
+    client.act(&format!("{link}/stage"), &confirmed("3")).await.leads_to(&format!("{link}?done=stage"));
+    assert!(!client.page(&link).await.contains("End the rollout…"));
+    let early = client.page(&format!("{link}/end")).await;
+    assert!(
+        early.contains("this one is at stage 3") && !early.contains("type=\"submit\" class=\"danger"),
+        "{early}"
+    );
+    let fields = |stage| [("scope", "subscription"), ("id", guid.as_str()), ("stage", stage)];
+    client.act("/reports/rollouts/end", &fields("3")).await.refused(409, "state_not_allowed");
+    client.act(&format!("{link}/stage"), &confirmed("4")).await.leads_to(&format!("{link}?done=stage"));
+    assert!(client.page(&link).await.contains(&format!("href=\"{link}/end\"")));
+    assert!(client.page(&format!("{link}/end")).await.contains("End the rollout of Weekly deliveries?"));
+    let reader = client.with_key(&[Scope::Read], None).await;
+    reader.get(&format!("{link}/end")).await.refused(403, "scope_missing");
+    client.act("/reports/rollouts/end", &fields("4")).await.leads_to(&format!("{link}?done=ended"));
+    assert!(client.page(&link).await.contains("There is no old scheduler here"));
+    assert!(client.page("/reports/rollouts").await.contains("Nothing is moving over"));
+    let told = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert!(told.contains(&"delete".to_owned()), "{told:?}");
+}
+
+/// What the audit has about something, by action.
+async fn audited(bed: &Bed, kind: &str, subject: &str) -> Vec<String> {
+    let mut reader = bed.store.read().await.unwrap();
+    let rows = audit::of(&mut reader.conn(), kind, subject).await.unwrap();
+    rows.into_iter().map(|row| row.action).collect()
+}
+
+async fn a_subscription_is_handed_over_after_a_look(bed: Bed) {
+    bed.leaves_open("the next run is planned");
+    let mut tx = bed.begin().await;
+    let person = PersonRow {
+        id: "person-7".into(),
+        name: "Ada Example".into(),
+        email: Some("ada@example.org".into()),
+        time_zone: None,
+        locale: None,
+        channels: "[]".into(),
+        addresses: "{}".into(),
+        business_unit: None,
+        updated_at: 0,
+    };
+    people::put(&mut tx.conn(), bed.now(), &person).await.unwrap();
+    tx.commit().await.unwrap();
+    let client = Client::admin(&bed).await;
+    let guid = subscribe(&client, &weekly()).await;
+    let page = client.page(&format!("/reports/{guid}")).await;
+    assert!(page.contains("Hand over…") && page.contains("<option value=\"person-7\">Ada Example</option>"));
+    let ask = client.page(&format!("/reports/{guid}/transfer?owner=person-7")).await;
+    assert!(ask.contains("Ada Example (person-7) will answer for it, in place of nobody."), "{ask}");
+    let gone = client.page(&format!("/reports/{guid}/transfer?owner=person-8")).await;
+    assert!(gone.contains("There is nobody of this id among the people"), "{gone}");
+    let same = client.page(&format!("/reports/{guid}/transfer?owner=")).await;
+    assert!(
+        same.contains("Nobody answers for it already.") && !same.contains("Hand it over</button>"),
+        "{same}"
+    );
+    let fields = [("guid", guid.as_str()), ("version", "1"), ("owner", "person-7"), ("reason", "new team")];
+    let reader = client.with_key(&[Scope::Read, Scope::Operate], None).await;
+    reader.act("/reports/transfer", &fields).await.refused(403, "scope_missing");
+    client.act("/reports/transfer", &fields).await.leads_to(&format!("/reports/{guid}?done=transferred"));
+    client.act("/reports/transfer", &fields).await.refused(409, "stale_version");
+    let page = client.page(&format!("/reports/{guid}")).await;
+    assert!(page.contains("<dt>Owner</dt><dd>person-7</dd>"), "{page}");
+    let told = audited(&bed, "report-subscription", &guid).await;
+    assert!(told.contains(&"transfer".to_owned()) && told.contains(&"note".to_owned()), "{told:?}");
 }
 
 #[test]
@@ -276,7 +495,7 @@ fn people_subscribe_look_at_runs_and_move_over() {
         let shown = "document.querySelector('iframe').contentDocument === null";
         stage.browser.until(shown).await;
         stage.browser.picture("report-new-1280-light").await;
-        stage.browser.follow("form.survey-edit button.primary").await;
+        stage.browser.follow("form.report-edit button.primary").await;
         assert_eq!(stage.texts(".notice").await, ["Saved, and the next run is planned."]);
         assert_eq!(stage.texts("tbody[data-live=ahead] tr").await.len(), 5);
         stage.browser.follow("button[value=run]").await;
@@ -312,8 +531,25 @@ fn people_subscribe_look_at_runs_and_move_over() {
         stage.open(&edit).await;
         stage.browser.until(shown).await;
         stage.browser.picture("report-preview-1280-light").await;
+        let json = format!("{edit}?as=json");
+        walk(&mut stage, "full", &[("report-edit-json", json.as_str())]).await;
+        // What lies ahead follows what is written, without saving.
+        stage.open(&edit).await;
+        let change = "(() => { const time = document.querySelector('[name=sendTime]'); time.value = '06:45'; \
+                      time.dispatchEvent(new Event('input', { bubbles: true })); return true; })()";
+        stage.browser.eval(change).await;
+        stage
+            .browser
+            .until("document.querySelector('[data-follow=ahead]').textContent.includes('06:45')")
+            .await;
+        stage.open(&link).await;
+        stage.browser.click(".hand-over summary").await;
+        stage.browser.picture("report-hand-over-1280-light").await;
         stage.open(&rollout).await;
-        stage.browser.follow("button.danger").await;
+        stage.browser.follow("a.button.danger").await;
+        stage.browser.picture("report-roll-back-1280-light").await;
+        stage.browser.follow("button.danger.solid").await;
+        assert!(stage.texts(".notice").await[0].starts_with("Back with the old scheduler"));
         stage.finish();
     });
 }

@@ -22,7 +22,7 @@ use punctual_wire::{
 };
 use serde_json::{Value, json};
 
-use super::{must_author, visible};
+use super::visible;
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
@@ -158,7 +158,7 @@ struct Checked {
 }
 
 async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let fields = Fields::of_query(&uri);
     let day = fields.text("on").parse().unwrap_or_else(|_| visit.zone.day(Visit::now(&app)));
     let entered = Entered {
@@ -171,7 +171,7 @@ async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
 }
 
 async fn edit(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(String, String)>) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let row = visible(&app, &visit, kind.trim_end_matches('s'), &id).await?;
     let entered = Entered::of(&row, &visit.zone);
     form(&app, &visit, entered, Vec::new()).await
@@ -246,7 +246,7 @@ fn field_of(pointer: &str) -> &'static str {
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let entered = Entered::read(&fields);
     let checked = match entered.checked(&visit.zone) {
         Ok(checked) => checked,
@@ -318,7 +318,7 @@ async fn update(app: &App, visit: &Visit, entered: &Entered, checked: Checked) -
 
 async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let (id, what) = (fields.text("id"), if fields.text("type") == "task" { "task" } else { "event" });
     let may =
         |row: &SubjectRow| row.subject_type == what && visit.viewer.may_touch(row.business_unit.as_deref());

@@ -19,7 +19,7 @@ use punctual_wire::{
 };
 use serde_json::{Value, json};
 
-use super::{Tab, by_field, listed, must_author, tabs, unit_of, when};
+use super::{Tab, by_field, listed, tabs, unit_of, when};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
@@ -258,7 +258,7 @@ impl Entered {
 }
 
 async fn new(State(app): State<Shared>, visit: Visit) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let entered = Entered { ordinary: true, ..Entered::default() };
     form(&app, &visit, entered, Vec::new()).await
 }
@@ -298,7 +298,7 @@ async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldE
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let entered = Entered::read(&fields);
     let row = match entered.checked(&visit) {
         Ok(row) => row,
@@ -317,7 +317,7 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
 
 async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let id = fields.text("id");
     let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
     if !directory::remove_organisation(&app.engine, id, &visit.viewer.actor(), may).await? {

@@ -21,7 +21,7 @@ use punctual_wire::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Item, Tab, by_field, item, listed, must_author, tabs, unit_of};
+use super::{Item, Tab, by_field, item, listed, tabs, unit_of};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
@@ -222,7 +222,7 @@ impl Entered {
 }
 
 async fn new(State(app): State<Shared>, visit: Visit) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let entered = Entered { channels: "email".into(), ..Entered::default() };
     form(&app, &visit, entered, Vec::new()).await
 }
@@ -274,7 +274,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
 
 async fn save(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let entered = Entered::read(&fields);
     let request = match entered.checked(&visit) {
         Ok(request) => request,
@@ -294,7 +294,7 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
 
 async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
-    must_author(&visit)?;
+    visit.must_author()?;
     let id = fields.text("id");
     let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
     if !directory::remove_person(&app.engine, id, &visit.viewer.actor(), may).await? {

@@ -13,7 +13,7 @@ use axum::{
 use punctual_api::{ReminderDraft, remove_reminder_setting};
 use punctual_paths::reminders::evaluate::Plan;
 use punctual_store::reminders::settings::{self, SettingRow};
-use punctual_wire::{Code, FieldError, Problem, keys::Scope};
+use punctual_wire::{Code, FieldError, Problem};
 use serde_json::{Value, json};
 
 use super::form::{Form, TESTS, by_field};
@@ -24,6 +24,7 @@ use crate::{
     frame::{Frame, Visit},
     pages::{
         confirm::{Confirm, Item},
+        entries::faults,
         outbox::note,
     },
     words::{self, counted},
@@ -204,7 +205,7 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 async fn show_new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let asked = Fields::of_query(&uri).text("kind").to_owned();
     let what = match asked.as_str() {
         "json" => Entered::Text(SAMPLE.to_owned()),
@@ -228,7 +229,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String
 /// Shows what saving would do. It changes nothing.
 async fn plan(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    must_author(&visit)?;
+    visit.must_author()?;
     let mut editing = Editing::read(&fields);
     match draft(&app, &visit, &editing).await? {
         Ok(draft) => {
@@ -242,7 +243,7 @@ async fn plan(State(app): State<Shared>, form: Signed) -> Page {
 
 async fn save(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    must_author(&visit)?;
+    visit.must_author()?;
     let editing = Editing::read(&fields);
     match draft(&app, &visit, &editing).await? {
         Ok(draft) => match draft.save(&app.engine, &app.reminders, visit.viewer.actor()).await? {
@@ -255,7 +256,7 @@ async fn save(State(app): State<Shared>, form: Signed) -> Page {
 
 /// Says what removing a setting takes back, before it is done.
 async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
-    must_author(&visit)?;
+    visit.must_author()?;
     let row = touchable(&app, &visit, &id).await?;
     let mut definition: Value = serde_json::from_str(&row.definition).unwrap_or_default();
     definition["active"] = json!(false);
@@ -290,7 +291,7 @@ async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<S
 
 async fn remove(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    must_author(&visit)?;
+    visit.must_author()?;
     let id = fields.text("id");
     let row = touchable(&app, &visit, id).await?;
     let is_stale = row.version.to_string() != fields.text("version");
@@ -359,14 +360,6 @@ async fn draft(
     Ok(ReminderDraft::read(&app.reminders, id, before, &value, unit_for).map_err(faults))
 }
 
-/// The fields at fault; the problem itself where it names none.
-fn faults(problem: Problem) -> Vec<FieldError> {
-    if problem.errors.is_empty() {
-        return vec![FieldError::new("", problem.code, problem.detail)];
-    }
-    problem.errors
-}
-
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
@@ -380,14 +373,6 @@ async fn touchable(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Ref
         return Ok(row);
     }
     Err(Problem::not_found("reminder setting", id).into())
-}
-
-fn must_author(visit: &Visit) -> Result<(), Refusal> {
-    if visit.viewer.may_author() {
-        Ok(())
-    } else {
-        Err(Problem::scope_missing(Scope::Author.as_str()).into())
-    }
 }
 
 async fn editor(app: &App, visit: &Visit, editing: Editing) -> Page {

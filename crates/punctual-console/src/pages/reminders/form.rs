@@ -1,19 +1,39 @@
 //! A reminder setting as fields: from its definition and back. What the fields cannot say stays with the definition as
 //! text; a form that would lose something is not offered.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+};
 
 use punctual_wire::FieldError;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::form::Fields;
+use crate::{
+    form::Fields,
+    pages::entries::{self, Entries, holding, joined, listed, number, put},
+};
 
 /// Tests of a filter that the form has room for.
 pub const TESTS: usize = 3;
 
 /// What stands in the fields, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Form(BTreeMap<String, String>);
+pub struct Form(Entries);
+
+impl Deref for Form {
+    type Target = Entries;
+
+    fn deref(&self) -> &Entries {
+        &self.0
+    }
+}
+
+impl DerefMut for Form {
+    fn deref_mut(&mut self) -> &mut Entries {
+        &mut self.0
+    }
+}
 
 /// Fields whose text is the value under a pointer of the definition.
 const TEXTS: [(&str, &str); 23] = [
@@ -44,7 +64,7 @@ const TEXTS: [(&str, &str); 23] = [
 
 impl Form {
     pub fn read(fields: &Fields) -> Self {
-        Self(fields.pairs().map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect())
+        Self(Entries::read(fields))
     }
 
     /// The fields of a new setting of this kind.
@@ -77,14 +97,6 @@ impl Form {
         form
     }
 
-    pub fn get(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
-    }
-
-    pub fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.0.insert(name.to_owned(), value.into());
-    }
-
     /// The fields of a definition; none where they cannot say all of it.
     pub fn of(definition: &Value) -> Option<Self> {
         let mut form = Self::default();
@@ -105,7 +117,7 @@ impl Form {
             }
         }
         if let Some(offsets) = definition.pointer("/date/offsetsDays").and_then(Value::as_array) {
-            form.set("offsets", offsets.iter().map(Value::to_string).collect::<Vec<_>>().join(", "));
+            form.set("offsets", joined(offsets, ", "));
         }
         form.take_recipients(definition.get("recipients")?);
         if let Some(metric) = definition.pointer("/threshold/metric") {
@@ -120,7 +132,7 @@ impl Form {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if let Some(addresses) = recipients["addresses"].as_array() {
             self.set("recipients", "addresses");
-            self.set("addresses", addresses.iter().map(text).collect::<Vec<_>>().join("\n"));
+            self.set("addresses", joined(addresses, "\n"));
         } else if recipients.get("list").is_some() {
             self.set("recipients", "list");
         } else if let Some(field) = recipients.get("field") {
@@ -175,7 +187,7 @@ impl Form {
         let value = match &test["value"] {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
-            Value::Array(all) => all.iter().map(written).collect::<Vec<_>>().join(", "),
+            Value::Array(all) => joined(all, ", "),
             other => other.to_string(),
         };
         self.set(&format!("{prefix}{n}Value"), value);
@@ -225,10 +237,7 @@ impl Form {
 
     fn recipients(&self) -> Value {
         match self.get("recipients") {
-            "addresses" => {
-                let addresses = self.get("addresses").split(['\n', ',']).map(str::trim);
-                json!({ "addresses": addresses.filter(|text| !text.is_empty()).collect::<Vec<_>>() })
-            }
+            "addresses" => json!({ "addresses": listed(self.get("addresses")) }),
             "list" => json!({ "list": self.get("list") }),
             "lookup" => json!({ "lookup": { "sourceType": self.get("lookupType"),
                 "idField": self.get("lookupId"), "field": self.get("lookupField") } }),
@@ -291,35 +300,10 @@ fn meant(text: &str) -> Value {
     }
 }
 
-fn written(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A number; what is none goes on as it is, and is refused with its field.
-fn number(text: &str) -> Value {
-    match serde_json::from_str::<Value>(text) {
-        Ok(value @ Value::Number(_)) => value,
-        _ => text.into(),
-    }
-}
-
-/// Sets the value under a pointer, with the objects on the way.
-fn put(definition: &mut Value, pointer: &str, value: Value) {
-    let mut at = definition;
-    for name in pointer.split('/').skip(1) {
-        if !at.is_object() {
-            *at = Value::Object(Map::new());
-        }
-        at = &mut at[name];
-    }
-    *at = value;
-}
-
 /// The field of the form that a pointer of the definition means.
 pub fn field_of(pointer: &str) -> String {
-    let longest = TEXTS.iter().filter(|(_, of)| pointer == *of || pointer.starts_with(&format!("{of}/")));
-    if let Some((name, _)) = longest.max_by_key(|(_, of)| of.len()) {
-        return (*name).to_owned();
+    if let Some(name) = holding(&TEXTS, pointer) {
+        return name.to_owned();
     }
     let parts: Vec<&str> = pointer.split('/').skip(1).collect();
     match parts.as_slice() {
@@ -342,13 +326,9 @@ pub fn field_of(pointer: &str) -> String {
     }
 }
 
-/// What is wrong, by the field it stands beside; the first of each. Under the empty name: what belongs to none.
+/// What is wrong, by the field it stands beside.
 pub fn by_field(faults: &[FieldError]) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for fault in faults {
-        found.entry(field_of(&fault.pointer)).or_insert_with(|| fault.detail.clone());
-    }
-    found
+    entries::by_field(faults, field_of)
 }
 
 #[cfg(test)]

@@ -1,30 +1,43 @@
-//! The editor of a subscription, with the mail beside it as it will look.
+//! The editor of a subscription: fields, or the definition as text, with the next runs and the mail beside it as it will
+//! look.
+
+use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::{
     Router,
     extract::{DefaultBodyLimit, Path, State},
-    http::{HeaderValue, header},
+    http::{HeaderValue, Uri, header},
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_api::{ReportDraft, report_definition};
+use punctual_model::{local_time, table::Kind};
 use punctual_paths::reports::prepare;
 use punctual_reports::Presented;
-use punctual_wire::{Code, FieldError, Problem, keys::Scope, strict};
+use punctual_store::{StoreError, channels, lists};
+use punctual_wire::{Code, FieldError, Problem, strict};
+use serde_json::Value;
 
-use super::{Ahead, ahead, found};
+use super::{
+    Ahead, ahead,
+    form::{Form, WEEKDAYS},
+    found, people,
+};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
+    pages::entries,
 };
 
 /// A definition with a long query, every byte of it escaped.
 const BODY_LIMIT: usize = 256 << 10;
 const DEFINITION_MAX: usize = 80 << 10;
+/// Names that are offered of each kind; others can be written.
+const OFFERED: i64 = 200;
 
 /// What a new subscription begins with.
 const SAMPLE: &str = r#"{
@@ -47,6 +60,7 @@ pub(super) fn routes() -> Router<Shared> {
     Router::new()
         .route("/reports/new", get(new).post(create))
         .route("/reports/{guid}/edit", get(edit).post(save))
+        .route("/reports/check", post(check))
         .route("/reports/preview", post(preview))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
@@ -55,46 +69,186 @@ pub(super) fn routes() -> Router<Shared> {
 #[template(path = "report_edit.html")]
 struct EditPage {
     frame: Frame,
-    heading: String,
     action: String,
     back: String,
     guid: String,
     version: String,
-    definition: String,
+    what: Entered,
+    /// By field of the form.
+    by_field: BTreeMap<String, String>,
+    /// What stands beside no field.
     faults: Vec<FieldError>,
     ahead: Vec<Ahead>,
-    builtins: String,
+    offered: Offered,
     is_new: bool,
+    /// It says more than the fields can show.
+    only_text: bool,
 }
 
-/// What an author has in the form.
+impl EditPage {
+    fn text(&self) -> Option<&str> {
+        match &self.what {
+            Entered::Text(text) => Some(text),
+            Entered::Form(_) => None,
+        }
+    }
+
+    /// The value of a field.
+    fn v(&self, name: &str) -> &str {
+        match &self.what {
+            Entered::Form(form) => form.get(name),
+            Entered::Text(_) => "",
+        }
+    }
+
+    fn is(&self, name: &str, value: &str) -> bool {
+        self.v(name) == value
+    }
+
+    fn fault(&self, name: &str) -> Option<&String> {
+        self.by_field.get(name)
+    }
+
+    /// The lines of columns, each with what its fields are called, hold and lack.
+    fn columns(&self) -> Vec<ColumnLine> {
+        let Entered::Form(form) = &self.what else { return Vec::new() };
+        let line = |n: usize| {
+            let field = |part: &str| {
+                let name = format!("column{n}{part}");
+                (name.clone(), form.get(&name).to_owned())
+            };
+            let kind = field("Kind");
+            ColumnLine {
+                kinds: Kind::NAMES.iter().map(|(name, _)| (*name, *name == kind.1)).collect(),
+                fault: self.fault(&format!("column{n}Name")).cloned(),
+                name: field("Name"),
+                title: field("Title"),
+                decimals: field("Decimals"),
+                kind: kind.0,
+            }
+        };
+        (0..form.lines()).map(line).collect()
+    }
+}
+
+struct ColumnLine {
+    name: (String, String),
+    title: (String, String),
+    kind: String,
+    kinds: Vec<(&'static str, bool)>,
+    decimals: (String, String),
+    fault: Option<String>,
+}
+
+/// What an author can choose from.
+struct Offered {
+    builtins: Vec<&'static str>,
+    connections: Vec<String>,
+    lists: Vec<String>,
+    channels: Vec<String>,
+    /// Id and name.
+    people: Vec<(String, String)>,
+    zones: Vec<String>,
+    weekdays: [(&'static str, &'static str); 7],
+    month_days: Vec<(String, String)>,
+}
+
+impl Offered {
+    async fn read(app: &App, visit: &Visit) -> Result<Self, StoreError> {
+        let mut reader = app.engine.store.read().await?;
+        let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
+        let channels = channels::all(&mut reader.conn()).await?;
+        drop(reader);
+        let days = (1..=31).map(|day| (day.to_string(), format!("day {day}")));
+        Ok(Self {
+            builtins: app.reports.builtins(),
+            connections: app.reports.connections().names().into_iter().map(str::to_owned).collect(),
+            lists: lists.into_iter().map(|list| list.name).collect(),
+            channels: channels.into_iter().map(|channel| channel.key).collect(),
+            people: people(app, visit).await?,
+            zones: local_time::names(),
+            weekdays: WEEKDAYS,
+            month_days: days.chain([("L".to_owned(), "the last day".to_owned())]).collect(),
+        })
+    }
+}
+
+/// What was entered, and how.
+#[derive(Clone)]
+enum Entered {
+    Form(Form),
+    Text(String),
+}
+
+impl Entered {
+    fn read(fields: &Fields) -> Self {
+        match fields.text("as") {
+            "form" => Self::Form(Form::read(fields)),
+            _ => Self::Text(fields.text("definition").replace("\r\n", "\n")),
+        }
+    }
+
+    /// As fields where they can say all of it, unless the text is asked for.
+    fn of(definition: &Value, as_text: bool) -> Self {
+        let form = Form::of(definition).filter(|_| !as_text);
+        form.map_or_else(
+            || Self::Text(serde_json::to_string_pretty(definition).unwrap_or_default()),
+            Self::Form,
+        )
+    }
+
+    fn definition(&self) -> Result<Value, Vec<FieldError>> {
+        match self {
+            Self::Form(form) => match form.faults() {
+                faults if faults.is_empty() => Ok(form.definition()),
+                faults => Err(faults),
+            },
+            Self::Text(text) if text.len() > DEFINITION_MAX => {
+                Err(vec![FieldError::new("", Code::OutOfRange, "The definition is too long.")])
+            }
+            Self::Text(text) => strict::read(text.as_bytes()).map_err(entries::faults),
+        }
+    }
+}
+
+/// What an author has before them.
 struct Written {
     guid: String,
     version: String,
-    definition: String,
+    what: Entered,
 }
 
-async fn new(State(app): State<Shared>, visit: Visit) -> Page {
-    must_author(&visit)?;
-    let written = Written { guid: String::new(), version: String::new(), definition: SAMPLE.to_owned() };
-    show(&app, &visit, written, Vec::new()).await
+impl Written {
+    fn read(fields: &Fields, guid: String) -> Self {
+        Self { guid, version: fields.text("version").to_owned(), what: Entered::read(fields) }
+    }
 }
 
-async fn edit(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>) -> Page {
-    must_author(&visit)?;
+async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    visit.must_author()?;
+    let mut sample: Value = serde_json::from_str(SAMPLE).unwrap_or_default();
+    // Whoever is limited to some business units begins with one of theirs.
+    if let Some(unit) = visit.viewer.units.as_ref().and_then(|units| units.first()) {
+        sample["businessUnit"] = unit.as_str().into();
+    }
+    let what = Entered::of(&sample, wants_text(&uri));
+    show(&app, &visit, Written { guid: String::new(), version: String::new(), what }, Vec::new()).await
+}
+
+async fn edit(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, uri: Uri) -> Page {
+    visit.must_author()?;
     let row = found(&app, &visit, &guid).await?;
     if row.deleted {
         return Err(Problem::not_found("report subscription", &guid).into());
     }
     let mut definition = report_definition(&row);
     definition.retain(|_, value| !value.is_null());
-    let definition = serde_json::Value::Object(definition);
-    let written = Written {
-        version: row.version.to_string(),
-        definition: serde_json::to_string_pretty(&definition).unwrap_or_default(),
-        guid: row.guid,
-    };
-    show(&app, &visit, written, Vec::new()).await
+    let what = Entered::of(&Value::Object(definition), wants_text(&uri));
+    show(&app, &visit, Written { version: row.version.to_string(), what, guid: row.guid }, Vec::new()).await
+}
+
+fn wants_text(uri: &Uri) -> bool {
+    Fields::of_query(uri).text("as") == "json"
 }
 
 async fn create(State(app): State<Shared>, form: Signed) -> Page {
@@ -107,8 +261,8 @@ async fn save(State(app): State<Shared>, Path(guid): Path<String>, form: Signed)
 
 async fn keep(app: &Shared, form: Signed, guid: String) -> Page {
     let Signed { visit, fields } = form;
-    must_author(&visit)?;
-    let written = entered(&fields, guid);
+    visit.must_author()?;
+    let written = Written::read(&fields, guid);
     match draft(app, &visit, &written).await? {
         Ok(draft) => {
             let row = draft.save(&app.engine, &visit.viewer.actor()).await?;
@@ -118,12 +272,20 @@ async fn keep(app: &Shared, form: Signed, guid: String) -> Page {
     }
 }
 
-fn entered(fields: &Fields, guid: String) -> Written {
-    Written {
-        guid,
-        version: fields.text("version").to_owned(),
-        definition: fields.text("definition").replace("\r\n", "\n"),
+/// The editor with what is in it, looked over: what is wrong, what it would plan, and the other way to edit it where that
+/// is asked for. Nothing is kept.
+async fn check(State(app): State<Shared>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    visit.must_author()?;
+    let mut written = Written::read(&fields, fields.text("guid").to_owned());
+    let definition = written.what.definition();
+    match (fields.text("show"), &definition) {
+        ("json", Ok(definition)) => written.what = Entered::of(definition, true),
+        ("form", Ok(definition)) => written.what = Entered::of(definition, false),
+        _ => {}
     }
+    let faults = draft(&app, &visit, &written).await?.err().unwrap_or_default();
+    show(&app, &visit, written, faults).await
 }
 
 async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError>) -> Page {
@@ -133,19 +295,29 @@ async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError
         Ok(Ok(draft)) => ahead(&draft.subscription, Visit::now(app)),
         _ => Vec::new(),
     };
-    let heading = if is_new { "New subscription" } else { "Edit" };
+    let mut by_field = BTreeMap::new();
+    let mut loose = faults;
+    if let Entered::Form(form) = &written.what {
+        by_field = form.by_field(&loose);
+        loose.retain(|fault| form.field_of(&fault.pointer).is_empty());
+    }
+    let only_text = match &written.what {
+        Entered::Text(text) => serde_json::from_str(text).is_ok_and(|value| Form::of(&value).is_none()),
+        Entered::Form(_) => false,
+    };
     page(&EditPage {
-        frame: visit.frame(app, heading, "/reports").await?,
-        heading: heading.to_owned(),
+        frame: visit.frame(app, if is_new { "New subscription" } else { "Edit" }, "/reports").await?,
         action: if is_new { "/reports/new".to_owned() } else { format!("/reports/{}/edit", written.guid) },
         back: if is_new { "/reports".to_owned() } else { format!("/reports/{}", written.guid) },
         guid: written.guid,
         version: written.version,
-        definition: written.definition,
-        faults,
+        what: written.what,
+        by_field,
+        faults: loose,
         ahead,
-        builtins: app.reports.builtins().join(", "),
+        offered: Offered::read(app, visit).await?,
         is_new,
+        only_text,
     })
 }
 
@@ -155,9 +327,6 @@ async fn draft(
     visit: &Visit,
     written: &Written,
 ) -> Result<Result<ReportDraft, Vec<FieldError>>, Refusal> {
-    if written.definition.len() > DEFINITION_MAX {
-        return Ok(Err(vec![FieldError::new("", Code::OutOfRange, "The definition is too long.")]));
-    }
     let before = if written.guid.is_empty() { None } else { Some(found(app, visit, &written.guid).await?) };
     if before.as_ref().is_some_and(|row| row.version.to_string() != written.version) {
         return Err(Problem::stale_version().into());
@@ -166,9 +335,9 @@ async fn draft(
     {
         return Err(Problem::not_found("report subscription", &written.guid).into());
     }
-    let value = match strict::read(written.definition.as_bytes()) {
+    let value = match written.what.definition() {
         Ok(value) => value,
-        Err(problem) => return Ok(Err(faults(problem))),
+        Err(faults) => return Ok(Err(faults)),
     };
     let guid = match &before {
         Some(row) => row.guid.clone(),
@@ -181,30 +350,15 @@ async fn draft(
         let detail = "`businessUnit` must be one that the key is for.";
         Err(FieldError::new("/businessUnit", Code::OutOfRange, detail).into())
     };
-    Ok(ReportDraft::read(&app.engine, &app.reports, guid, before, &value, unit_for).await.map_err(faults))
-}
-
-/// The fields at fault; the problem itself where it names none.
-fn faults(problem: Problem) -> Vec<FieldError> {
-    if problem.errors.is_empty() {
-        return vec![FieldError::new("", problem.code, problem.detail)];
-    }
-    problem.errors
-}
-
-fn must_author(visit: &Visit) -> Result<(), Refusal> {
-    if visit.viewer.may_author() {
-        Ok(())
-    } else {
-        Err(Problem::scope_missing(Scope::Author.as_str()).into())
-    }
+    let read = ReportDraft::read(&app.engine, &app.reports, guid, before, &value, unit_for).await;
+    Ok(read.map_err(entries::faults))
 }
 
 /// The mail about the last complete period, for the frame beside the editor. Nothing is sent, and nothing kept.
 async fn preview(State(app): State<Shared>, form: Signed) -> Result<Response, Refusal> {
     let Signed { visit, fields } = form;
-    must_author(&visit)?;
-    let written = entered(&fields, fields.text("guid").to_owned());
+    visit.must_author()?;
+    let written = Written::read(&fields, fields.text("guid").to_owned());
     let html = match draft(&app, &visit, &written).await? {
         Ok(draft) => {
             let subscription = draft.subscription;

@@ -19,7 +19,7 @@ use punctual_paths::{
 use punctual_store::{report_subscriptions::SubscriptionRow, rollouts};
 use punctual_wire::{Code, Problem, keys::Scope};
 
-use super::{Ahead, ahead, found, stage_pill, state, to_whom};
+use super::{Ahead, ahead, found, people, stage_pill, state, to_whom, transfer};
 use crate::{
     Shared,
     answer::{Page, Refusal, page, see_other},
@@ -34,7 +34,10 @@ use crate::{
 const RUNS: i64 = 25;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/reports/{guid}", get(show)).route("/reports/{guid}/act", post(act))
+    Router::new()
+        .route("/reports/{guid}", get(show))
+        .route("/reports/{guid}/act", post(act))
+        .merge(transfer::routes())
 }
 
 #[derive(Template)]
@@ -49,6 +52,8 @@ struct ReportPage {
     stage: Option<Pill>,
     faults: Vec<String>,
     facts: Vec<(&'static str, String)>,
+    /// Whom it can be handed over to: id and name.
+    people: Vec<(String, String)>,
     ahead: Vec<Ahead>,
     zone: String,
     runs: Vec<RunLine>,
@@ -92,9 +97,12 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
         "saved" => Some("Saved, and the next run is planned.".to_owned()),
         "paused" => Some("Paused. Nothing of it waits any more.".to_owned()),
         "resumed" => Some("It runs again from now on.".to_owned()),
+        "transferred" => Some("Handed over.".to_owned()),
         "asked" => Some("A run was asked for; it appears below.".to_owned()),
         _ => None,
     };
+    let may_touch = visit.viewer.may_touch(row.business_unit.as_deref()) && !row.deleted;
+    let may_author = visit.viewer.may_author() && may_touch;
     page(&ReportPage {
         frame: visit.frame(&app, &row.name, "/reports").await?,
         sentence: sentence(&row, subscription, &lines, now),
@@ -107,18 +115,15 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
             .map(|faults| faults.iter().map(ToString::to_string).collect())
             .unwrap_or_default(),
         facts: subscription.map(facts).unwrap_or_default(),
+        people: if may_author { people(&app, &visit).await? } else { Vec::new() },
         ahead: subscription.filter(|read| read.is_active()).map(|read| ahead(read, now)).unwrap_or_default(),
         zone: subscription.map(|read| read.cadence.zone_name.clone()).unwrap_or_default(),
         runs: lines,
         next,
         is_paused: row.paused,
         is_deleted: row.deleted,
-        may_author: visit.viewer.may_author()
-            && visit.viewer.may_touch(row.business_unit.as_deref())
-            && !row.deleted,
-        may_act: visit.viewer.may_act()
-            && visit.viewer.may_touch(row.business_unit.as_deref())
-            && !row.deleted,
+        may_author,
+        may_act: visit.viewer.may_act() && may_touch,
         guid: row.guid,
         name: row.name,
     })

@@ -18,7 +18,7 @@ use punctual_paths::{
 use punctual_store::rollouts::{self, RolloutRow};
 use punctual_wire::{Code, Problem};
 
-use super::{found, stage_pill};
+use super::{found, leave, stage_pill};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Router<Shared> {
         .route("/reports/rollouts", get(list))
         .route("/reports/rollouts/{scope}/{id}", get(show))
         .route("/reports/rollouts/{scope}/{id}/stage", post(set))
-        .route("/reports/rollouts/{scope}/{id}/back", post(back))
+        .merge(leave::routes())
 }
 
 #[derive(Template)]
@@ -56,6 +56,8 @@ struct Row {
     what: &'static str,
     pill: Pill,
     changed: When,
+    /// What can be asked for from the list: where it leads, and its name.
+    ways: Vec<(String, &'static str)>,
 }
 
 async fn list(State(app): State<Shared>, visit: Visit) -> Page {
@@ -67,7 +69,10 @@ async fn list(State(app): State<Shared>, visit: Visit) -> Page {
     for row in stored {
         let scope = scope_of(&row);
         let Ok(title) = title(&app, &visit, &scope).await else { continue };
+        let may_act = visit.viewer.may_act() && may_touch(&app, &visit, &scope).await;
+        let ways = if may_act { ways(&scope, Stage::of(Some(&row))) } else { Vec::new() };
         rows.push(Row {
+            ways,
             link: link(&scope),
             title,
             what: if matches!(scope, Scope::Subject(_)) { "subscription" } else { "business unit" },
@@ -100,6 +105,7 @@ struct RolloutPage {
     may_act: bool,
     is_begun: bool,
     can_go_back: bool,
+    can_end: bool,
 }
 
 /// One stage on the way.
@@ -148,6 +154,9 @@ async fn show(
             "Back with the old scheduler; {} given back.",
             words::counted(fields.text("freed").parse().unwrap_or(0), "run was", "runs were")
         )),
+        "ended" => {
+            Some("The rollout is over: every run is made here, and there is no old scheduler.".to_owned())
+        }
         _ => None,
     };
     shown(&app, &visit, &scope, done, None).await
@@ -187,6 +196,7 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
         may_act,
         is_begun: stage.is_some(),
         can_go_back: stage > Some(Stage::Shadow),
+        can_end: stage == Some(Stage::Cutover),
         title,
     })
 }
@@ -303,13 +313,16 @@ async fn set(State(app): State<Shared>, Path((scope, id)): Path<(String, String)
     }
 }
 
-async fn back(State(app): State<Shared>, Path((scope, id)): Path<(String, String)>, form: Act) -> Page {
-    let scope = read_scope(&scope, &id)?;
-    must_touch(&app, &form.visit, &scope).await?;
-    let actor = form.visit.viewer.actor();
-    let change = moving::change(&scope, Stage::Shadow, Vec::new(), &actor);
-    let (_, freed) = moving::roll_back(&app.engine, &change).await?;
-    see_other(&format!("{}?done=back&freed={}", link(&scope), freed.len()))
+/// The ways out of a rollout at a stage, each to a page that says what it does.
+fn ways(scope: &Scope, stage: Option<Stage>) -> Vec<(String, &'static str)> {
+    let mut ways = Vec::new();
+    if stage > Some(Stage::Shadow) {
+        ways.push((format!("{}/back", link(scope)), "Roll back…"));
+    }
+    if stage == Some(Stage::Cutover) {
+        ways.push((format!("{}/end", link(scope)), "End…"));
+    }
+    ways
 }
 
 fn scope_of(row: &RolloutRow) -> Scope {
@@ -319,7 +332,7 @@ fn scope_of(row: &RolloutRow) -> Scope {
     }
 }
 
-fn read_scope(scope: &str, id: &str) -> Result<Scope, Refusal> {
+pub(super) fn read_scope(scope: &str, id: &str) -> Result<Scope, Refusal> {
     match scope {
         "subscription" => Ok(Scope::Subject(id.to_lowercase())),
         "business-unit" => Ok(Scope::BusinessUnit(id.to_owned())),
@@ -327,7 +340,7 @@ fn read_scope(scope: &str, id: &str) -> Result<Scope, Refusal> {
     }
 }
 
-fn link(scope: &Scope) -> String {
+pub(super) fn link(scope: &Scope) -> String {
     match scope {
         Scope::Subject(guid) => format!("/reports/rollouts/subscription/{guid}"),
         Scope::BusinessUnit(unit) => format!("/reports/rollouts/business-unit/{}", links::encoded(unit)),
@@ -335,7 +348,7 @@ fn link(scope: &Scope) -> String {
 }
 
 /// What it is called, if the viewer may see it.
-async fn title(app: &App, visit: &Visit, scope: &Scope) -> Result<String, Refusal> {
+pub(super) async fn title(app: &App, visit: &Visit, scope: &Scope) -> Result<String, Refusal> {
     match scope {
         Scope::Subject(guid) => Ok(found(app, visit, guid).await?.name),
         Scope::BusinessUnit(unit) if visit.viewer.may_see(Some(unit)) => Ok(format!("Business unit {unit}")),
@@ -353,7 +366,7 @@ async fn may_touch(app: &App, visit: &Visit, scope: &Scope) -> bool {
     }
 }
 
-async fn must_touch(app: &App, visit: &Visit, scope: &Scope) -> Result<(), Refusal> {
+pub(super) async fn must_touch(app: &App, visit: &Visit, scope: &Scope) -> Result<(), Refusal> {
     if may_touch(app, visit, scope).await {
         Ok(())
     } else {

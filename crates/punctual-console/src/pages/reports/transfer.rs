@@ -1,0 +1,113 @@
+//! Handing a subscription over to another owner: who would answer for it is said first, then it is done.
+
+use axum::{
+    Router,
+    extract::{Path, State},
+    http::Uri,
+    routing::{get, post},
+};
+use punctual_paths::reports::commands::{self, Change};
+use punctual_store::{operations::people, report_subscriptions::SubscriptionRow};
+use punctual_wire::Problem;
+
+use super::{found, one::refused, state};
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page, see_other},
+    form::{Fields, Signed},
+    frame::Visit,
+    pages::{
+        confirm::{Confirm, Item},
+        outbox::note,
+    },
+};
+
+/// The longest id of a person.
+const ID_MAX: usize = 200;
+
+pub(super) fn routes() -> Router<Shared> {
+    Router::new().route("/reports/{guid}/transfer", get(ask)).route("/reports/transfer", post(hand_over))
+}
+
+/// Says who answers for it now and who would.
+async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, uri: Uri) -> Page {
+    let row = touchable(&app, &visit, &guid).await?;
+    let owner = owner_of(&Fields::of_query(&uri));
+    let (now, then) =
+        (named(&app, &visit, row.owner.as_deref()).await?, named(&app, &visit, owner.as_deref()).await?);
+    let is_same = row.owner == owner;
+    let sentence = match (&owner, is_same) {
+        (_, true) => format!("{} answers for it already.", now.words),
+        (Some(_), false) => format!("{} will answer for it, in place of {}.", then.words, now.words_inside),
+        (None, false) => format!("Nobody will answer for it, in place of {}.", now.words_inside),
+    };
+    let unknown = (!then.is_known).then(|| {
+        "There is nobody of this id among the people: it will be listed as one whose owner is gone."
+            .to_owned()
+    });
+    page(&Confirm {
+        frame: visit.frame(&app, &format!("Hand over {}?", row.name), "/reports").await?,
+        sentence,
+        left_alone: unknown,
+        items: vec![Item {
+            link: format!("/reports/{}", row.guid),
+            note: format!("version {}", row.version),
+            pill: state(&row, true),
+            title: row.name,
+        }],
+        action: "/reports/transfer",
+        hidden: vec![
+            ("guid", row.guid.clone()),
+            ("version", row.version.to_string()),
+            ("owner", owner.unwrap_or_default()),
+        ],
+        button: (!is_same).then(|| "Hand it over".to_owned()),
+        is_destructive: false,
+        back: format!("/reports/{}", row.guid),
+    })
+}
+
+async fn hand_over(State(app): State<Shared>, form: Signed) -> Page {
+    let Signed { visit, fields } = form;
+    let row = touchable(&app, &visit, fields.text("guid")).await?;
+    if row.version.to_string() != fields.text("version") {
+        return Err(Problem::stale_version().into());
+    }
+    let change = Change::Transfer(owner_of(&fields));
+    let done = commands::change(&app.engine, &row.guid, &change, &visit.viewer.actor()).await;
+    done.map_err(|error| refused(error, &row.guid))?;
+    note(&app, &visit.viewer, "report-subscription", &row.guid, fields.text("reason")).await?;
+    see_other(&format!("/reports/{}?done=transferred", row.guid))
+}
+
+fn owner_of(fields: &Fields) -> Option<String> {
+    let id: String = fields.text("owner").chars().take(ID_MAX).collect();
+    (!id.is_empty()).then_some(id)
+}
+
+/// A person as a sentence calls them.
+struct Named {
+    words: String,
+    words_inside: String,
+    is_known: bool,
+}
+
+async fn named(app: &App, visit: &Visit, id: Option<&str>) -> Result<Named, Refusal> {
+    let Some(id) = id else {
+        return Ok(Named { words: "Nobody".into(), words_inside: "nobody".into(), is_known: true });
+    };
+    let mut reader = app.engine.store.read().await?;
+    let person = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    let seen = person.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let words = seen.as_ref().map_or_else(|| id.to_owned(), |row| format!("{} ({id})", row.name));
+    Ok(Named { words_inside: words.clone(), words, is_known: seen.is_some() })
+}
+
+async fn touchable(app: &App, visit: &Visit, guid: &str) -> Result<SubscriptionRow, Refusal> {
+    visit.must_author()?;
+    let row = found(app, visit, guid).await?;
+    if visit.viewer.may_touch(row.business_unit.as_deref()) && !row.deleted {
+        return Ok(row);
+    }
+    Err(Problem::not_found("report subscription", guid).into())
+}
