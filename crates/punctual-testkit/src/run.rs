@@ -7,7 +7,7 @@ use crate::{Bed, BedBuilder, Database};
 /// No test takes so many seconds, and no trial at full scale so many; one that hangs says so.
 const PATIENCE: (usize, usize) = (150, 2 * 3600);
 /// How long a test waits for a signal of something that happens at once.
-const SIGNAL: Duration = Duration::from_secs(20);
+const SIGNAL: Duration = Duration::from_secs(60);
 
 /// A builder for this database, changed as the test wants it.
 pub fn adjusted(database: Database, with: impl FnOnce(BedBuilder) -> BedBuilder) -> BedBuilder {
