@@ -4,11 +4,15 @@
 //! time of migrating again. The server comes from `cargo xtask test`. This file knows nothing of the schema: who
 //! migrates, and what tells one schema from another, is passed in.
 
+mod dump;
+
 use std::fmt::Display;
 use std::str::FromStr;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+
+pub use dump::{Stored, everything_stored};
 
 /// The variable with the URL of a server on which tests may make databases.
 pub const POSTGRES_VARIABLE: &str = "PUNCTUAL_TEST_POSTGRES";

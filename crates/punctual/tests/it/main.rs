@@ -8,6 +8,7 @@ mod first_minutes;
 mod kill;
 mod object_store;
 mod operations;
+mod proxies;
 mod receiver;
 mod reminders;
 mod reports;

@@ -10,6 +10,7 @@ use punctual_store::{
     Lane, Store, StoreOptions,
     channels::{self, ChannelRow},
 };
+use punctual_testkit::postgres::everything_stored;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -176,13 +177,9 @@ fn punctual(server: &Server, args: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn t12_no_secret_is_in_an_answer_a_log_an_export_or_the_database_file() {
-    assert_eq!(base64("u:p w"), "dTpwIHc=");
-    let (place, elsewhere, echo) = (Place::sqlite(), tempfile::tempdir().unwrap(), echo().await);
-    let log = elsewhere.path().join("server.log");
-    let server = place.start_with_log(&[], &log);
-    let mut answers = String::new();
+/// Uses every channel in every way that could make it tell a secret; gives back all that was answered.
+async fn all_answers(server: &Server) -> String {
+    let (echo, mut answers) = (echo().await, String::new());
     for (key, address, mut body) in channels_to(&echo) {
         body["retry"] = json!({"max": 0});
         answers.push_str(&server.put(&format!("/api/v1/channels/{key}"), &body).await.to_string());
@@ -238,7 +235,16 @@ async fn t12_no_secret_is_in_an_answer_a_log_an_export_or_the_database_file() {
     let metrics = server.client.get(format!("{}/metrics", server.address)).send().await.unwrap();
     answers.push_str(&metrics.text().await.unwrap());
     assert!(answers.contains("***"), "the receiver did repeat the secrets");
-    has_none("an answer", answers.as_bytes());
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t12_no_secret_is_in_an_answer_a_log_an_export_or_the_database_file() {
+    assert_eq!(base64("u:p w"), "dTpwIHc=");
+    let (place, elsewhere) = (Place::sqlite(), tempfile::tempdir().unwrap());
+    let log = elsewhere.path().join("server.log");
+    let server = place.start_with_log(&[], &log);
+    has_none("an answer", all_answers(&server).await.as_bytes());
     punctual(&server, &["secrets", "rekey", "--new-key"]);
     let export = elsewhere.path().join("definitions");
     punctual(&server, &["export", export.to_str().unwrap()]);
@@ -259,6 +265,30 @@ async fn t12_no_secret_is_in_an_answer_a_log_an_export_or_the_database_file() {
     }
     assert!(looked > 20, "{looked}");
     assert!(std::fs::read(&log).unwrap().len() > 1_000, "there is a log to look at");
+}
+
+/// PostgreSQL alone: its files are the server's, so its columns are read instead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t12_no_secret_is_in_any_column_of_a_postgresql_database() {
+    let (place, elsewhere) = (Place::postgres().await, tempfile::tempdir().unwrap());
+    let log = elsewhere.path().join("server.log");
+    let server = place.start_with_log(&[], &log);
+    has_none("an answer", all_answers(&server).await.as_bytes());
+    let looked_at = async || {
+        let stored = everything_stored(&place.database_url()).await;
+        stored.iter().for_each(|one| has_none(&one.place, &one.bytes));
+        stored
+    };
+    let running = looked_at().await;
+    drop(server);
+    for stored in [running, looked_at().await] {
+        let has = |place: &str, text: &str| {
+            stored.iter().any(|one| one.place == place && String::from_utf8_lossy(&one.bytes).contains(text))
+        };
+        assert!(has("channels.key", "sms:twilio") && has("channels.settings", "sealed:"), "it was looked at");
+        assert!(has("attempts.answer", "***"), "what the receiver repeated was stored without its secrets");
+    }
+    has_none("the log", &std::fs::read(&log).unwrap());
 }
 
 async fn settings_of(url: &str, key: &str) -> String {
