@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +16,12 @@ use crate::{run, tools};
 
 /// Another process may take a free port before PostgreSQL does; then another port is tried.
 const START_TRIES: usize = 5;
+
+/// Files that live in memory, on Linux. Hundreds of tests make a database each, and most of their time was the disk's; what
+/// they prove about crashes is about Punctual's processes and not about the server's.
+const MEMORY: &str = "/dev/shm";
+/// What a run of all tests takes there at most is a quarter of this. A container may have no more than 64 MB.
+const ROOM_IN_MB: u64 = 4_096;
 
 /// What initdb and pg_ctl say, and what the server says.
 const SETUP_LOG: &str = "setup.log";
@@ -36,7 +42,11 @@ pub struct Server {
 
 impl Server {
     pub fn start(bin: &Path, purpose: Purpose) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("punctual-postgres-").tempdir()?.keep();
+        let place = match purpose {
+            Purpose::Tests if has_room(MEMORY) => PathBuf::from(MEMORY),
+            _ => std::env::temp_dir(),
+        };
+        let folder = tempfile::Builder::new().prefix("punctual-postgres-").tempdir_in(place)?.keep();
         let mut keeper = Keeper::watch(&folder)?;
         let owner = Owner::of(&folder)?;
         let data = folder.join("data");
@@ -80,7 +90,7 @@ pub fn serve(durable_bench: bool) -> Result<u8> {
     }
 }
 
-/// Durability stays on in both: tests prove what survives a crash, benchmarks what it costs.
+/// Durability stays on in both: Punctual refuses a server without it, and benchmarks show what it costs.
 fn settings(purpose: Purpose, port: u16, folder: &Path) -> String {
     let (shared_buffers, max_wal_size) = match purpose {
         Purpose::Tests => ("256MB", "1GB"),
@@ -92,6 +102,13 @@ fn settings(purpose: Purpose, port: u16, folder: &Path) -> String {
          max_connections = 300\nshared_buffers = {shared_buffers}\nmax_wal_size = {max_wal_size}\n\
          fsync = on\nsynchronous_commit = on\n"
     )
+}
+
+fn has_room(folder: &str) -> bool {
+    let mut df = Command::new("df");
+    let free = run::quiet(df.args(["--output=avail", "--block-size=1M", folder])).ok();
+    let free = free.and_then(|text| text.lines().last()?.trim().parse::<u64>().ok());
+    free.is_some_and(|free| free >= ROOM_IN_MB)
 }
 
 fn append(file: &Path, text: &str) -> Result<()> {

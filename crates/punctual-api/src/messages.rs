@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use punctual_engine::{EnsureOutcome, Ensured};
-use punctual_model::{NotificationId, WorkKey};
+use punctual_model::{NotificationId, WorkKey, manners::Handling};
 use punctual_paths::messages::{self as path, KIND, NewMessage};
 use punctual_store::{
     messages::{self, MessageRow},
@@ -107,10 +107,12 @@ fn wanted(
     index: usize,
     pointer: &str,
 ) -> Result<NewMessage, Problem> {
-    let MessageRequest { id, send_at, content } = request;
+    let MessageRequest { id, send_at, content, handling } = request;
     check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
-    let content = with_content(app, caller, NotificationId(Default::default()), content, pointer)?;
-    Ok(NewMessage { id: id.unwrap_or_else(|| ids.at(index).to_string()), send_at, content })
+    let mut content = with_content(app, caller, NotificationId(Default::default()), content, pointer)?;
+    Handling::from(handling).give(&mut content);
+    let id = id.unwrap_or_else(|| ids.at(index).to_string());
+    Ok(NewMessage { id, send_at, content })
 }
 
 /// List messages, newest first
@@ -187,6 +189,7 @@ fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
         created_at: instant(content.created_at)?,
         targets: content.targets.and_then(|text| serde_json::from_str(&text).ok()),
         context: content.context.and_then(|text| serde_json::from_str(&text).ok()),
+        handling: Handling::read(content.handling.as_deref()).into(),
         id: content.id,
         channel: content.channel,
         list: content.list_name,

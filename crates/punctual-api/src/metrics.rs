@@ -42,6 +42,7 @@ pub async fn metrics(
         ("work_processing", work.processing),
         ("notifications_queued", outbox.queue_depth),
         ("notifications_stuck", outbox.stuck),
+        ("notifications_waiting", outbox.waiting),
         ("notifications_parked", outbox.parked),
         ("notifications_uncertain", outbox.uncertain),
         ("subscriber_deliveries_failed", failed_events),

@@ -4,8 +4,7 @@ pub(crate) mod intake;
 mod targets;
 
 use axum::extract::State;
-use jiff::{SignedDuration, Timestamp};
-use punctual_engine::kpis::INTERVAL;
+use punctual_engine::{kpis::INTERVAL, manners::held_back::HeldBack};
 use punctual_model::Priority;
 use punctual_store::{
     StoreError,
@@ -51,8 +50,7 @@ pub async fn list(
     Parameters(parameters): Parameters,
 ) -> Answer {
     let query = NotificationQuery::read(parameters)?;
-    let stuck_after = SignedDuration::try_from(app.engine.config.stuck_after).unwrap_or(SignedDuration::MAX);
-    let stuck_before = app.engine.clock.now().checked_sub(stuck_after).unwrap_or(Timestamp::MIN);
+    let held_back = app.engine.held_back().await?;
     let filter = NotificationFilter {
         status: query.status,
         kind: query.kind,
@@ -60,7 +58,7 @@ pub async fn list(
         list: query.list,
         created_from: query.from.map(|at| at.as_microsecond()),
         created_to: query.to.map(|at| at.as_microsecond()),
-        stuck_before: query.stuck.then(|| stuck_before.as_microsecond()),
+        stuck: query.stuck.then(|| held_back.stuck()),
         q: query.q,
         business_units: caller.units.clone(),
         before: query.page.cursor,
@@ -70,8 +68,11 @@ pub async fn list(
     let rows = notifications::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
-    let shaped: Vec<Notification> =
-        page.items.into_iter().map(|row| shape(row, &ends, false)).collect::<Result<_, _>>()?;
+    let shaped: Vec<Notification> = page
+        .items
+        .into_iter()
+        .map(|row| shape(with_reason(row, &held_back), &ends, false))
+        .collect::<Result<_, _>>()?;
     Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
 
@@ -182,6 +183,7 @@ pub async fn kpis(
         total: KpiFigures {
             queue_depth: total.queue_depth,
             stuck_count: total.stuck,
+            waiting_count: total.waiting,
             parked_count: total.parked,
             delivered_last_interval: total.delivered,
             oldest_pending_age_seconds: age(total.oldest_created_at),
@@ -197,6 +199,7 @@ pub async fn kpis(
                 figures: KpiFigures {
                     queue_depth: site.queue_depth,
                     stuck_count: site.stuck,
+                    waiting_count: site.waiting,
                     parked_count: site.parked,
                     delivered_last_interval: site.delivered,
                     oldest_pending_age_seconds: age(site.oldest_created_at),
@@ -237,11 +240,17 @@ async fn touchable(
     Ok(row)
 }
 
-async fn answer_with(app: &App, mut row: NotificationRow) -> Answer {
-    if let Some((reason, until)) = app.engine.waits_for(&row).await? {
-        row.reason_code.get_or_insert(reason.to_owned());
+/// The row with why it waits and until when, where its channel holds it back.
+fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRow {
+    if let Some((reason, until)) = held_back.waits(&row) {
+        row.reason_code = Some(reason);
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
+    row
+}
+
+async fn answer_with(app: &App, row: NotificationRow) -> Answer {
+    let row = with_reason(row, &app.engine.held_back().await?);
     let mut reader = app.engine.store.read().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
     Shaped::ok(&shape(row, &ends, true)?)

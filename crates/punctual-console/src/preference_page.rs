@@ -4,6 +4,8 @@
 //! A GET shows and changes nothing, because mail scanners follow links. A POST as mail programs send it (RFC 8058) says
 //! no to the topic of the mail at once.
 
+mod words;
+
 use std::time::Duration;
 
 use askama::Template;
@@ -11,7 +13,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{FromRequest, Path, Request, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -21,12 +23,14 @@ use punctual_model::{
     manners::{Preference, Span, Topic, hours::written},
 };
 
+use words::Words;
+
 use crate::{
     App, Shared,
     answer::Refusal,
     assets,
     form::Fields,
-    survey_page::{end, limited, rendered},
+    survey_page::{accepted, direction, end, limited, rendered},
 };
 
 /// How long a form may take to arrive.
@@ -44,6 +48,8 @@ pub fn routes(app: Shared) -> Router<Shared> {
 #[template(path = "preference.html")]
 struct PreferencePage<'p> {
     version: &'static str,
+    words: &'static Words,
+    direction: &'static str,
     token: &'p str,
     address: &'p str,
     /// The title of the topic whose mail brought them here.
@@ -53,7 +59,7 @@ struct PreferencePage<'p> {
     quiet_to: String,
     time_zone: String,
     notice: Option<&'static str>,
-    fault: Option<String>,
+    fault: Option<&'static str>,
 }
 
 struct TopicView {
@@ -62,25 +68,35 @@ struct TopicView {
     wanted: bool,
 }
 
-fn gone() -> Response {
-    let text = "Please use the link in the newest message that you have.";
-    rendered(StatusCode::NOT_FOUND, &end("en", "This link does not work", text).bad())
+/// A word of the page, in whatever language it is shown.
+type Word = fn(&'static Words) -> &'static str;
+
+fn gone(headers: &HeaderMap) -> Response {
+    let words = words::of(accepted(headers));
+    rendered(StatusCode::NOT_FOUND, &end(words.locale, words.gone, words.gone_more).bad())
 }
 
-async fn show(State(app): State<Shared>, Path(token): Path<String>) -> Result<Response, Refusal> {
-    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone()) };
-    page(&app, &token, &holder, None, None).await
+async fn show(
+    State(app): State<Shared>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone(&headers)) };
+    page(&app, &headers, &token, &holder, None, None).await
 }
 
 async fn page(
     app: &App,
+    headers: &HeaderMap,
     token: &str,
     holder: &Holder,
-    notice: Option<&'static str>,
-    fault: Option<String>,
+    notice: Option<Word>,
+    fault: Option<Word>,
 ) -> Result<Response, Refusal> {
     let row = app.engine.preference_of(&holder.address).await?;
     let wants = row.map(|row| Preference::read(&row.definition)).unwrap_or_default();
+    // Their own language first, then what their browser says.
+    let words = words::of(wants.locale.as_deref().into_iter().chain(accepted(headers)));
     app.engine.look_again().await?;
     let settings = app.engine.manners.settings();
     let mut names: Vec<&str> = settings.topics.iter().map(|topic| topic.name.as_str()).collect();
@@ -104,6 +120,8 @@ async fn page(
         status,
         &PreferencePage {
             version: assets::version(),
+            words,
+            direction: direction(words.locale),
             token,
             address: &holder.address,
             topic: holder
@@ -115,8 +133,8 @@ async fn page(
             quiet_from: time(|span| span.from).unwrap_or_default(),
             quiet_to: time(|span| span.to).unwrap_or_default(),
             time_zone: wants.time_zone.clone().unwrap_or_default(),
-            notice,
-            fault,
+            notice: notice.map(|word| word(words)),
+            fault: fault.map(|word| word(words)),
         },
     ))
 }
@@ -147,19 +165,20 @@ fn fields(bytes: &[u8]) -> Fields {
 async fn change(
     State(app): State<Shared>,
     Path(token): Path<String>,
+    headers: HeaderMap,
     Posted(fields): Posted,
 ) -> Result<Response, Refusal> {
-    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone()) };
+    let Some(holder) = app.engine.preference_holder(&token) else { return Ok(gone(&headers)) };
     if fields.text("List-Unsubscribe") == ONE_CLICK || fields.text("action") == "unsubscribe" {
         app.engine.unsubscribe(&holder.address, holder.topic.as_deref()).await?;
-        return page(&app, &token, &holder, Some("You will get no more of these messages."), None).await;
+        return page(&app, &headers, &token, &holder, Some(|words| words.stopped), None).await;
     }
     let wishes = match Wishes::read(&fields) {
         Ok(wishes) => wishes,
-        Err(fault) => return page(&app, &token, &holder, None, Some(fault)).await,
+        Err(fault) => return page(&app, &headers, &token, &holder, None, Some(fault)).await,
     };
     app.engine.change_preference(&holder.address, "recipient", move |wants| wishes.put(wants)).await?;
-    page(&app, &token, &holder, Some("Your choices are saved."), None).await
+    page(&app, &headers, &token, &holder, Some(|words| words.saved), None).await
 }
 
 /// What the form says.
@@ -170,22 +189,23 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn read(fields: &Fields) -> Result<Self, String> {
+    fn read(fields: &Fields) -> Result<Self, Word> {
+        let (bad_hours, bad_zone): (Word, Word) = (|words| words.bad_hours, |words| words.bad_zone);
         let wanted: Vec<&str> = fields.all("wanted").collect();
         let topics = fields.all("topic").take(200).filter(|topic| !topic.is_empty() && topic.len() <= 128);
         let topics = topics.map(|topic| (topic.to_owned(), wanted.contains(&topic))).collect();
         let quiet_hours = match (fields.text("quietFrom"), fields.text("quietTo")) {
             ("", "") => None,
             (from, to) if from != to => {
-                let time = |text: &str| local_time::parse_time(text).map_err(|error| format!("{error}."));
+                let time = |text: &str| local_time::parse_time(text).map_err(|_| bad_hours);
                 Some(Span { from: time(from)?, to: time(to)? })
             }
-            _ => return Err("Quiet hours end at another time than they begin.".to_owned()),
+            _ => return Err(bad_hours),
         };
         let time_zone = match fields.text("timeZone") {
             "" => None,
             name => {
-                let zone = local_time::zone(name).map_err(|error| format!("{error}."))?;
+                let zone = local_time::zone(name).map_err(|_| bad_zone)?;
                 zone.iana_name().map(str::to_owned)
             }
         };

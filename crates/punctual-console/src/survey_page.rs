@@ -4,6 +4,8 @@
 mod form;
 mod view;
 
+pub(crate) use view::direction;
+
 use askama::Template;
 use axum::{
     Router,
@@ -36,6 +38,9 @@ pub fn routes(app: Shared) -> Router<Shared> {
         .route("/s/{publicId}/colours.css", get(colours))
         .layer(axum::middleware::from_fn_with_state(app, limited))
 }
+
+/// Languages of a browser that are looked at.
+const LANGUAGES_MAX: usize = 20;
 
 #[derive(Template)]
 #[template(path = "survey.html")]
@@ -83,15 +88,25 @@ pub(crate) async fn limited(State(app): State<Shared>, request: Request, next: N
     response
 }
 
-/// The reader's language as their browser says it, where no link tells more.
-fn accepted(headers: &HeaderMap) -> String {
+/// The reader's languages as their browser says them, the most wanted first, where no link tells more.
+pub(crate) fn accepted(headers: &HeaderMap) -> Vec<&str> {
     let text = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    text.split([',', ';']).next().unwrap_or_default().trim().to_owned()
+    let mut wanted: Vec<(&str, f32)> = text
+        .split(',')
+        .take(LANGUAGES_MAX)
+        .map(|one| {
+            let (language, weight) = one.split_once(';').unwrap_or((one, ""));
+            let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse().ok());
+            (language.trim(), weight.unwrap_or(1.0))
+        })
+        .filter(|(language, weight)| !language.is_empty() && *weight > 0.0)
+        .collect();
+    wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    wanted.into_iter().map(|(language, _)| language).collect()
 }
 
 fn busy(headers: &HeaderMap, seconds: u64) -> Response {
-    let locale = accepted(headers);
-    let words = words::of(&locale);
+    let words = words::of_first(accepted(headers));
     let page = EndPage { good: false, ..end(words.locale, words.slow_down, "") };
     let mut response = rendered(StatusCode::TOO_MANY_REQUESTS, &page);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -120,8 +135,7 @@ impl EndPage<'_> {
 
 /// One and the same page for links that never were, that are over and that were taken back.
 fn gone(headers: &HeaderMap) -> Response {
-    let locale = accepted(headers);
-    let words = words::of(&locale);
+    let words = words::of_first(accepted(headers));
     rendered(
         StatusCode::NOT_FOUND,
         &EndPage { good: false, ..end(words.locale, words.gone, words.gone_more) },

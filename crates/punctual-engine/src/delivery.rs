@@ -86,11 +86,13 @@ pub(crate) struct ToSend {
     pub(crate) later: Option<(Timestamp, &'static str)>,
     /// The channels that are tried one after another where this one fails.
     pub(crate) failover: Vec<String>,
+    /// Why somebody was left out here whom another channel may reach.
+    pub(crate) left_out: Option<String>,
 }
 
 impl ToSend {
     pub(crate) fn new(row: ClaimedNotification, targets: Vec<String>) -> Self {
-        Self { row, targets, failed_before: None, later: None, failover: Vec::new() }
+        Self { row, targets, failed_before: None, later: None, failover: Vec::new(), left_out: None }
     }
 
     /// Others of its targets wait until then; the earliest counts.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_store::{
-    notifications::{self, Kpis, SiteKpis},
+    notifications::{self, AsOf, Kpis, SiteKpis},
     receipts::{self, ReceiptFigures},
 };
 
@@ -27,18 +27,21 @@ impl Engine {
         let now = self.clock.now();
         let stuck_before = earlier(now, self.config.stuck_after).as_microsecond();
         let since = earlier(now, INTERVAL).as_microsecond();
+        let held_back = self.held_back().await?.to_json();
+        let as_of = AsOf { now: now.as_microsecond(), stuck_before, since, held_back: held_back.as_deref() };
         let mut reader = self.store.read().await?;
-        let total = notifications::kpis(&mut reader.conn(), stuck_before, since, site).await?;
+        let total = notifications::kpis(&mut reader.conn(), as_of, site).await?;
         let by_site = match site {
             Some(site) => vec![SiteKpis {
                 site: site.to_owned(),
                 queue_depth: total.queue_depth,
                 stuck: total.stuck,
+                waiting: total.waiting,
                 parked: total.parked,
                 delivered: total.delivered,
                 oldest_created_at: total.oldest_created_at,
             }],
-            None => notifications::site_kpis(&mut reader.conn(), stuck_before, since).await?,
+            None => notifications::site_kpis(&mut reader.conn(), as_of).await?,
         };
         let receipts = receipts::figures(&mut reader.conn(), since).await?;
         drop(reader);

@@ -4,6 +4,7 @@
 //! The truth is in the database. What is kept here only spares asking for it: it is read again every second, and a node
 //! that knows nothing yet asks. What is decided with it is in `delivery/manners`.
 
+pub mod held_back;
 pub mod links;
 pub mod preferences;
 pub mod standing;

@@ -1,10 +1,11 @@
 //! Manners: what keeps messages from becoming a nuisance, as plain values and pure functions.
 //!
 //! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), how long a channel
-//! rests that does not work ([`circuit`]), and what a person wants ([`preference`]). Who asks and what is written is the
-//! engine's.
+//! rests that does not work ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
+//! ([`handling`]). Who asks and what is written is the engine's.
 
 pub mod circuit;
+pub mod handling;
 pub mod hours;
 pub mod limiter;
 pub mod preference;
@@ -13,6 +14,7 @@ pub mod urgency;
 use serde::{Deserialize, Serialize};
 
 pub use circuit::Breaker;
+pub use handling::{Handling, HandlingChange};
 pub use hours::{SendWindow, Span};
 pub use limiter::{Limiter, Rate};
 pub use preference::{Preference, Topic};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Path, ensure_in};
 use punctual_model::{
     Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
-    ReasonCode, Trigger, WorkKey, keys::KeyParts,
+    ReasonCode, Trigger, WorkKey, keys::KeyParts, manners::Handling,
 };
 use punctual_store::{
     Conn, Lane, StoreError,
@@ -31,6 +31,11 @@ impl NewMessage {
     /// The due row. The content is its identity; its moment is not.
     fn work(&self) -> Result<NewWork, KeyError> {
         let digest = self.content.content_digest().to_string();
+        let mut identity = vec![("message", self.id.as_str().into()), ("content", digest.into())];
+        // Topic and order are content; the priority counts only where it is there, so that the hashes of older rows stay
+        // what they were.
+        let priority = Handling::said_by(&self.content).priority;
+        identity.extend(priority.map(|priority| ("priority", priority.as_str().into())));
         Ok(NewWork {
             key: WorkKey::message(&self.id)?,
             kind: KIND,
@@ -40,10 +45,7 @@ impl NewMessage {
             setting_id: None,
             due_at: self.send_at,
             local: None,
-            input_hash: InputHash::of_fields(&[
-                ("message", self.id.as_str().into()),
-                ("content", digest.into()),
-            ]),
+            input_hash: InputHash::of_fields(&identity),
             input: json!({ "messageId": self.id }).to_string(),
         })
     }
@@ -66,6 +68,7 @@ impl NewMessage {
             locale: content.locale.clone(),
             context: content.context.as_ref().map(Value::to_string),
             business_unit: content.business_unit.clone(),
+            handling: Handling::said_by(content).written(),
             send_at: self.send_at.as_microsecond(),
             created_at: 0,
         }
@@ -154,6 +157,7 @@ impl Decide for Loaded {
         new.locale = message.locale.clone();
         new.context = message.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         new.business_unit = message.business_unit.clone();
+        Handling::read(message.handling.as_deref()).give(&mut new);
         Decision::Deliver(vec![new]).into()
     }
 }

@@ -1,5 +1,8 @@
 //! Blobs: what is too large for a row (deep traces, attachments, artefacts), in an object store.
 
+#[cfg(feature = "object-stores")]
+mod remote;
+
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
@@ -18,6 +21,26 @@ impl Blobs {
     pub fn folder(path: &Path) -> Result<Self> {
         std::fs::create_dir_all(path).map_err(|e| StoreError::File(path.to_owned(), e))?;
         Ok(Self(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))))
+    }
+
+    /// What a configuration names: a folder, or the address of an object store such as `s3://bucket/prefix`. `settings`
+    /// are the environment's: credentials, region and endpoint come under their providers' usual names. An object store
+    /// is asked once, so that a wrong name is found now and not with the first file.
+    pub async fn open(place: &str, settings: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
+        let Some((scheme, _)) = place.split_once("://") else { return Self::folder(Path::new(place)) };
+        if scheme == "file" {
+            return Self::folder(Path::new(&place["file://".len()..]));
+        }
+        #[cfg(feature = "object-stores")]
+        return remote::open(place, settings).await;
+        #[cfg(not(feature = "object-stores"))]
+        {
+            let _ = settings;
+            Err(StoreError::BlobPlace(
+                place.to_owned(),
+                "this program was built without object stores".into(),
+            ))
+        }
     }
 
     /// Kept in memory only: for benchmarks and tests that look at no blob.

@@ -37,6 +37,8 @@ pub enum StoreError {
     Stored(&'static str),
     #[error("injected failure at {0}")]
     Injected(&'static str),
+    #[error("files cannot be kept in {0}: {1}")]
+    BlobPlace(String, String),
     #[error("the blob store failed")]
     Blob(#[from] object_store::Error),
 }

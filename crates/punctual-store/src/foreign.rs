@@ -117,8 +117,19 @@ impl std::fmt::Debug for ForeignDatabase {
 }
 
 impl ForeignQuery<'_> {
-    /// Runs the query on a connection of its own, which is closed again.
+    /// Runs the query on a connection of its own, which is closed again. Where the database has no types for dates and
+    /// instants, columns of nothing else become such.
     pub async fn run(self) -> Result<Table, ForeignFault> {
+        let is_untyped = matches!(self.database.0, Kind::Sqlite(_));
+        let mut table = self.run_as_stored().await?;
+        if is_untyped {
+            table.infer_kinds();
+        }
+        Ok(table)
+    }
+
+    /// The same with every value as the database has it, so that it can be compared with there.
+    pub async fn run_as_stored(self) -> Result<Table, ForeignFault> {
         if !parameters::only_reads(self.sql) {
             return Err(ForeignFault::not_read_only());
         }

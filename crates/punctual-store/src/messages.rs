@@ -20,6 +20,8 @@ pub struct MessageRow {
     pub locale: Option<String>,
     pub context: Option<String>,
     pub business_unit: Option<String>,
+    /// Topic, priority and order of channels: a JSON object.
+    pub handling: Option<String>,
     pub send_at: i64,
     pub created_at: i64,
 }
@@ -29,7 +31,7 @@ macro_rules! insert {
         concat!(
             "
     INSERT INTO messages (id, channel, list_name, targets, subject, body, html, template, locale, context,
-        business_unit, send_at, created_at)
+        business_unit, handling, send_at, created_at)
     ",
             $values,
             "
@@ -39,13 +41,14 @@ macro_rules! insert {
 }
 const INSERT: Sql = Sql::rows(
     "messages.insert",
-    insert!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1)"),
+    insert!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $1)"),
     insert!(
         "SELECT r.id, r.channel, r.list_name, r.targets, r.subject, r.body, r.html, r.template, r.locale, r.context,
-        r.business_unit, r.send_at, $1
+        r.business_unit, r.handling, r.send_at, $1
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-            $10::text[], $11::text[], $12::text[], $13::bigint[])
-        AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at)"
+            $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[])
+        AS r(id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, handling,
+            send_at)"
     ),
 );
 
@@ -71,6 +74,7 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow
             column!(|m| m.locale.as_deref()),
             column!(|m| m.context.as_deref()),
             column!(|m| m.business_unit.as_deref()),
+            column!(|m| m.handling.as_deref()),
             column!(|m| m.send_at),
         ],
     )
@@ -81,8 +85,8 @@ macro_rules! by_ids {
     ($which:literal) => {
         concat!(
             "
-    SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, send_at,
-        created_at
+    SELECT id, channel, list_name, targets, subject, body, html, template, locale, context, business_unit, handling,
+        send_at, created_at
     FROM messages WHERE id = ",
             $which
         )

@@ -41,6 +41,7 @@ const STEPS: &[Step] = &[
     step!(10, "0010_surveys_more"),
     step!(11, "0011_dates"),
     step!(12, "0012_report_files"),
+    step!(13, "0013_handling"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -1,5 +1,8 @@
 //! Notifications: what to send. Inserted once by id, claimed per channel, settled, parked, purged.
 
+#[macro_use]
+mod waiting;
+
 mod bisect;
 mod browse;
 mod claim;
@@ -21,11 +24,12 @@ pub use claim::{
 };
 pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
-pub use kpis::{Kpis, SiteKpis, failed_events, kpis, site_kpis};
+pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
+pub use waiting::{Stuck, WAITS, is_stuck};
 
 use crate::StoreError;
 

@@ -4,10 +4,10 @@ use std::{future::Future, time::Duration};
 
 use crate::{Bed, BedBuilder, Database};
 
-/// No test takes this long; one that hangs says so.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// No test takes so many seconds, and no trial at full scale so many; one that hangs says so.
+const PATIENCE: (usize, usize) = (150, 2 * 3600);
 /// How long a test waits for a signal of something that happens at once.
-const SIGNAL: Duration = Duration::from_secs(20);
+const SIGNAL: Duration = Duration::from_secs(60);
 
 /// A builder for this database, changed as the test wants it.
 pub fn adjusted(database: Database, with: impl FnOnce(BedBuilder) -> BedBuilder) -> BedBuilder {
@@ -23,8 +23,9 @@ pub fn run<F: Future<Output = ()>>(builder: BedBuilder, body: impl FnOnce(Bed) -
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     runtime.block_on(async {
         let bed = builder.open().await;
-        let ended = tokio::time::timeout(PATIENCE, body(bed.clone())).await;
-        assert!(ended.is_ok(), "the test did not end within {PATIENCE:?}");
+        let patience = Duration::from_secs(scale(PATIENCE.0, PATIENCE.1) as u64);
+        let ended = tokio::time::timeout(patience, body(bed.clone())).await;
+        assert!(ended.is_ok(), "the test did not end within {patience:?}");
         bed.finish().await;
     });
 }

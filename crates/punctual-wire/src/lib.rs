@@ -13,6 +13,7 @@ pub mod channels;
 pub mod content;
 pub mod events;
 pub mod fields;
+pub mod handling;
 pub mod inbox;
 pub mod instant;
 pub mod keys;

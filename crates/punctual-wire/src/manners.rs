@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use punctual_model::{durations, local_time, manners::hours::Day};
+use punctual_model::{
+    durations, local_time,
+    manners::{handling::ORDER_MAX, hours::Day},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,7 +16,7 @@ use crate::{
     fields::Fields,
     limits::NAME_MAX,
     names::{channel_fault, name_fault},
-    operations::{CHANNELS_MAX, channels, people::addresses},
+    operations::{channels, people::addresses},
     problem::{Code, FieldError},
     reminders::QuietHours,
 };
@@ -236,7 +239,7 @@ impl PreferenceRequest {
 
 /// The channels that are tried one after another, each once.
 pub fn order(fields: &mut Fields<'_>) -> Vec<String> {
-    let order = fields.text_items("failover", 0..=CHANNELS_MAX, |text, pointer| {
+    let order = fields.text_items("failover", 0..=ORDER_MAX, |text, pointer| {
         channel_fault(text, pointer).map_or_else(|| Ok(text.to_owned()), Err)
     });
     let order = order.unwrap_or_default();

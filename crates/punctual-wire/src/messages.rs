@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{batch::Item, content::Content, fields::Fields};
+use crate::{batch::Item, content::Content, fields::Fields, handling::Handling};
 
 /// A message to be sent later.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -19,6 +19,8 @@ pub struct MessageRequest {
     pub send_at: Timestamp,
     #[serde(flatten)]
     pub content: Content,
+    #[serde(flatten)]
+    pub handling: Handling,
 }
 
 impl MessageRequest {
@@ -28,6 +30,7 @@ impl MessageRequest {
             id: fields.optional_name("id"),
             send_at: fields.instant("sendAt"),
             content: Content::read(&mut fields, None),
+            handling: Handling::read(&mut fields),
         };
         fields.finish().map(|()| request)
     }
@@ -68,6 +71,8 @@ pub struct Message {
     pub context: Option<Value>,
     pub locale: Option<String>,
     pub business_unit: Option<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
     /// The notifications that it became.
     pub notifications: Vec<String>,
     pub created_at: Timestamp,
@@ -82,15 +87,18 @@ mod tests {
     #[test]
     fn a_message_is_read_and_written_alike() {
         let body = json!({"id": "m-1", "sendAt": "2026-05-14T07:00:00Z", "targets": ["x"], "channel": "memory:default",
-                          "subject": "S", "body": "B"});
+                          "subject": "S", "body": "B", "topic": "news", "priority": "high", "failover": ["email:b"]});
         let request = MessageRequest::read(&body, "").unwrap();
         assert_eq!(serde_json::to_value(request).unwrap(), body);
     }
 
     #[test]
     fn all_faults_are_named() {
-        let faults =
-            MessageRequest::read(&json!({"id": "", "sendAt": "2026-05-14", "list": "ops"}), "").unwrap_err();
+        let faults = MessageRequest::read(
+            &json!({"id": "", "sendAt": "2026-05-14", "list": "ops", "priority": "now"}),
+            "",
+        )
+        .unwrap_err();
         let found: Vec<_> =
             faults.iter().map(|fault| (fault.pointer.as_str(), fault.code.as_str())).collect();
         let expected = [
@@ -98,6 +106,7 @@ mod tests {
             ("/sendAt", "time_no_offset"),
             ("/subject", "missing_field"),
             ("/body", "missing_field"),
+            ("/priority", "out_of_range"),
         ];
         assert_eq!(found, expected);
     }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use punctual_model::Priority;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -12,8 +11,8 @@ use crate::{
     batch::{Item, OneOrMany},
     content::Content,
     fields::{Fields, query_object},
+    handling::Handling,
     limits::{BATCH_MAX, NAME_MAX},
-    manners::order,
     page::PageQuery,
     problem::{FieldError, Problem},
 };
@@ -29,17 +28,8 @@ pub struct NotificationRequest {
     pub kind: Option<String>,
     #[serde(flatten)]
     pub content: Content,
-    /// `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "normal")]
-    pub priority: Option<Priority>,
-    /// What it is about, for people who want to hear of some things and not of others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub topic: Option<String>,
-    /// The channels that are tried one after another where its own does not get it across.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false, example = json!(["sms:twilio", "email:default"]))]
-    pub failover: Vec<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
     #[serde(skip_serializing_if = "NotificationSource::is_empty")]
     #[schema(required = false)]
     pub source: NotificationSource,
@@ -68,16 +58,14 @@ impl NotificationRequest {
         let id = fields.optional_guid("id");
         let kind = fields.optional_name("type");
         let content = Content::read(&mut fields, kind.as_deref());
-        let priority = fields.optional_choice("priority", &Priority::ALL);
-        let topic = fields.optional_name("topic");
-        let failover = order(&mut fields);
+        let handling = Handling::read(&mut fields);
         let source = fields.nested("source", |source| NotificationSource {
             site: source.optional_name("site"),
             instance: source.optional_name("instance"),
             script: source.optional_name("script"),
         });
         fields.finish()?;
-        Ok(Self { id, kind, content, priority, topic, failover, source: source.unwrap_or_default() })
+        Ok(Self { id, kind, content, handling, source: source.unwrap_or_default() })
     }
 
     /// Reads a body: one notification, or an array of at most [`BATCH_MAX`].
@@ -208,7 +196,7 @@ pub struct NotificationQuery {
     pub from: Option<Timestamp>,
     /// Created before this instant.
     pub to: Option<Timestamp>,
-    /// Only those that wait longer than they should.
+    /// Only those that should have gone long ago; what waits for an hour, a limit or a resting channel is not stuck.
     #[param(value_type = Option<bool>)]
     pub stuck: bool,
     /// A keyword in the subject.
@@ -288,7 +276,11 @@ pub struct SiteKpis {
 pub struct KpiFigures {
     /// Pending and retrying.
     pub queue_depth: i64,
+    /// Those that should have gone long ago, and do not wait for anything.
     pub stuck_count: i64,
+    /// Those that wait for an hour, a place under a limit, or a channel that rests; they go on by themselves.
+    #[serde(default)]
+    pub waiting_count: i64,
     pub parked_count: i64,
     pub delivered_last_interval: i64,
     pub oldest_pending_age_seconds: Option<i64>,

@@ -8,7 +8,6 @@ mod queries;
 #[cfg(test)]
 mod tests;
 
-use punctual_model::Priority;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -22,6 +21,7 @@ pub use queries::{Edge, ForecastQuery, WhyQuery};
 use crate::{
     batch::Item,
     fields::Fields,
+    handling::Handling,
     limits::{BODY_MAX, SETTINGS_MAX, TARGETS_MAX},
     problem::Code,
 };
@@ -154,13 +154,8 @@ pub struct Delivery {
     /// What is due within them waits for their end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<QuietHours>,
-    /// What it is about, for people who want to hear of some things and not of others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub topic: Option<String>,
-    /// `alarm`, `high`, `normal` or `campaign`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    pub priority: Option<Priority>,
+    #[serde(flatten)]
+    pub handling: Handling,
     /// The delivery policy of an embedding program; by default `standard`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
@@ -318,8 +313,7 @@ impl Delivery {
             locale: fields.optional_locale("locale"),
             locale_field: fields.optional_text("localeField", 1..=512),
             quiet_hours,
-            topic: fields.optional_name("topic"),
-            priority: fields.optional_choice("priority", &Priority::ALL),
+            handling: Handling::read(fields),
             policy: fields.optional_name("policy"),
         };
         fields.deny_unknown();

@@ -15,7 +15,7 @@ pub use runs::{
     RunNowAnswer, RunNowRequest, RunSummary,
 };
 
-use crate::{batch::Item, fields::Fields, limits::TARGETS_MAX, problem::FieldError};
+use crate::{batch::Item, fields::Fields, handling::Handling, limits::TARGETS_MAX, problem::FieldError};
 
 /// Bytes of a report's own definition.
 const REPORT_MAX: usize = 64 * 1024;
@@ -63,6 +63,8 @@ pub struct ReportSubscriptionRequest {
     pub subject: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
     /// What is done about runs that were missed: `skip`, `last` (the default) or `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<String>,
@@ -127,6 +129,7 @@ impl ReportSubscriptionRequest {
             template: fields.optional_name("template"),
             subject: fields.optional_subject("subject"),
             locale: fields.optional_locale("locale"),
+            handling: Handling::read(&mut fields),
             catch_up: fields
                 .optional_choice("catchUp", &[("skip", "skip"), ("last", "last"), ("all", "all")])
                 .map(str::to_owned),
@@ -280,6 +283,7 @@ mod tests {
             |body| body["recipients"] = json!({ "addresses": ["no"] }),
             &[("/recipients/addresses/0", "address_invalid")],
         );
+        check(|body| body["failover"] = json!(["sms"]), &[("/failover/0", "key_invalid")]);
         check(|body| body["report"] = json!(null), &[("/report", "missing_field")]);
         check(|body| body["subjet"] = json!("x"), &[("/subjet", "unknown_field")]);
     }

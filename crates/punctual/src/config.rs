@@ -31,6 +31,10 @@ pub struct ServeArgs {
     /// `postgres://…` or `sqlite:FILE`; a SQLite file in the data folder by default.
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// Where files are kept: a folder, or an object store that all nodes share (`s3://bucket/prefix`, `az://container`,
+    /// `gs://bucket`) with its credentials in the provider's own variables; `blobs` in the data folder by default.
+    #[arg(long, env = "PUNCTUAL_BLOBS", value_name = "PLACE")]
+    pub blobs: Option<String>,
     /// A clock that the API moves, and every channel captured instead of sent.
     #[arg(long, env = "PUNCTUAL_SANDBOX")]
     pub sandbox: bool,
@@ -125,6 +129,7 @@ struct File {
     listen: Option<SocketAddr>,
     data_dir: Option<PathBuf>,
     database_url: Option<String>,
+    blobs: Option<String>,
     sandbox: Option<bool>,
     admin_key: Option<String>,
     master_key_file: Option<PathBuf>,
@@ -150,6 +155,7 @@ const KNOWN_KEYS: &[&str] = &[
     "listen",
     "data_dir",
     "database_url",
+    "blobs",
     "sandbox",
     "admin_key",
     "master_key_file",
@@ -177,6 +183,7 @@ pub struct Config {
     pub listen: SocketAddr,
     pub data_dir: PathBuf,
     pub database_url: Secret,
+    pub blobs: String,
     pub sandbox: bool,
     pub admin_key: Option<Secret>,
     pub master_key_file: Option<PathBuf>,
@@ -217,12 +224,15 @@ impl Config {
             .database_url
             .or(file.database_url)
             .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("punctual.sqlite").display()));
+        let own_blobs = || data_dir.join("blobs").display().to_string();
+        let blobs = args.blobs.or(file.blobs).filter(|place| !place.is_empty()).unwrap_or_else(own_blobs);
         let allow = args.outgoing_allow.or(file.outgoing_allow).unwrap_or_default();
         let proxies = args.trusted_proxies.or(file.trusted_proxies).unwrap_or_default();
         let config = Self {
             listen: args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data_dir,
             database_url: Secret::new(database_url),
+            blobs,
             sandbox: args.sandbox || file.sandbox.unwrap_or(false),
             admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
             master_key_file: args.master_key_file.or(file.master_key_file),
@@ -360,6 +370,7 @@ mod tests {
         let config = read("").unwrap();
         assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
         assert_eq!(config.database_url.expose(), "sqlite:./punctual-data/punctual.sqlite");
+        assert_eq!(config.blobs, "./punctual-data/blobs");
         assert_eq!(config.lease, Duration::from_secs(60));
         assert!(!config.sandbox && config.admin_key.is_none());
     }

@@ -73,6 +73,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // One cryptography for every client of this process.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

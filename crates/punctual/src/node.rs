@@ -60,7 +60,9 @@ impl Node {
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
         let store = Store::open(options, wall.now()).await?;
         let vault = Arc::new(master_key::open(config, &store).await?);
-        let blobs = Blobs::folder(&config.data_dir.join("blobs"))?;
+        let settings = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let blobs = Blobs::open(&config.blobs, settings).await?;
         let captured = Captured::new();
         let guard = Guard::new(config.outgoing_allow.clone());
         let adapters = adapters(&guard, &Trust::platform(), &captured);

@@ -22,7 +22,6 @@ pub struct RemoteArgs {
 impl RemoteArgs {
     /// A connection to the server with the key that was given.
     pub fn connect(&self) -> Result<Remote> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build()?;
         let server = self.server.trim_end_matches('/').to_owned();
         Ok(Remote { client, server, key: self.read_key()? })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::extract::State;
 use punctual_engine::Accepted;
-use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId};
+use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId, manners::Handling};
 use punctual_wire::{
     Batch, BatchItem, FieldError, Problem,
     batch::{Item, OneOrMany},
@@ -91,14 +91,12 @@ fn new(
     index: usize,
     pointer: &str,
 ) -> Result<NewNotification, Problem> {
-    let NotificationRequest { id, kind, content, priority, topic, failover, source } = request;
+    let NotificationRequest { id, kind, content, handling, source } = request;
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let mut new = with_content(app, caller, id, content, pointer)?;
     new.kind = kind.unwrap_or_default();
-    new.priority = priority.unwrap_or_default().number();
-    new.topic = topic;
-    new.failover = failover.iter().filter_map(|key| key.parse().ok()).collect();
+    Handling::from(handling).give(&mut new);
     let NotificationSource { site, instance, script } = source;
     new.source = punctual_model::NotificationSource { site, instance, script };
     Ok(new)

@@ -56,7 +56,8 @@ pub fn row(id: String, request: OrganisationRequest, now: Timestamp) -> Result<O
     let mut rules: Vec<DefaultRule> = Vec::new();
     for (index, one) in request.rules.iter().flatten().enumerate() {
         let rule = spec(&one.rule, &format!("/rules/{index}/rule"))?;
-        rules.push(DefaultRule { rule, channels: one.channels.clone() });
+        let handling = one.handling.clone().into();
+        rules.push(DefaultRule { rule, channels: one.channels.clone(), handling });
     }
     let rules = request.rules.as_ref().map(|_| serde_json::json!(rules).to_string());
     Ok(OrganisationRow {
@@ -118,7 +119,11 @@ fn shape(row: OrganisationRow) -> Result<Organisation, StoreError> {
         ),
         None => None,
     };
-    let shaped = |one: DefaultRule| DefaultRuleShape { rule: rule_shape(&one.rule), channels: one.channels };
+    let shaped = |one: DefaultRule| DefaultRuleShape {
+        rule: rule_shape(&one.rule),
+        channels: one.channels,
+        handling: one.handling.into(),
+    };
     Ok(Organisation {
         rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),
         updated_at: instant(row.updated_at)?,

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::local_time;
+use punctual_model::{local_time, manners::Handling};
 use punctual_paths::operations::{
     Anchor, RuleSpec,
-    commands::{self, Changed, RULES_MAX, RuleRefused},
+    commands::{self, Changed, DefaultRule, RULES_MAX, RuleRefused},
     rule::parse_offset,
     spec_of, texts,
 };
@@ -37,16 +37,18 @@ use crate::{
 pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = RuleRequest::read(&body.value, "")?;
-    let rule = spec(&request.rule, "/rule")?;
+    let wanted = DefaultRule {
+        rule: spec(&request.rule, "/rule")?,
+        channels: request.channels,
+        handling: request.handling.into(),
+    };
     once.run(app, caller, &body.bytes, |ids| async move {
         let id = ids.at(0).to_string();
         let subject = &request.subject_id;
         let may = |row: &punctual_store::operations::subjects::SubjectRow| {
             row.subject_type == request.subject_type && caller.may_touch(row.business_unit.as_deref())
         };
-        let done =
-            commands::add_rule(&app.engine, subject, id, &rule, &request.channels, &caller.actor(), may)
-                .await?;
+        let done = commands::add_rule(&app.engine, subject, id, &wanted, &caller.actor(), may).await?;
         let row = changed(done, &request.subject_type, subject)?;
         Shaped::created(&shape(row, app.engine.clock.now())?)
     })
@@ -95,7 +97,8 @@ pub async fn patch(
 ) -> Answer {
     let request = RuleChange::read(&body.value, "")?;
     let rule = request.rule.as_ref().map(|rule| spec(rule, "/rule")).transpose()?;
-    let change = commands::RuleChange { rule, channels: request.channels, active: request.active };
+    let RuleChange { channels, active, handling, .. } = request;
+    let change = commands::RuleChange { rule, channels, active, handling: handling.into() };
     let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
     let done = commands::change_rule(&app.engine, &id, change, &caller.actor(), may).await?;
     Shaped::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
@@ -212,6 +215,7 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
     Ok(Rule {
         rule: rule_shape(&spec),
         channels: texts(&row.channels),
+        handling: Handling::read(row.handling.as_deref()).into(),
         deleted_at: at(row.deleted_at)?,
         last_sent_at: at(row.last_sent_at)?,
         next_run_at: next.filter(|_| row.sync_status == "synced"),

@@ -8,6 +8,7 @@ mod callbacks;
 mod client;
 mod definitions;
 mod document;
+mod handling;
 mod idempotency;
 mod inbox;
 mod keys;

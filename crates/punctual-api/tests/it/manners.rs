@@ -13,6 +13,7 @@ on_both! {
     a_channel_that_rests_says_so with |bed| bed.config(|config| config.breaker = Breaker::default());
     a_message_has_a_priority_a_topic_and_an_order_of_channels;
     a_message_that_waits_says_why_and_until_when;
+    lists_and_figures_tell_what_waits_from_what_is_stuck;
     what_a_person_wants_is_put_found_by_every_address_and_forgotten;
     what_holds_for_everybody_is_put_and_used;
     a_link_to_a_person_s_page_is_given_to_authors;
@@ -127,6 +128,59 @@ async fn a_message_that_waits_says_why_and_until_when(bed: Bed) {
     let told = story["items"].as_array().unwrap().iter().any(|item| item["data"]["reason"] == "quiet-hours");
     assert!(told, "{story}");
     bed.run_for(3600).await;
+}
+
+async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let slow = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 1, "per": "2h" }] } });
+    client.put("/api/v1/channels/memory:slow", slow).await.expect(200);
+    let night = json!({ "adapter": "memory", "quietHours": { "from": "04:00", "to": "07:00" } });
+    client.put("/api/v1/channels/memory:night", night).await.expect(200);
+    bed.accept((0..3).map(|n| bed.message_over("memory:slow", &[&format!("{n}@x.example")])).collect()).await;
+    bed.accept_one(bed.message_over("memory:night", &["a@x.example"])).await;
+    bed.run_for(1800).await;
+    // Handed in, and nobody has taken it up: this one is stuck.
+    bed.accept_one(bed.message_over("memory:default", &["b@x.example"])).await;
+    bed.wait(1200);
+
+    let listed = client.get("/api/v1/notifications").await.expect(200);
+    let told: Vec<(&str, &str, &str)> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| {
+            let text = |name: &str| item[name].as_str().unwrap_or_default();
+            (text("channel"), text("reasonCode"), text("status"))
+        })
+        .collect();
+    let held = ("memory:slow", "rate-limited", "pending");
+    let expected = [
+        ("memory:default", "", "pending"),
+        ("memory:night", "quiet-hours", "pending"),
+        held,
+        held,
+        ("memory:slow", "", "delivered"),
+    ];
+    assert_eq!(told, expected);
+    for (item, until) in [(1, "2026-05-14T07:00:00Z"), (2, "2026-05-14T07:0")] {
+        let found = listed["items"][item]["nextAttemptAt"].as_str().unwrap();
+        assert!(found.starts_with(until), "{found}");
+    }
+    let stuck = client.get("/api/v1/notifications?stuck=true").await.expect(200);
+    let channels: Vec<&str> =
+        stuck["items"].as_array().unwrap().iter().map(|item| item["channel"].as_str().unwrap()).collect();
+    assert_eq!(channels, ["memory:default"]);
+    let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
+    assert_eq!(
+        (&kpis["queueDepth"], &kpis["stuckCount"], &kpis["waitingCount"]),
+        (&json!(4), &json!(1), &json!(3)),
+        "{kpis}"
+    );
+    let metrics = client.get("/metrics").await.text;
+    for line in ["notifications_stuck\"} 1", "notifications_waiting\"} 3"] {
+        assert!(metrics.contains(&format!("punctual_rows{{state=\"{line}")), "{line}: {metrics}");
+    }
+    bed.leaves_open("they wait");
 }
 
 async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Bed) {

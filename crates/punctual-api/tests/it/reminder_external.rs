@@ -21,6 +21,8 @@ on_both! {
     what_changed_there_is_planned_here_and_the_watermark_moves_with_it;
     a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing;
     something_newer_that_was_told_stays_and_other_units_are_left_out;
+    a_watermark_may_be_a_moment;
+    a_watermark_may_be_a_text;
 }
 
 fn query(database: Database) -> &'static str {
@@ -113,6 +115,54 @@ async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed:
     assert_eq!(look(&client, true).await["sources"], 0);
     there.leaves_open("nothing is looked at there");
     bed.leaves_open("what is planned, and the next look");
+}
+
+/// Looks that end between rows of the same second and go on there: each row is read once.
+async fn look_along(bed: Bed, changed_at: &str, begins: Mark) {
+    let query = query(bed.database())
+        .replace("updated_at AS changed_at", &format!("{changed_at} AS changed_at"))
+        .replace("(updated_at, source_id)", &format!("({changed_at}, source_id)"))
+        .replace("ORDER BY updated_at", &format!("ORDER BY {changed_at}"));
+    let (bed, client, other, there) = two(bed, |external| {
+        external.query = query;
+        external.begins = begins;
+    })
+    .await;
+    setting(&client, first_aid(|_| {})).await;
+    for n in 0..8 {
+        tell(&other, &format!("document/{n}"), document("2026-07-20")).await;
+        there.wait(n % 2);
+    }
+    look(&client, false).await;
+    client.advance("1m").await;
+    assert_eq!(rows(&client, "&status=pending").await.len(), 24);
+    assert_eq!(look(&client, true).await["sources"], 0, "everything was read");
+    tell(&other, "document/5", document("2026-08-20")).await;
+    assert_eq!(look(&client, true).await["sources"], 1);
+    there.leaves_open("nothing is looked at there");
+    bed.leaves_open("what is planned, and the next look");
+}
+
+async fn a_watermark_may_be_a_moment(bed: Bed) {
+    match bed.database() {
+        // The database has no type for moments: they are texts that sort.
+        Database::Sqlite => {
+            let shown = "strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1000000, 'unixepoch')";
+            look_along(bed, shown, Mark::Text("2000-01-01T00:00:00Z".into())).await;
+        }
+        Database::Postgres => {
+            let shown = "(TIMESTAMPTZ 'epoch' + updated_at * INTERVAL '1 microsecond')";
+            look_along(bed, shown, Mark::Instant("2000-01-01T00:00:00Z".parse().unwrap())).await;
+        }
+    }
+}
+
+async fn a_watermark_may_be_a_text(bed: Bed) {
+    let shown = match bed.database() {
+        Database::Sqlite => "printf('%020d', updated_at)",
+        Database::Postgres => "lpad(updated_at::text, 20, '0')",
+    };
+    look_along(bed, shown, Mark::Text(String::new())).await;
 }
 
 async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: Bed) {

@@ -36,7 +36,8 @@ fn year(database: Database, seed: u64, documents: usize) {
         };
         year.begin(documents).await;
         let begun = bed.now();
-        let mut steps = 0;
+        let (mut steps, mut sent) = (0, Vec::new());
+        year.take(&mut sent);
         while bed.now().duration_since(begun) < SignedDuration::from_hours(24 * 365) {
             year.change().await;
             // Now and then the store fails once in the middle of it all.
@@ -48,14 +49,11 @@ fn year(database: Database, seed: u64, documents: usize) {
             let (from, until) = (bed.now(), bed.now() + SignedDuration::from_hours(hours));
             year.model.run(from, until);
             year.client.advance(&format!("{hours}h")).await;
+            // What was captured is bounded, so it is taken away step by step.
+            year.take(&mut sent);
             steps += 1;
         }
         let mut expected = std::mem::take(&mut year.model.sent);
-        let mut sent: Vec<Sent> = bed
-            .sent()
-            .iter()
-            .map(|sent| (sent.address.clone(), sent.subject.clone(), sent.body.clone(), sent.at.to_string()))
-            .collect();
         expected.sort();
         sent.sort();
         println!("{documents} documents on {database:?}: {} reminders; {:?}", sent.len(), year.did);
@@ -93,6 +91,14 @@ impl Year {
 
     fn did(&mut self, what: &'static str) {
         *self.did.entry(what).or_default() += 1;
+    }
+
+    fn take(&self, sent: &mut Vec<Sent>) {
+        let one = |one: &punctual_channels::Sent| {
+            (one.address.clone(), one.subject.clone(), one.body.clone(), one.at.to_string())
+        };
+        sent.extend(self.bed.sent().iter().map(|sent| one(sent)));
+        self.bed.captured.clear();
     }
 
     /// A day within a year and a half.
@@ -172,17 +178,20 @@ impl Year {
 
     async fn edit_documents(&mut self) {
         let edits = 1 + self.pick(1 + self.model.documents.len() / 60);
-        let mut told = BTreeSet::new();
+        let (mut told, mut touched) = (BTreeSet::new(), BTreeSet::new());
         for _ in 0..edits {
             let id = self.pick(self.model.documents.len());
             let (act, level, day, unit) = (self.pick(12), self.chance.below(12), self.day(), self.pick(4));
+            // Told once a batch: what lies between is not seen by anybody.
+            if !touched.insert(id) {
+                continue;
+            }
             let document = &mut self.model.documents[id];
             match act {
                 0 => document.active = !document.active,
                 1 => {
                     let was_there = !document.deleted;
                     document.deleted = true;
-                    told.remove(&id);
                     if was_there {
                         let path = format!("/api/v1/sources/document/{}", name_of(id));
                         self.client.delete(&path).await.expect(204);

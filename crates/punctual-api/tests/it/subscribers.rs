@@ -20,6 +20,32 @@ on_both! {
     a_subscriber_is_defined_looked_at_and_removed;
     a_subscribers_secret_is_stored_sealed_and_kept with with_providers;
     deliveries_to_subscribers_are_no_part_of_the_outbox_figures;
+    what_a_subscriber_was_not_told_is_counted_for_who_watches;
+}
+
+async fn what_a_subscriber_was_not_told_is_counted_for_who_watches(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let given_up = async || {
+        let metrics = client.get("/metrics").await.text;
+        let line = "punctual_rows{state=\"subscriber_deliveries_failed\"} ";
+        let count = metrics.lines().find_map(|found| found.strip_prefix(line));
+        count.unwrap_or_else(|| panic!("{metrics}")).parse::<i64>().unwrap()
+    };
+    published(&client, csi_gr()).await;
+    subscribe(&client, "memory:bi", json!({ "retry": { "max": 0 } })).await;
+    subscribe(&client, "memory:csi-tickets", json!({})).await;
+    assert_eq!(given_up().await, 0);
+    bed.captured.misbehave("event.memory:bi".parse().unwrap(), Misbehaviour::Transient, 2, "503 busy");
+    for wip in ["1", "2"] {
+        answered(&client, wip, json!({ "rate": 7 })).await;
+    }
+    tick(&client).await;
+    assert_eq!(given_up().await, 2, "and not those that reached the other one");
+    let (event, _) = newest(&client).await;
+    let path = format!("/api/v1/outbox-events/{}/deliveries/memory:bi/retry", event["id"]);
+    client.post(&path, json!({})).await.expect(200);
+    tick(&client).await;
+    assert_eq!(given_up().await, 1, "one was told after all");
 }
 
 async fn subscribe(client: &Client, key: &str, more: Value) {

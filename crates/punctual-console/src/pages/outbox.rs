@@ -13,8 +13,11 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use jiff::{SignedDuration, Timestamp};
-use punctual_engine::kpis::{INTERVAL, OutboxKpis};
+use jiff::Timestamp;
+use punctual_engine::{
+    kpis::{INTERVAL, OutboxKpis},
+    manners::held_back::HeldBack,
+};
 use punctual_store::{
     lists,
     notifications::{self, ListedNotification, Next, last_delivered},
@@ -91,6 +94,8 @@ struct Row {
     subject: String,
     pill: Pill,
     stuck: bool,
+    /// It waits for an hour, a limit or its channel.
+    waits: bool,
     uncertain: bool,
     site: Option<String>,
     list: Option<String>,
@@ -104,8 +109,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let filter = Filter::read(&fields, &visit.zone);
     let now = Visit::now(&app);
-    let stuck_before = stuck_before(&app, now);
-    let browse = filter.browse(&visit.viewer, stuck_before.as_microsecond(), ROWS);
+    let held_back = app.engine.held_back().await?;
+    let browse = filter.browse(&visit.viewer, held_back.stuck(), ROWS);
     let mut reader = app.engine.store.read().await?;
     let found = notifications::browse(&mut reader.conn(), &browse).await?;
     let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
@@ -123,7 +128,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         Next::Page(place) => Onward::Page(filter.at(place)),
         Next::Further(place) => Onward::Further(filter.at(place)),
     };
-    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, stuck_before)).collect();
+    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &held_back)).collect();
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
@@ -138,11 +143,6 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         rows,
         filter,
     })
-}
-
-fn stuck_before(app: &App, now: Timestamp) -> Timestamp {
-    let after = SignedDuration::try_from(app.engine.config.stuck_after).unwrap_or(SignedDuration::MAX);
-    now.checked_sub(after).unwrap_or(Timestamp::MIN)
 }
 
 fn told(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
@@ -166,12 +166,16 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     let oldest = total.oldest_created_at.map(|at| kpis.at.as_microsecond() - at);
     let tile = |name, value, class, link, note: String| Tile { name, value, class, link, note, spark: None };
     let stuck_after = rough(i64::try_from(app.engine.config.stuck_after.as_micros()).unwrap_or(i64::MAX));
+    let held = match total.waiting {
+        0 => "to be sent".to_owned(),
+        n => format!("to be sent · {} held back", grouped(n)),
+    };
     let uncertain = match total.uncertain {
         0 => "need a person".to_owned(),
         n => format!("need a person · {} uncertain", grouped(n)),
     };
     vec![
-        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", "to be sent".to_owned()),
+        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", held),
         tile(
             "Stuck",
             grouped(total.stuck),
@@ -200,18 +204,18 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     ]
 }
 
-fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, stuck_before: Timestamp) -> Row {
+fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &HeldBack) -> Row {
     let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
-    let limit = stuck_before.as_microsecond();
-    let stuck = match row.status.as_str() {
-        "retrying" => row.created_at < limit,
-        "pending" => row.created_at < limit && row.ready_at < limit,
-        _ => false,
-    };
+    let (stuck, waits) = (held_back.is_stuck(&row), held_back.waits(&row));
     let reason = match row.status.as_str() {
         "parked" | "withdrawn" | "discarded" => {
             let words = words::reason(row.reason_code.as_deref());
             joined(&words, row.last_error.as_deref())
+        }
+        "pending" | "retrying" if waits.is_some() => {
+            let (reason, until) = waits.clone().unwrap_or_default();
+            let until = if until > now { visit.zone.when(until, now).text } else { String::new() };
+            joined(&words::reason(Some(&reason)), Some(&until))
         }
         "retrying" => {
             let next = visit.zone.when(instant(row.ready_at), now).text;
@@ -228,6 +232,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, stuck_before: 
         is_parked: row.status == "parked" && visit.viewer.may_touch(row.business_unit.as_deref()),
         pill: words::notification(&row.status),
         stuck,
+        waits: waits.is_some(),
         uncertain: row.uncertain > 0,
         reason,
         id: row.id,

@@ -40,7 +40,7 @@ pub(super) struct Language {
     pub current: bool,
 }
 
-pub(super) fn direction(locale: &str) -> &'static str {
+pub(crate) fn direction(locale: &str) -> &'static str {
     if is_right_to_left(locale) { "rtl" } else { "ltr" }
 }
 

@@ -10,8 +10,8 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-/// How long anything may take that a page does by itself.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take that a page does by itself; four browsers that start at once on a busy machine take long.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The browser with one page.
 pub struct Chromium {

@@ -58,7 +58,7 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
             told.some().await;
         }
         stop.cancel();
-        let ended = tokio::time::timeout(Duration::from_secs(10), server).await;
+        let ended = tokio::time::timeout(Duration::from_secs(60), server).await;
         assert!(ended.is_ok(), "the server waits for a watcher");
     });
 }
@@ -71,7 +71,7 @@ struct Told {
 impl Told {
     async fn until(&mut self, wanted: &str) {
         while !self.text.contains(wanted) {
-            let read = tokio::time::timeout(Duration::from_secs(10), self.read()).await;
+            let read = tokio::time::timeout(Duration::from_secs(60), self.read()).await;
             assert!(read.is_ok(), "{wanted} never came: {}", self.text);
         }
     }

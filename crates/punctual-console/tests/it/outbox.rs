@@ -12,6 +12,7 @@ on_both! {
     a_keyword_is_found_in_subjects_whatever_it_is;
     pages_follow_each_other;
     stuck_rows_have_a_badge_and_a_list_of_their_own;
+    rows_that_wait_say_why_and_are_not_stuck;
     a_wrong_time_is_told_beside_its_field;
     a_key_of_one_business_unit_sees_no_other;
 }
@@ -162,4 +163,18 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: Bed) {
         reply.leads_to(&format!("/outbox?done=discard.{expected}"));
     }
     nz.act("/sandbox/clock", &[("to", "day")]).await.refused(403, "scope_missing");
+}
+
+async fn rows_that_wait_say_why_and_are_not_stuck(bed: Bed) {
+    let slow = serde_json::json!({ "rates": [{ "max": 1, "per": "2h" }] });
+    bed.channel_with_manners("memory:slow", "memory", slow).await;
+    bed.accept(vec![bed.message_over("memory:slow", &["a"]), bed.message_over("memory:slow", &["b"])]).await;
+    bed.run_for(1800).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/outbox?status=pending").await;
+    assert!(page.contains("The channel has sent as much as it may; it waits for its turn: in "), "{page}");
+    assert!(page.contains("pill outline held\">held back<") && !page.contains("pill warn stuck"), "{page}");
+    assert!(page.contains("0 stuck") && page.contains("to be sent · 1 held back"), "{page}");
+    assert!(client.page("/outbox?stuck=1").await.contains("Nothing matches"));
+    bed.leaves_open("it waits for a place");
 }

@@ -12,6 +12,7 @@ on_both! {
     opening_a_link_changes_nothing;
     one_click_unsubscribes_from_the_topic_of_the_mail;
     a_person_chooses_topics_and_quiet_hours;
+    the_page_speaks_the_person_s_language;
     a_link_that_was_not_made_here_opens_nothing;
     operators_see_what_people_want;
     a_channel_shows_what_it_keeps_to;
@@ -76,7 +77,41 @@ async fn a_person_chooses_topics_and_quiet_hours(bed: Bed) {
     assert!(page.contains("value=\"22:00\"") && !page.contains("Send me no more of it"), "{page}");
     let wrong = stranger.post(&path, &[("quietFrom", "late"), ("quietTo", "07:00")]).await;
     assert_eq!(wrong.status, 422);
-    assert!(wrong.text.contains("is no time"), "{}", wrong.text);
+    assert!(wrong.text.contains("two different times"), "{}", wrong.text);
+    let wrong = stranger.post(&path, &[("timeZone", "Berlin")]).await;
+    assert!(wrong.status == 422 && wrong.text.contains("Europe/Berlin"), "{}", wrong.text);
+}
+
+async fn the_page_speaks_the_person_s_language(bed: Bed) {
+    let stranger = Client::stranger(&bed).await;
+    let path = path(&bed, Some("offers"));
+    let opened = async |accept: &str| {
+        let headers: &[(&str, &str)] = if accept.is_empty() { &[] } else { &[("accept-language", accept)] };
+        stranger.send(Method::GET, &path, headers, String::new()).await.text
+    };
+    for (accept, told) in [
+        ("", "<html lang=\"en\" dir=\"ltr\">"),
+        ("sw", "<html lang=\"en\" dir=\"ltr\">"),
+        ("sw, fr;q=0.5, de-AT;q=0.9", "Wovon Sie hören möchten"),
+        ("ar-IQ,en;q=0.8", "<html lang=\"ar\" dir=\"rtl\">"),
+    ] {
+        let page = opened(accept).await;
+        assert!(page.contains(told), "{accept}: {page}");
+    }
+    // What they have said themselves counts more than the browser they happen to use.
+    bed.engine
+        .change_preference("ann@example.org", "test", |wants| wants.locale = Some("he".into()))
+        .await
+        .unwrap();
+    let page = opened("de").await;
+    assert!(
+        page.contains("<html lang=\"he\" dir=\"rtl\">") && page.contains("<bdi>ann@example.org</bdi>"),
+        "{page}"
+    );
+    let stopped = stranger.post(&path, &[("action", "unsubscribe")]).await.text;
+    assert!(stopped.contains("לא תקבלו עוד הודעות כאלה."), "{stopped}");
+    let gone = stranger.send(Method::GET, "/p/x", &[("accept-language", "de")], String::new()).await;
+    assert!(gone.status == 404 && gone.text.contains("Dieser Link funktioniert nicht"), "{}", gone.text);
 }
 
 async fn a_link_that_was_not_made_here_opens_nothing(bed: Bed) {

@@ -228,6 +228,7 @@ impl Engine {
             if promise.probe {
                 delivery = self.spared(&item.row, delivery, now);
             }
+            let delivery = failover::for_left_out(&item, delivery);
             let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
             sent.ended.extend(answers.iter().map(|answer| answer.at));
             if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {

@@ -1,7 +1,8 @@
 //! Leaving out who is on the suppression list, and finding out who belongs there.
 //!
 //! Whoever is left out is written down with the reason; no try is made. A notification goes to its other targets as
-//! usual; one that is for nobody else is parked, and not tried again by itself.
+//! usual. Where it has an order of channels it then goes on over the next one to those who were left out; else one that is
+//! for nobody else is parked, and not tried again by itself.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,7 @@ use punctual_store::{
 
 use super::{
     ToSend,
-    manners::deferred,
+    manners::{deferred, failover},
     parked,
     plan::{Ledger, Plan},
     send::Answer,
@@ -101,6 +102,7 @@ fn leave_out(
     }
     item.targets = open;
     if !item.targets.is_empty() {
+        item.left_out = last.map(|last| in_words(Some(last)));
         return Plan::Send(item);
     }
     // Others of its targets wait for an hour; it goes on with them then.
@@ -110,8 +112,8 @@ fn leave_out(
     }
     let delivery = match (&item.failed_before, last) {
         (Some(error), _) => parked(&item.row, "permanent", error.clone()),
-        // Somebody else of this notification has it: what could be done is done.
-        (None, _) if ledger.is_known_to_some(item.row.seq) => done(&item.row),
+        // Somebody else of this notification has it, and no other channel is left: what could be done is done.
+        (None, _) if ledger.is_known_to_some(item.row.seq) && !failover::has_next(&item) => done(&item.row),
         (None, last) => parked(&item.row, SUPPRESSED, in_words(last)),
     };
     Plan::Settle(item.row, delivery)

@@ -1,7 +1,7 @@
 //! How a channel stands: whether it rests, and how much of its limits is used. Read when somebody asks.
 
 use jiff::Timestamp;
-use punctual_model::manners::{ChannelManners, Limiter, Rate, Urgency, reasons};
+use punctual_model::manners::{ChannelManners, Limiter, Rate, Urgency};
 use punctual_store::{
     Conn, StoreError,
     manners::{limiters, standing},
@@ -69,21 +69,12 @@ impl Engine {
         &self,
         row: &NotificationRow,
     ) -> Result<Option<(&'static str, Timestamp)>, EngineError> {
-        let now = self.clock.now();
         let is_waiting = matches!(row.status.as_str(), "pending" | "retrying")
             && row.lease_expires_at.is_none()
-            && row.ready_at <= now.as_microsecond();
+            && row.ready_at <= self.clock.now().as_microsecond();
         if !is_waiting {
             return Ok(None);
         }
-        self.refresh_channels(now).await?;
-        let Some(opened) = self.channels.get(&row.channel) else { return Ok(None) };
-        let mut reader = self.store.read().await?;
-        let standing = self.channel_standing(&mut reader.conn(), &row.channel, &opened.manners, now).await?;
-        if let Some(circuit) = standing.circuit {
-            return Ok(Some((reasons::CHANNEL_RESTING, circuit.rests_until)));
-        }
-        let next = standing.rates.iter().filter_map(|rate| rate.next_at).max();
-        Ok(next.map(|at| (reasons::RATE_LIMITED, at)))
+        Ok(self.held_back().await?.why(&row.channel, row.priority))
     }
 }

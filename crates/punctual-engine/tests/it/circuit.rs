@@ -129,6 +129,9 @@ async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_e
         let done = bed.run_for(60).await.done.deliveries;
         assert_eq!(done.delivered, 1, "minute {minute}: the other channel goes on");
     }
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert!(total.stuck <= 20, "what waits for the channel is not stuck: {total:?}");
+    assert!(total.waiting + 20 >= i64::try_from(waiting).unwrap(), "{total:?}");
     let during = tries.load(Ordering::Relaxed);
     assert!(during <= max + 20, "{during} tries in an hour");
     assert_eq!(arrivals.count(), 0);

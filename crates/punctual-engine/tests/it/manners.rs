@@ -25,6 +25,7 @@ on_both! {
     a_message_to_people_in_several_zones_reaches_each_once_in_their_day;
     an_alarm_knows_no_hours_and_no_cap;
     what_waits_for_an_hour_is_not_stuck;
+    what_failed_and_waits_for_an_hour_is_not_stuck;
     r13_who_unsubscribed_before_the_claim_gets_nothing;
     a_topic_that_somebody_does_not_want_goes_to_the_others;
     a_channel_that_somebody_does_not_want_is_not_used;
@@ -184,8 +185,29 @@ async fn what_waits_for_an_hour_is_not_stuck(bed: Bed) {
     quiet_nights(&bed).await;
     bed.accept_one(bed.message_over("memory:night", &["ann@example.org"])).await;
     bed.run_for(3 * 3600).await;
-    assert_eq!(bed.engine.outbox_kpis(None).await.unwrap().total.stuck, 0);
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert_eq!((total.stuck, total.waiting), (0, 1));
     bed.run_for(86_400).await;
+}
+
+/// It has failed once before its hours began: it waits for their end, not for its next try.
+async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: Bed) {
+    bed.wait(16 * 3600 + 59 * 60);
+    let bed = bed.with(|bed| {
+        bed.adapter(Scripted::new("later", |_| SendOutcome::Transient {
+            error: "451 later".into(),
+            retry_after: None,
+        }))
+    });
+    let hours = json!({ "quietHours": { "from": "22:00", "to": "07:00" } });
+    bed.channel_with_manners("later:default", "later", hours).await;
+    let id = bed.accept_one(bed.message_over("later:default", &["ann@example.org"])).await;
+    bed.run_for(3600).await;
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("retrying", Some("quiet-hours")));
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert_eq!((total.stuck, total.waiting), (0, 1));
+    bed.leaves_open("it waits for the morning");
 }
 
 fn about(bed: &Bed, topic: &str, targets: &[&str]) -> NewNotification {

@@ -22,6 +22,7 @@ on_both! {
     a_campaign_leaves_places_for_an_alarm;
     a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_place;
     a_message_that_waits_for_its_channel_says_so;
+    a_backlog_under_a_limit_waits_and_is_not_stuck;
     a_channel_without_limits_takes_no_place;
 }
 
@@ -209,6 +210,24 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: Bed) {
     assert!(story.iter().any(|moment| moment.what == "waiting" && moment.detail.contains("rate-limited")));
     bed.run_for(2 * 3600).await;
     assert_eq!(bed.engine.waits_for(&bed.notification(&id).await).await.unwrap(), None);
+}
+
+/// A backlog that a limit makes is waiting as long as the limit works it off; what nothing works off is stuck.
+async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: Bed) {
+    let (bed, _) = receiving(&bed, "slow");
+    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1m" }] })).await;
+    bed.accept(many(&bed, "slow:default", 300)).await;
+    let other = bed.accept_one(bed.message_over("nowhere:default", &["a@example.org"])).await;
+    bed.run_for(900).await;
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert!(total.waiting > 100, "{total:?}");
+    assert_eq!((total.stuck, total.queue_depth), (0, total.waiting), "{total:?}");
+    assert_eq!(bed.notification(&other).await.status, "parked");
+    // Every node is gone: the limit has places, and nobody takes them.
+    bed.wait(900);
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert_eq!((total.stuck, total.waiting), (total.queue_depth, 0), "{total:?}");
+    bed.leaves_open("it would take half an hour");
 }
 
 async fn a_channel_without_limits_takes_no_place(bed: Bed) {

@@ -1,11 +1,12 @@
 //! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
 
-use punctual_model::{ReasonCode, SendOutcome};
+use punctual_model::{NewNotification, ReasonCode, SendOutcome, manners::Preference};
 use punctual_store::{
     skipped_targets,
     suppressions::{self, SuppressionRow},
 };
 use punctual_testkit::{Bed, BedBuilder, Scripted, channel::delivered, on_both, signal};
+use serde_json::json;
 
 on_both! {
     a_suppressed_target_is_left_out_and_the_others_get_it;
@@ -18,6 +19,121 @@ on_both! {
     a_node_that_sends_itself_looks_too with BedBuilder::wall_clock;
     a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not;
     an_address_that_opted_out_at_the_provider_is_left_alone;
+    who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list;
+    the_next_channel_is_taken_for_who_is_on_the_list;
+    a_person_s_own_order_is_taken_where_they_are_on_the_list;
+    the_next_channel_is_taken_for_those_alone_who_were_left_out;
+    a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back;
+    where_every_channel_is_suppressed_it_is_parked_and_says_so;
+}
+
+async fn wants(bed: &Bed, person: &str, wanted: serde_json::Value) {
+    let wanted: Preference = serde_json::from_value(wanted).unwrap();
+    bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
+}
+
+fn over(bed: &Bed, targets: &[&str], order: &[&str]) -> NewNotification {
+    let mut new = bed.message_over("email:default", targets);
+    new.failover = order.iter().map(|key| key.parse().unwrap()).collect();
+    new
+}
+
+async fn who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list(bed: Bed) {
+    suppress(&bed, "email", "ann@example.org").await;
+    wants(&bed, "bob@example.org", json!({ "quietHours": { "from": "04:00", "to": "06:00" } })).await;
+    let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org", "bob@example.org"])).await;
+    bed.tick().await;
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("pending", Some("quiet-hours")));
+    assert_eq!(row.ready_at, bed.after(3600).as_microsecond());
+    assert_eq!(skipped(&bed, &id).await, [("ann@example.org".to_owned(), "manual".to_owned())]);
+    bed.run_for(3600).await;
+    assert_eq!(
+        (bed.sent_to(), bed.notification(&id).await.status),
+        (vec!["bob@example.org".to_owned()], "delivered".into())
+    );
+}
+
+const ANN: &str = r#"{"addresses": {"email": "ann@example.org", "sms": "+49301234567"}}"#;
+
+async fn the_next_channel_is_taken_for_who_is_on_the_list(bed: Bed) {
+    bed.channel("sms:default", "memory").await;
+    wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
+    suppress(&bed, "email", "ann@example.org").await;
+    let id = bed.accept_one(over(&bed, &["ann@example.org"], &["email:default", "sms:default"])).await;
+    bed.run_for(1).await;
+    assert_eq!(bed.sent_to(), ["+49301234567"]);
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.channel.as_str()), ("delivered", "sms:default"));
+    assert_eq!(bed.audit("notification", &id).await, ["fail-over:failed-over"]);
+    let story = bed.engine.timeline(&id).await.unwrap();
+    let why = |text: &str| text.contains("ann@example.org is on the suppression list");
+    assert!(story.iter().any(|moment| why(&moment.data.to_string())), "{story:?}");
+}
+
+async fn a_person_s_own_order_is_taken_where_they_are_on_the_list(bed: Bed) {
+    bed.channel("sms:default", "memory").await;
+    let mut own: serde_json::Value = serde_json::from_str(ANN).unwrap();
+    own["failover"] = json!(["email:default", "sms:default"]);
+    wants(&bed, "ann", own).await;
+    suppress(&bed, "email", "ann@example.org").await;
+    let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
+    bed.run_for(1).await;
+    assert_eq!(
+        (bed.sent_to(), bed.notification(&id).await.status),
+        (vec!["+49301234567".to_owned()], "delivered".into())
+    );
+}
+
+async fn the_next_channel_is_taken_for_those_alone_who_were_left_out(bed: Bed) {
+    bed.channel("sms:default", "memory").await;
+    wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
+    wants(&bed, "bob", json!({ "addresses": { "email": "bob@example.org", "sms": "+49307654321" } })).await;
+    suppress(&bed, "email", "ann@example.org").await;
+    let both = ["bob@example.org", "ann@example.org"];
+    let id = bed.accept_one(over(&bed, &both, &["email:default", "sms:default"])).await;
+    bed.run_for(1).await;
+    assert_eq!(bed.sent_to(), ["bob@example.org", "+49301234567"], "each once");
+    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(skipped(&bed, &id).await, [("ann@example.org".to_owned(), "manual".to_owned())]);
+}
+
+async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed: Bed) {
+    let bed = scripted(&bed, |_| SendOutcome::Permanent {
+        reason: ReasonCode::new("mailbox-unavailable"),
+        error: "550 5.1.1 no such user".into(),
+    })
+    .await;
+    bed.channel("sms:default", "memory").await;
+    wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
+    let ordered = || {
+        let mut new = over(&bed, &["ann@example.org"], &["email:s", "sms:default"]);
+        new.channel = "email:s".parse().ok();
+        new
+    };
+    let first = bed.accept_one(ordered()).await;
+    bed.run_for(1).await;
+    let second = bed.accept_one(ordered()).await;
+    bed.run_for(1).await;
+    assert_eq!(bed.sent_to(), ["+49301234567", "+49301234567"]);
+    assert_eq!(bed.attempts(&first).await.len(), 2);
+    assert_eq!(bed.attempts(&second).await.len(), 1, "the mailbox is not tried again");
+}
+
+async fn where_every_channel_is_suppressed_it_is_parked_and_says_so(bed: Bed) {
+    bed.channel("sms:default", "memory").await;
+    wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
+    suppress(&bed, "email", "ann@example.org").await;
+    suppress(&bed, "sms", "+49301234567").await;
+    let id = bed.accept_one(over(&bed, &["ann@example.org"], &["email:default", "sms:default"])).await;
+    bed.run_for(60).await;
+    assert!(bed.sent().is_empty());
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("suppressed")));
+    let error = row.last_error.unwrap();
+    assert!(error.starts_with("+49301234567 is on the suppression list"), "{error}");
+    assert!(error.ends_with("no channel is left of email:default → sms:default"), "{error}");
+    assert_eq!(bed.audit("notification", &id).await, ["fail-over:failed-over", "park:suppressed"]);
 }
 
 async fn suppress(bed: &Bed, kind: &str, address: &str) {

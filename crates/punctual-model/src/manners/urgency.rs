@@ -82,6 +82,15 @@ impl Urgency {
         }
     }
 
+    /// The lowest number of the class.
+    pub fn lowest(self) -> i64 {
+        match self {
+            Self::Alarm => 0,
+            Self::Ordinary => 1,
+            Self::Campaign => 8,
+        }
+    }
+
     /// How much of `max` this class may use up: a part stays for what is more urgent, so that a campaign which has used a
     /// day's sends by ten o'clock does not keep back an alarm at eleven.
     pub fn share(self, max: i64) -> i64 {
@@ -104,7 +113,8 @@ mod tests {
             assert_eq!((Priority::of(priority.number()), priority.as_str()), (priority, word));
         }
         for number in -1..=10 {
-            assert!(number.clamp(0, 9) <= Urgency::of(number).highest(), "{number}");
+            let class = Urgency::of(number);
+            assert!((class.lowest()..=class.highest()).contains(&number.clamp(0, 9)), "{number}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::civil::Date;
 
 use super::Recipe;
-use crate::{ChannelKey, Filter};
+use crate::{ChannelKey, Filter, manners::Handling};
 
 /// How long a link lives after the last message, or after the event where nothing was sent.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -201,6 +201,8 @@ pub struct SurveyTrigger {
     pub channel: ChannelKey,
     /// A stored template for the messages; without it they have the survey's own words and the link.
     pub template: Option<String>,
+    /// Topic, priority and order of channels of all its messages.
+    pub handling: Handling,
     pub grace: Duration,
     pub max_lateness: Duration,
     pub subscribers: Option<Vec<Route>>,

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Path, Settled, SettledWork};
 use punctual_model::{
     Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
+    manners::Handling,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -96,6 +97,13 @@ pub(super) struct Known {
     pub templates: HashSet<String>,
 }
 
+/// Who is told of what, by which rule.
+struct Told<'a> {
+    rule: &'a RuleRow,
+    subject: &'a SubjectRow,
+    reached: Vec<Reach>,
+}
+
 impl Known {
     pub async fn load(conn: &mut Conn<'_>, payloads: Vec<Payload>) -> Result<Self, StoreError> {
         let rule_ids = payloads.iter().map(|payload| payload.notification_rule_id.clone()).collect();
@@ -126,7 +134,7 @@ impl Known {
     }
 
     /// The guards in their order; what passes them all is told to these people.
-    fn check(&self, row: &Claimed, input: &Input) -> Result<(&SubjectRow, Vec<Reach>), &'static str> {
+    fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, &'static str> {
         let payload = &input.payload;
         let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or("invalid-payload")?;
         let rule = self.rules.get(&payload.notification_rule_id).ok_or("rule-missing")?;
@@ -160,11 +168,13 @@ impl Known {
         if reached.is_empty() {
             return Err("no-recipients");
         }
-        Ok((subject, reached))
+        Ok(Told { rule, subject, reached })
     }
 
     /// One message for each way of saying it: the same channel, zone and language.
-    fn messages(&self, input: &Input, subject: &SubjectRow, reached: Vec<Reach>) -> Vec<NewNotification> {
+    fn messages(&self, input: &Input, told: Told<'_>) -> Vec<NewNotification> {
+        let Told { rule, subject, reached } = told;
+        let handling = Handling::read(rule.handling.as_deref());
         let mut groups: BTreeMap<(String, String, Option<String>), Vec<Reach>> = BTreeMap::new();
         for one in reached {
             let group = (one.channel.as_str().to_owned(), one.zone.clone(), one.locale.clone());
@@ -184,6 +194,7 @@ impl Known {
             new.channel = channel;
             new.business_unit = subject.business_unit.clone();
             new.locale = locale;
+            handling.give(&mut new);
             if self.templates.contains(&input.topic) {
                 new.template = Some(input.topic.clone());
                 new.context = Some(json!({
@@ -207,12 +218,10 @@ impl Known {
 impl Decide for Known {
     fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
         let input = read(&row.input);
-        let checked = input.as_ref().ok_or("invalid-payload").and_then(|input| {
-            let (subject, reached) = self.check(row, input)?;
-            Ok((input, subject, reached))
-        });
+        let checked =
+            input.as_ref().ok_or("invalid-payload").and_then(|input| Ok((input, self.check(row, input)?)));
         match checked {
-            Ok((input, subject, reached)) => {
+            Ok((input, told)) => {
                 let arrival = Arrival {
                     id: row.key.clone(),
                     topic: input.topic.clone(),
@@ -222,7 +231,7 @@ impl Decide for Known {
                 // Listeners hear of the occurrence, not of each channel that is tried for it.
                 let is_first = input.fallback.is_none();
                 Decided {
-                    decision: Decision::Deliver(self.messages(input, subject, reached)),
+                    decision: Decision::Deliver(self.messages(input, told)),
                     effects: is_first.then_some(Effect::Publish(arrival)).into_iter().collect(),
                     trace: None,
                 }

@@ -1,6 +1,7 @@
 //! Calendars as other programs read and write them (iCalendar, RFC 5545): out as a feed, in from a file.
 
 mod dates;
+mod lines;
 mod read;
 mod repeat;
 mod zones;

@@ -3,7 +3,10 @@
 
 use jiff::Timestamp;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::Cause;
+use punctual_model::{
+    Cause,
+    manners::{Handling, HandlingChange},
+};
 use punctual_store::{
     Lane, StoreError, Tx, audit,
     operations::{
@@ -167,8 +170,7 @@ pub async fn add_rule(
     engine: &Engine,
     subject_id: &str,
     rule_id: String,
-    spec: &RuleSpec,
-    channels: &[String],
+    wanted: &DefaultRule,
     actor: &str,
     may: impl FnOnce(&SubjectRow) -> bool,
 ) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
@@ -180,10 +182,10 @@ pub async fn add_rule(
     if let Some(again) = own.iter().find(|rule| rule.id == rule_id) {
         return Ok(Changed::Done(again.clone()));
     }
-    if let Err(refused) = fits(&subject, &own, None, spec) {
+    if let Err(refused) = fits(&subject, &own, None, &wanted.rule) {
         return Ok(Changed::Refused(refused));
     }
-    let row = edit::new_rule(rule_id, &subject, spec, channels, now);
+    let row = edit::new_rule(rule_id, &subject, wanted, now);
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
     audited(&mut tx, now, actor, "add-rule", &subject).await?;
     tx.commit().await?;
@@ -197,6 +199,7 @@ pub struct RuleChange {
     pub rule: Option<RuleSpec>,
     pub channels: Option<Vec<String>>,
     pub active: Option<bool>,
+    pub handling: HandlingChange,
 }
 
 /// Changes, pauses or resumes a rule.
@@ -231,6 +234,7 @@ pub async fn change_rule(
     if let Some(channels) = change.channels {
         after.channels = serde_json::Value::from(channels).to_string();
     }
+    after.handling = change.handling.of(Handling::read(before.handling.as_deref())).written();
     after.active = change.active.unwrap_or(before.active);
     let moves = after.rule != before.rule || after.active != before.active;
     if moves {

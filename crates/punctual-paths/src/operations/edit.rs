@@ -1,6 +1,7 @@
 //! What an edit does to the rules of an event or task: pure, on the state before and after.
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_model::manners::Handling;
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +10,13 @@ use super::{DEFAULT_CHANNELS, rule, rule::Anchor, rule::RuleSpec, spec_of};
 /// How long a rule may be out of step before the reconciler takes it: whoever writes it schedules it at once.
 pub const PENDING_FOR: SignedDuration = SignedDuration::from_mins(1);
 
-/// A rule as a default setting has it.
+/// A rule that is wanted: over which channels, and how its messages are handled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DefaultRule {
     pub rule: RuleSpec,
     pub channels: Vec<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
 }
 
 /// A subject with the organisation it belongs to.
@@ -39,19 +42,15 @@ impl State<'_> {
             .map(|anchor| DefaultRule {
                 rule: RuleSpec::AtSubjectDate { anchor },
                 channels: channels.clone(),
+                handling: Handling::default(),
             })
             .into()
     }
 }
 
 /// A new rule in its first state: pending, and scheduled nowhere.
-pub fn new_rule(
-    id: String,
-    subject: &SubjectRow,
-    spec: &RuleSpec,
-    channels: &[String],
-    now: Timestamp,
-) -> RuleRow {
+pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Timestamp) -> RuleRow {
+    let DefaultRule { rule: spec, channels, handling } = wanted;
     RuleRow {
         id,
         subject_type: subject.subject_type.clone(),
@@ -59,7 +58,8 @@ pub fn new_rule(
         kind: spec.anchor().as_str().to_owned(),
         rule_type: spec.type_name().to_owned(),
         rule: spec.to_json(),
-        channels: serde_json::Value::from(channels.to_vec()).to_string(),
+        channels: serde_json::Value::from(channels.clone()).to_string(),
+        handling: handling.written(),
         schedule_id: None,
         occurrence: None,
         run_at: None,
@@ -110,7 +110,7 @@ fn made(
     let mut ids: Vec<String> = wanted.iter().map(|_| id()).collect();
     ids.sort_unstable();
     let rules = wanted.iter().zip(ids);
-    rules.map(|(one, id)| new_rule(id, subject, &one.rule, &one.channels, now)).collect()
+    rules.map(|(one, id)| new_rule(id, subject, one, now)).collect()
 }
 
 /// The rules that an edit touches, as they are to be written; rules whose moment stays are not among them.

@@ -3,8 +3,8 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_model::{
-    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, Priority, WorkKey, local_time,
-    manners::Span,
+    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, WorkKey, local_time,
+    manners::{Handling, Span},
 };
 use serde_json::{Map, Value, json};
 
@@ -117,10 +117,7 @@ impl DeliveryPolicy for Standard {
             .and_then(|pointer| source.state.pointer(&pointer)?.as_str().map(str::to_owned))
             .or_else(|| text("locale"));
         new.business_unit = source.row.business_unit.clone();
-        new.topic = text("topic");
-        let priority = text("priority");
-        let priority = Priority::ALL.into_iter().find(|(word, _)| Some(*word) == priority.as_deref());
-        new.priority = priority.map_or(Priority::Normal, |(_, priority)| priority).number();
+        Handling::of(delivery).give(&mut new);
         new
     }
 }

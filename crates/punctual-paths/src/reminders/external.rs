@@ -184,7 +184,8 @@ impl External {
             timeout: self.timeout,
             max_rows: self.batch as usize,
         };
-        self.found(query.run().await?, cursor)
+        // As stored: a watermark that was read as an instant and written anew would be another text there.
+        self.found(query.run_as_stored().await?, cursor)
     }
 
     /// What a table says about sources.
@@ -231,7 +232,8 @@ impl External {
                     .collect(),
                 changed_at: match mark {
                     Mark::Instant(at) => Some(at),
-                    Mark::Integer(_) | Mark::Text(_) => None,
+                    Mark::Text(text) => text.parse().ok(),
+                    Mark::Integer(_) => None,
                 },
             });
         }

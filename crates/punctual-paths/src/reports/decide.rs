@@ -278,6 +278,7 @@ fn message(
     new.channel = part.channel;
     new.business_unit = subscription.business_unit.clone();
     new.locale = Some(reading.locale.clone());
+    subscription.handling.give(&mut new);
     new.attachments = made
         .files_of(part.presentation)
         .map(|file| FileRef {

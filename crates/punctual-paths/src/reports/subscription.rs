@@ -1,7 +1,7 @@
 //! A subscription as it is stored, read into what decisions need.
 
 use jiff::{Timestamp, civil::Weekday};
-use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey};
+use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey, manners::Handling};
 use punctual_reports::Definition;
 use punctual_store::report_subscriptions::SubscriptionRow;
 use serde::Deserialize;
@@ -52,6 +52,8 @@ struct Stored {
     locale: Option<String>,
     catch_up: Option<String>,
     when_empty: Option<String>,
+    #[serde(flatten)]
+    handling: Handling,
 }
 
 #[derive(Debug, Deserialize)]
@@ -89,6 +91,7 @@ pub struct Subscription {
     pub template: Option<String>,
     pub subject: Option<String>,
     pub locale: String,
+    pub handling: Handling,
     pub sends_empty: bool,
 }
 
@@ -167,6 +170,7 @@ impl Subscription {
             template: stored.template,
             subject: stored.subject,
             locale: stored.locale.unwrap_or_else(|| "en".to_owned()),
+            handling: stored.handling,
             sends_empty: stored.when_empty.as_deref() != Some("skip"),
         })
     }

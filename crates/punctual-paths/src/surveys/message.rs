@@ -32,6 +32,7 @@ pub(super) fn message(
     let candidate: Value = serde_json::from_str(&instance.metadata).unwrap_or_default();
     new.channel = instance.channel.parse::<ChannelKey>().ok();
     new.business_unit = instance.business_unit.clone();
+    trigger.handling.give(&mut new);
     new.locale = Some(instance.recipient_locale.clone().unwrap_or(locale));
     new.type_data = Some(json!({
         "publicId": instance.public_id, "surveyUrl": url, "attemptNumber": ordinal,

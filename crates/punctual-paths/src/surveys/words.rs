@@ -135,8 +135,34 @@ static ALL: [Words; 15] = [
 
 /// The words for a reader of this language.
 pub fn of(locale: &str) -> &'static Words {
-    let language = locale.split(['-', '_']).next().unwrap_or_default();
-    ALL.iter().find(|words| words.locale.eq_ignore_ascii_case(language)).unwrap_or(&ALL[0])
+    of_first([locale])
+}
+
+/// The words for a reader of these languages, the most wanted first.
+pub fn of_first<'l>(wanted: impl IntoIterator<Item = &'l str>) -> &'static Words {
+    first_in(&ALL, |words| words.locale, wanted)
+}
+
+/// The languages that there are words in.
+pub fn languages() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|words| words.locale)
+}
+
+/// The words of the first wanted language that there are words in; the first of all for everybody else. Other pages that
+/// people outside read have words of their own and find them in the same way.
+///
+/// # Panics
+/// Where there are no words at all.
+pub fn first_in<'w, 'l, W, const N: usize>(
+    all: &'w [W; N],
+    locale_of: impl Fn(&W) -> &'static str,
+    wanted: impl IntoIterator<Item = &'l str>,
+) -> &'w W {
+    let found = wanted.into_iter().find_map(|locale| {
+        let language = locale.split(['-', '_']).next().unwrap_or_default();
+        all.iter().find(|words| locale_of(words).eq_ignore_ascii_case(language))
+    });
+    found.unwrap_or(&all[0])
 }
 
 #[cfg(test)]

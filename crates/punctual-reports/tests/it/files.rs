@@ -177,6 +177,37 @@ print(__import__("json").dumps([list(row) for row in rows]))
 }
 
 proptest! {
+    // Few tables with many cells each, because every one of them is opened by a process of its own.
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20, ..ProptestConfig::with_cases(3) })]
+    #[test]
+    fn t14_no_text_becomes_a_formula_in_a_spreadsheet(
+        texts in prop::collection::vec("[-=+@\t\r\n\", ;'a1é＝＋{}&<]{0,8}|\\PC{0,12}|[=+@-].{0,8}", 500..1_000),
+        titles in prop::collection::vec("[=+@-]?[a-z(]{1,6}", 2), others in prop::collection::vec(cell(), 1_000),
+    ) {
+        let columns = titles.iter().zip([Kind::Text, Kind::Decimal]);
+        let mut table = Table::new(columns.map(|(title, kind)| Column::new(title.clone(), kind)).collect());
+        table.rows = texts.iter().zip(&others).map(|(text, other)| vec![Cell::text(text.clone()), other.clone()]).collect();
+        let read = python::read(python::XLSX, &xlsx::table("Texts", &table, &jiff::tz::TimeZone::UTC));
+        for (row, text) in texts.iter().enumerate() {
+            let (cell, other) = (&read["cells"][row + 1][0], &read["cells"][row + 1][1]);
+            prop_assert!(cell["type"] != "f" && other["type"] != "f", "{:?}: {} {}", text, cell, other);
+            prop_assert_eq!(cell["value"].as_str().unwrap_or_default(), printable(text));
+            prop_assert!(cell["quoted"] == punctual_reports::csv::is_formula(text), "{:?} stays a text when it is edited", text);
+        }
+        for (place, title) in titles.iter().enumerate() {
+            let header = &read["cells"][0][place];
+            prop_assert!(header["type"] != "f" && header["value"] == title.as_str(), "{}", header);
+        }
+    }
+}
+
+/// What XML can write of a text.
+fn printable(text: &str) -> String {
+    let unwritable = |c: char| (c < ' ' && !"\t\r\n".contains(c)) || c == '\u{fffe}' || c == '\u{ffff}';
+    text.replace(unwritable, "\u{fffd}")
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn no_table_makes_a_presentation_fail(

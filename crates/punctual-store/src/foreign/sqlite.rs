@@ -108,9 +108,7 @@ fn read(
         }
         filling.add((0..columns).map(|place| cell(row, place)).collect());
     }
-    let mut table = filling.table;
-    table.infer_kinds();
-    Ok(table)
+    Ok(filling.table)
 }
 
 fn connect(file: &Path, timeout: Duration) -> rusqlite::Result<Connection> {

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use sqlx::FromRow;
 
-use super::query::contains_pattern;
+use super::{Stuck, query::contains_pattern};
 use crate::db::{Arg, Conn, Result, Sql, args};
 
 /// A row of a list: what is shown there, and no content.
@@ -19,7 +19,9 @@ pub struct ListedNotification {
     pub list_name: Option<String>,
     pub subject: String,
     pub status: String,
+    pub priority: i64,
     pub ready_at: i64,
+    pub lease_expires_at: Option<i64>,
     pub retry_count: i64,
     pub last_error: Option<String>,
     pub reason_code: Option<String>,
@@ -59,8 +61,8 @@ pub struct Browse {
     pub list: Option<String>,
     pub created_from: Option<i64>,
     pub created_to: Option<i64>,
-    /// Only live rows created and ready before this instant.
-    pub stuck_before: Option<i64>,
+    /// Only what is stuck.
+    pub stuck: Option<Stuck>,
     /// A keyword in the subject.
     pub q: Option<String>,
     pub business_units: Option<Vec<String>>,
@@ -89,9 +91,9 @@ pub enum Next {
     Further(Place),
 }
 
-macro_rules! page { ($hint:literal, $walk:literal, $bounds:literal, $order:literal, $like:literal, $units:literal) => { concat!("
-    SELECT seq, id, kind, channel, list_name, subject, status, ready_at, retry_count, last_error, reason_code,
-           business_unit, source_site, uncertain, created_at, delivered_at, finished_at, version
+macro_rules! page { ($database:ident, $hint:literal, $walk:literal, $bounds:literal, $order:literal, $like:literal, $units:literal) => { concat!("
+    SELECT seq, id, kind, channel, list_name, subject, status, priority, ready_at, lease_expires_at, retry_count,
+           last_error, reason_code, business_unit, source_site, uncertain, created_at, delivered_at, finished_at, version
     FROM notifications ", $hint, "
     WHERE ", $walk, " AND ", $bounds, " AND kind <> 'event'
       AND ($5 IS NULL OR status = $5)
@@ -100,7 +102,7 @@ macro_rules! page { ($hint:literal, $walk:literal, $bounds:literal, $order:liter
       AND ($8 IS NULL OR list_name = $8)
       AND ($9 IS NULL OR created_at >= $9)
       AND ($10 IS NULL OR created_at < $10)
-      AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND created_at < $11 AND (status = 'retrying' OR ready_at < $11)))
+      AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND ", stuck!($database, "$11", "$16"), "))
       AND ($12 IS NULL OR subject ", $like, " $12 ESCAPE '\\')
       AND (NOT $13 OR business_unit IS NULL OR business_unit IN (", $units, "))
     ORDER BY ", $order, "
@@ -108,12 +110,12 @@ macro_rules! page { ($hint:literal, $walk:literal, $bounds:literal, $order:liter
 
 macro_rules! for_sqlite {
     ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
-        page!($hint, $walk, $bounds, $order, "LIKE", "SELECT value FROM json_each($15)")
+        page!(sqlite, $hint, $walk, $bounds, $order, "LIKE", "SELECT value FROM json_each($15)")
     };
 }
 macro_rules! for_postgres {
     ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
-        page!("", $walk, $bounds, $order, "ILIKE", "SELECT UNNEST($15::text[])")
+        page!(postgres, "", $walk, $bounds, $order, "ILIKE", "SELECT UNNEST($15::text[])")
     };
 }
 
@@ -274,7 +276,7 @@ impl Walk {
     /// The index that leaves out most of what the filter does not want.
     fn of(browse: &Browse) -> Self {
         match browse.status.as_deref() {
-            _ if browse.stuck_before.is_some() => Self::Live,
+            _ if browse.stuck.is_some() => Self::Live,
             Some("parked") => Self::Parked,
             Some("retrying" | "withdrawn" | "discarded") => Self::SetAside,
             Some("pending") => Self::Live,
@@ -323,6 +325,8 @@ pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
     }
     let b = browse.clone();
     let limited = b.business_units.is_some();
+    let (stuck_before, held_back) =
+        b.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let limit = i64::try_from(b.limit).unwrap_or(i64::MAX - 1) + 1;
     let bound = args![
         before.at,
@@ -335,11 +339,12 @@ pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
         b.list,
         b.created_from,
         b.created_to,
-        b.stuck_before,
+        stuck_before,
         b.q.map(|word| contains_pattern(&word)),
         limited,
         limit,
         b.business_units.unwrap_or_default(),
+        held_back,
     ];
     let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;
     let more = rows.len() > browse.limit;

@@ -6,10 +6,23 @@ use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
+/// The moment that figures are for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsOf<'a> {
+    pub now: i64,
+    /// What is older is stuck, unless it waits.
+    pub stuck_before: i64,
+    /// Delivered counts from here.
+    pub since: i64,
+    /// The channels that hold their messages back; see [`super::Stuck`].
+    pub held_back: Option<&'a str>,
+}
+
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct Kpis {
     pub queue_depth: i64,
     pub stuck: i64,
+    pub waiting: i64,
     pub parked: i64,
     pub delivered: i64,
     pub uncertain: i64,
@@ -21,20 +34,29 @@ pub struct SiteKpis {
     pub site: String,
     pub queue_depth: i64,
     pub stuck: i64,
+    pub waiting: i64,
     pub parked: i64,
     pub delivered: i64,
     pub oldest_created_at: Option<i64>,
 }
 
 // Deliveries to subscribers are notifications too, of kind `event`; they are not part of the outbox.
-const KPIS: Sql = Sql::same(
-    "notifications.kpis",
-    "SELECT
+macro_rules! figures {
+    ($database:ident) => {
+        concat!(
+            "SELECT
         (SELECT COUNT(*) FROM notifications
          WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS queue_depth,
         (SELECT COUNT(*) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND created_at < $1 AND (status = 'retrying' OR ready_at < $1)
+         WHERE status IN ('pending', 'retrying') AND ",
+            stuck!($database, "$1", "$5"),
+            "
            AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS stuck,
+        (SELECT COUNT(*) FROM notifications
+         WHERE status IN ('pending', 'retrying') AND ",
+            waiting!($database, "$4", "$5"),
+            "
+           AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS waiting,
         (SELECT COUNT(*) FROM notifications
          WHERE status = 'parked' AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS parked,
         (SELECT COUNT(*) FROM notifications
@@ -42,12 +64,16 @@ const KPIS: Sql = Sql::same(
         (SELECT COUNT(*) FROM notifications
          WHERE uncertain > 0 AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS uncertain,
         (SELECT MIN(created_at) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at",
-);
+         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at"
+        )
+    };
+}
+const KPIS: Sql = Sql::each("notifications.kpis", figures!(sqlite), figures!(postgres));
 
-/// The figures of everything, or of one site. Stuck is older than `stuck_before`; delivered counts from `since`.
-pub async fn kpis(conn: &mut Conn<'_>, stuck_before: i64, since: i64, site: Option<&str>) -> Result<Kpis> {
-    conn.fetch_one(&KPIS, args![stuck_before, since, site]).await
+/// The figures of everything, or of one site.
+pub async fn kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>, site: Option<&str>) -> Result<Kpis> {
+    let AsOf { now, stuck_before, since, held_back } = as_of;
+    conn.fetch_one(&KPIS, args![stuck_before, since, site, now, held_back]).await
 }
 
 #[derive(FromRow, Deserialize)]
@@ -69,28 +95,32 @@ pub async fn failed_events(conn: &mut Conn<'_>) -> Result<i64> {
 
 // SQLite takes "a site is named" for a reason to read all rows that have one, so it is told which rows to start from.
 macro_rules! site_kpis {
-    ($live:literal, $parked:literal, $finished:literal) => {
+    ($database:ident, $live:literal, $parked:literal, $finished:literal) => {
         concat!(
             "
      SELECT source_site AS site,
         CAST(SUM(CASE WHEN status IN ('pending', 'retrying') THEN 1 ELSE 0 END) AS BIGINT) AS queue_depth,
-        CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND created_at < $1
-                       AND (status = 'retrying' OR ready_at < $1) THEN 1 ELSE 0 END) AS BIGINT) AS stuck,
+        CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND ",
+            stuck!($database, "$1", "$4"),
+            " THEN 1 ELSE 0 END) AS BIGINT) AS stuck,
+        CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND ",
+            waiting!($database, "$3", "$4"),
+            " THEN 1 ELSE 0 END) AS BIGINT) AS waiting,
         CAST(SUM(CASE WHEN status = 'parked' THEN 1 ELSE 0 END) AS BIGINT) AS parked,
         CAST(SUM(CASE WHEN status = 'delivered' THEN 1 ELSE 0 END) AS BIGINT) AS delivered,
         MIN(CASE WHEN status IN ('pending', 'retrying') THEN created_at END) AS oldest_created_at
      FROM (
-        SELECT source_site, status, created_at, ready_at FROM notifications ",
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
             $live,
             "
         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND source_site IS NOT NULL
         UNION ALL
-        SELECT source_site, status, created_at, ready_at FROM notifications ",
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
             $parked,
             "
         WHERE status = 'parked' AND kind <> 'event' AND source_site IS NOT NULL
         UNION ALL
-        SELECT source_site, status, created_at, ready_at FROM notifications ",
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
             $finished,
             "
         WHERE finished_at >= $2 AND status = 'delivered' AND kind <> 'event' AND source_site IS NOT NULL
@@ -103,14 +133,16 @@ macro_rules! site_kpis {
 const SITE_KPIS: Sql = Sql::each(
     "notifications.site_kpis",
     site_kpis!(
+        sqlite,
         "INDEXED BY notifications_live",
         "INDEXED BY notifications_parked",
         "INDEXED BY notifications_finished"
     ),
-    site_kpis!("", "", ""),
+    site_kpis!(postgres, "", "", ""),
 );
 
 /// The same figures for each site that has live, parked or recently delivered notifications.
-pub async fn site_kpis(conn: &mut Conn<'_>, stuck_before: i64, since: i64) -> Result<Vec<SiteKpis>> {
-    conn.fetch_all(&SITE_KPIS, args![stuck_before, since]).await
+pub async fn site_kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>) -> Result<Vec<SiteKpis>> {
+    let AsOf { now, stuck_before, since, held_back } = as_of;
+    conn.fetch_all(&SITE_KPIS, args![stuck_before, since, now, held_back]).await
 }

@@ -1,6 +1,6 @@
 //! Reading notifications for people: one, those of a work row, and a page.
 
-use super::{NotificationRow, notification_columns};
+use super::{NotificationRow, Stuck, notification_columns};
 use crate::db::{Conn, Result, Sql, args};
 
 const BY_ID: Sql = Sql::same(
@@ -44,8 +44,8 @@ pub struct NotificationFilter {
     pub list: Option<String>,
     pub created_from: Option<i64>,
     pub created_to: Option<i64>,
-    /// Only live rows created and ready before this instant.
-    pub stuck_before: Option<i64>,
+    /// Only what is stuck.
+    pub stuck: Option<Stuck>,
     /// A keyword in the subject.
     pub q: Option<String>,
     pub business_units: Option<Vec<String>>,
@@ -54,8 +54,13 @@ pub struct NotificationFilter {
     pub limit: i64,
 }
 
-macro_rules! list { ($like:literal, $units:literal) => { concat!("
-    SELECT ", notification_columns!(), "
+macro_rules! list {
+    ($database:ident, $like:literal, $units:literal) => {
+        concat!(
+            "
+    SELECT ",
+            notification_columns!(),
+            "
     FROM notifications
     WHERE ($1 IS NULL OR status = $1)
       AND ($2 IS NULL OR kind = $2)
@@ -63,16 +68,25 @@ macro_rules! list { ($like:literal, $units:literal) => { concat!("
       AND ($4 IS NULL OR list_name = $4)
       AND ($5 IS NULL OR created_at >= $5)
       AND ($6 IS NULL OR created_at < $6)
-      AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND created_at < $7 AND (status = 'retrying' OR ready_at < $7)))
-      AND ($8 IS NULL OR subject ", $like, " $8 ESCAPE '\\')
+      AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ",
+            stuck!($database, "$7", "$13"),
+            "))
+      AND ($8 IS NULL OR subject ",
+            $like,
+            " $8 ESCAPE '\\')
       AND ($9 IS NULL OR seq < $9)
-      AND (NOT $10 OR business_unit IS NULL OR business_unit IN (", $units, "))
+      AND (NOT $10 OR business_unit IS NULL OR business_unit IN (",
+            $units,
+            "))
     ORDER BY seq DESC
-    LIMIT $11") } }
+    LIMIT $11"
+        )
+    };
+}
 const LIST: Sql = Sql::each(
     "notifications.list",
-    list!("LIKE", "SELECT value FROM json_each($12)"),
-    list!("ILIKE", "SELECT UNNEST($12::text[])"),
+    list!(sqlite, "LIKE", "SELECT value FROM json_each($12)"),
+    list!(postgres, "ILIKE", "SELECT UNNEST($12::text[])"),
 );
 
 /// A page of notifications, newest first.
@@ -80,6 +94,8 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
     let f = filter.clone();
     let limited = f.business_units.is_some();
     let units = f.business_units.unwrap_or_default();
+    let (stuck_before, held_back) =
+        f.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let pattern = f.q.map(|word| contains_pattern(&word));
     conn.fetch_all(
         &LIST,
@@ -90,12 +106,13 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
             f.list,
             f.created_from,
             f.created_to,
-            f.stuck_before,
+            stuck_before,
             pattern,
             f.before,
             limited,
             f.limit,
-            units
+            units,
+            held_back
         ],
     )
     .await

@@ -18,6 +18,8 @@ pub struct RuleRow {
     pub rule: String,
     /// A JSON array of texts.
     pub channels: String,
+    /// Topic, priority and order of channels: a JSON object.
+    pub handling: Option<String>,
     pub schedule_id: Option<i64>,
     pub occurrence: Option<String>,
     pub run_at: Option<i64>,
@@ -39,7 +41,7 @@ pub struct RuleRow {
 
 macro_rules! columns {
     () => {
-        "r.id, r.subject_type, r.subject_id, r.kind, r.rule_type, r.rule, r.channels, r.schedule_id, r.occurrence, \
+        "r.id, r.subject_type, r.subject_id, r.kind, r.rule_type, r.rule, r.channels, r.handling, r.schedule_id, r.occurrence, \
          r.run_at, r.dated_at, r.sync_status, r.sync_error, r.sync_tries, r.sync_due_at, r.active, r.deleted_at, \
          r.last_sent_at, r.last_sent_occurrence, r.business_unit, r.version, r.created_at, r.updated_at"
     };
@@ -50,13 +52,13 @@ macro_rules! put {
         concat!(
             "
     INSERT INTO operations_rules (id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status,
-        sync_due_at, active, deleted_at, business_unit, created_at, updated_at)
+        sync_due_at, active, deleted_at, business_unit, handling, created_at, updated_at)
     ",
             $values,
             "
     ON CONFLICT (id) DO UPDATE
     SET rule_type = EXCLUDED.rule_type, rule = EXCLUDED.rule, kind = EXCLUDED.kind, channels = EXCLUDED.channels,
-        dated_at = EXCLUDED.dated_at, sync_status = EXCLUDED.sync_status,
+        handling = EXCLUDED.handling, dated_at = EXCLUDED.dated_at, sync_status = EXCLUDED.sync_status,
         sync_error = CASE WHEN EXCLUDED.sync_status = 'failed' THEN operations_rules.sync_error END,
         sync_due_at = EXCLUDED.sync_due_at, active = EXCLUDED.active, deleted_at = EXCLUDED.deleted_at,
         version = operations_rules.version + 1, updated_at = EXCLUDED.updated_at"
@@ -65,14 +67,14 @@ macro_rules! put {
 }
 const PUT: Sql = Sql::rows(
     "operations_rules.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $1, $1)"),
+    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $1, $1)"),
     put!(
         "SELECT r.id, r.subject_type, r.subject_id, r.kind, r.rule_type, r.rule, r.channels, r.dated_at, r.sync_status,
-        r.sync_due_at, r.active, r.deleted_at, r.business_unit, $1, $1
+        r.sync_due_at, r.active, r.deleted_at, r.business_unit, r.handling, $1, $1
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-            $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::text[])
+            $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::text[], $15::text[])
         AS r(id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status, sync_due_at, active,
-            deleted_at, business_unit)"
+            deleted_at, business_unit, handling)"
     ),
 );
 
@@ -103,6 +105,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RuleRow]) -> Resul
         column!(|r| r.active),
         column!(|r| r.deleted_at),
         column!(|r| r.business_unit.as_deref()),
+        column!(|r| r.handling.as_deref()),
     ];
     conn.execute(&PUT, args).await
 }

@@ -2,7 +2,7 @@
 
 use punctual_store::{
     attention,
-    notifications::{self, Browse, Browsed, Next},
+    notifications::{self, AsOf, Browse, Browsed, Next, Stuck},
     work::{self, WorkList},
 };
 use punctual_testkit::{Bed, on_both};
@@ -57,7 +57,7 @@ async fn every_page_of_the_outbox_walks_an_index_over_a_bounded_number_of_rows(b
         (with_status("pending"), "notifications.browse_live", "notifications_live", 1),
         (with_status("delivered"), "notifications.browse_ended", "notifications_finished", 50),
         (
-            Browse { stuck_before: Some(i64::MAX), ..any() },
+            Browse { stuck: Some(Stuck { before: i64::MAX, held_back: None }), ..any() },
             "notifications.browse_live",
             "notifications_live",
             2,
@@ -186,7 +186,10 @@ async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
     assert_eq!(limited.parked, 1, "what belongs to no business unit is everybody's");
     let before = attention::mark(&mut reader.conn()).await.unwrap();
     assert_eq!(before, attention::mark(&mut reader.conn()).await.unwrap());
-    let sites = notifications::site_kpis(&mut reader.conn(), 0, 99_999_000_000).await.unwrap();
+    let sites =
+        notifications::site_kpis(&mut reader.conn(), AsOf { since: 99_999_000_000, ..AsOf::default() })
+            .await
+            .unwrap();
     assert_eq!(sites.iter().map(|site| site.site.as_str()).collect::<Vec<_>>(), ["depot-2", "plant-7"]);
     let endings =
         notifications::ended_in(&mut reader.conn(), 50_000_000_000, 50_010_000_000, 1_000).await.unwrap();

@@ -205,6 +205,7 @@ async fn messages_are_kept_once(bed: Bed) {
         locale: Some("en".into()),
         context: Some("{}".into()),
         business_unit: None,
+        handling: Some(r#"{"topic":"news"}"#.into()),
         send_at: 5,
         created_at: bed.now().as_microsecond(),
     };

@@ -2,7 +2,7 @@
 
 use punctual_model::{NewNotification, NotificationSource};
 use punctual_store::notifications::{
-    self, ClaimedNotification, Delivery, NotificationFilter, NotificationRow, Queued,
+    self, AsOf, ClaimedNotification, Delivery, NotificationFilter, NotificationRow, Queued, Stuck,
 };
 use punctual_testkit::{Bed, new_work, on_both};
 use serde_json::json;
@@ -22,6 +22,7 @@ on_both! {
     a_purge_leaves_a_tombstone_and_no_attempts;
     a_page_is_limited_by_every_filter_alone;
     figures_count_each_state_and_leave_events_out;
+    what_waits_is_counted_and_is_not_stuck;
     a_busy_table_says_so;
 }
 
@@ -409,14 +410,56 @@ async fn a_page_is_limited_by_every_filter_alone(bed: Bed) {
     assert_eq!(list(&|f| f.list = Some("ops".into())).await, ["alert"]);
     assert_eq!(list(&|f| f.created_from = Some(now - 2_000_000)).await, ["email"]);
     assert_eq!(list(&|f| f.created_to = Some(now - 2_000_000)).await, ["alert"]);
-    assert_eq!(list(&|f| f.stuck_before = Some(now)).await, ["email"]);
-    assert_eq!(list(&|f| f.stuck_before = Some(now - 2_000_000)).await, [""; 0]);
+    assert_eq!(list(&|f| f.stuck = Some(Stuck { before: now, held_back: None })).await, ["email"]);
+    assert_eq!(list(&|f| f.stuck = Some(Stuck { before: now - 2_000_000, held_back: None })).await, [""; 0]);
+    let held = |channels: &str| Some(Stuck { before: now, held_back: Some(channels.into()) });
+    assert_eq!(list(&|f| f.stuck = held(r#"{"memory:default":9}"#)).await, ["email"]);
+    assert_eq!(list(&|f| f.stuck = held(r#"{"memory:default":1}"#)).await, [""; 0]);
     assert_eq!(list(&|f| f.q = Some("100 % SURE_".into())).await, ["alert"]);
     assert_eq!(list(&|f| f.q = Some("100_%".into())).await, [""; 0], "what was typed is no wildcard");
     assert_eq!(list(&|f| f.business_units = Some(vec!["au".into()])).await, ["email"]);
     assert_eq!(list(&|f| f.limit = 1).await, ["email"]);
     let seq = bed.notification(&id).await.seq;
     assert_eq!(list(&|f| f.before = Some(seq)).await, ["alert"]);
+    bed.leaves_open("rows only");
+}
+
+fn as_of<'a>(stuck_before: i64, since: i64) -> AsOf<'a> {
+    AsOf { now: stuck_before, stuck_before, since, held_back: None }
+}
+
+async fn what_waits_is_counted_and_is_not_stuck(bed: Bed) {
+    let created = bed.now().as_microsecond();
+    for (address, priority) in [("alarm@example.org", 0), ("campaign@example.org", 8)] {
+        insert_one(&bed, address, |row| {
+            row.new.priority = priority;
+            row.new.source.site = Some("plant-7".into());
+        })
+        .await;
+    }
+    let rows = claim(&bed, 2).await;
+    let until = jiff::Timestamp::from_microsecond(created + 9_000_000).unwrap();
+    let later = |reason: Option<&str>| Delivery {
+        reason: reason.map(str::to_owned),
+        retry_at: Some(until),
+        retry_count: 1,
+        ..delivery(&rows[0], "retrying")
+    };
+    let check = async |as_of: AsOf<'_>, expected: (i64, i64, i64)| {
+        let mut reader = bed.read().await;
+        let all = notifications::kpis(&mut reader.conn(), as_of, None).await.unwrap();
+        assert_eq!((all.queue_depth, all.stuck, all.waiting), expected);
+        let site = notifications::site_kpis(&mut reader.conn(), as_of).await.unwrap().remove(0);
+        assert_eq!((site.queue_depth, site.stuck, site.waiting), expected);
+    };
+    let late = AsOf { now: created + 5_000_000, ..as_of(created + 4_000_000, created) };
+    settle(&bed, &[later(Some("quiet-hours")), delivery(&rows[1], "pending")]).await;
+    check(late, (2, 1, 1)).await;
+    let held = AsOf { held_back: Some(r#"{"memory:default":8}"#), ..late };
+    check(held, (2, 0, 2)).await;
+    check(AsOf { held_back: Some(r#"{"email:other":0}"#), ..late }, (2, 1, 1)).await;
+    // Its hour has come, and long gone: it is stuck like any other.
+    check(as_of(created + 10_000_000, created), (2, 2, 0)).await;
     bed.leaves_open("rows only");
 }
 
@@ -433,13 +476,14 @@ async fn figures_count_each_state_and_leave_events_out(bed: Bed) {
         }
     }
     let mut reader = bed.read().await;
-    let kpis = notifications::kpis(&mut reader.conn(), created + 1, created, None).await.unwrap();
+    let kpis = notifications::kpis(&mut reader.conn(), as_of(created + 1, created), None).await.unwrap();
     let told =
         (kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered, kpis.uncertain, kpis.oldest_created_at);
     assert_eq!(told, (2, 2, 2, 2, 0, Some(created)));
-    let kpis = notifications::kpis(&mut reader.conn(), created, created + 1, Some("plant-7")).await.unwrap();
+    let kpis =
+        notifications::kpis(&mut reader.conn(), as_of(created, created + 1), Some("plant-7")).await.unwrap();
     assert_eq!((kpis.queue_depth, kpis.stuck, kpis.parked, kpis.delivered), (1, 0, 1, 0));
-    let sites = notifications::site_kpis(&mut reader.conn(), created + 1, created).await.unwrap();
+    let sites = notifications::site_kpis(&mut reader.conn(), as_of(created + 1, created)).await.unwrap();
     assert_eq!(sites.len(), 1);
     let site = &sites[0];
     let told = (
@@ -451,7 +495,8 @@ async fn figures_count_each_state_and_leave_events_out(bed: Bed) {
         site.oldest_created_at,
     );
     assert_eq!(told, ("plant-7", 1, 1, 1, 1, Some(created)));
-    let empty = notifications::kpis(&mut reader.conn(), created, created, Some("nowhere")).await.unwrap();
+    let empty =
+        notifications::kpis(&mut reader.conn(), as_of(created, created), Some("nowhere")).await.unwrap();
     assert_eq!((empty.queue_depth, empty.oldest_created_at), (0, None));
     bed.leaves_open("rows only");
 }

@@ -71,6 +71,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         rule_type: "relative".into(),
         rule: "{}".into(),
         channels: "[]".into(),
+        handling: Some(r#"{"topic":"shifts"}"#.into()),
         schedule_id: None,
         occurrence: None,
         run_at: None,

@@ -1,6 +1,10 @@
 //! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
 
-use punctual_store::{attempts, notifications, receipts, suppressions, work};
+use punctual_store::{
+    attempts,
+    notifications::{self, AsOf},
+    receipts, suppressions, work,
+};
 use punctual_testkit::{Bed, Database, new_work, on_both};
 use sqlx::{Connection, PgConnection};
 
@@ -266,15 +270,16 @@ async fn the_figures_never_read_finished_rows(bed: Bed) {
         bed.faults.explain(statement);
     }
     let now = bed.now().as_microsecond();
+    let as_of = AsOf { now, stuck_before: now, since: now, held_back: Some(r#"{"email:default":1}"#) };
     for site in [None, Some("plant-0")] {
-        let figures = notifications::kpis(&mut bed.read().await.conn(), now, now, site).await.unwrap();
+        let figures = notifications::kpis(&mut bed.read().await.conn(), as_of, site).await.unwrap();
         assert_eq!((figures.queue_depth, figures.delivered), (0, 0));
         assert_eq!(figures.parked, 100, "every thousandth is one of the first site");
         for index in ["notifications_live", "notifications_parked", "notifications_finished"] {
             check(&bed, "notifications.kpis", index);
         }
     }
-    let sites = notifications::site_kpis(&mut bed.read().await.conn(), now, now).await.unwrap();
+    let sites = notifications::site_kpis(&mut bed.read().await.conn(), as_of).await.unwrap();
     assert_eq!((sites.len(), sites[0].parked), (1, 100));
     check(&bed, "notifications.site_kpis", "notifications_finished");
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{channels, rules::RuleShape};
-use crate::{batch::Item, fields::Fields, problem::Code};
+use crate::{batch::Item, fields::Fields, handling::Handling, problem::Code};
 
 /// Rules that every new event or task of an organisation gets, at most.
 pub const DEFAULT_RULES_MAX: usize = 10;
@@ -16,6 +16,8 @@ pub const DEFAULT_RULES_MAX: usize = 10;
 pub struct DefaultRuleShape {
     pub rule: RuleShape,
     pub channels: Vec<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
 }
 
 /// An organisation to be kept.
@@ -63,6 +65,7 @@ fn rules(fields: &mut Fields<'_>) -> Option<Vec<DefaultRuleShape>> {
         });
         let rule = RuleShape::read(&mut inner, "rule");
         let channels = channels(&mut inner, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
+        let handling = Handling::read(&mut inner);
         inner.deny_unknown();
         let at_date = |rule: &RuleShape| rule.kind == "at_subject_date";
         if let Some(rule) = rule.as_ref().filter(|rule| at_date(rule))
@@ -73,7 +76,7 @@ fn rules(fields: &mut Fields<'_>) -> Option<Vec<DefaultRuleShape>> {
         }
         let read = inner.finish();
         if let (Some(()), Some(rule)) = (fields.accept(read), rule) {
-            all.push(DefaultRuleShape { rule, channels });
+            all.push(DefaultRuleShape { rule, channels, handling });
         }
     }
     Some(all)

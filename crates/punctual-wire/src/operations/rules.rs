@@ -9,6 +9,7 @@ use super::{ID_MAX, channels};
 use crate::{
     batch::Item,
     fields::Fields,
+    handling::{Handling, HandlingChange},
     page::NamePageQuery,
     problem::{Code, FieldError},
 };
@@ -78,6 +79,8 @@ pub struct RuleRequest {
     /// Channels that it may use, such as `email`; without any, `["email"]`.
     #[schema(required = false, example = json!(["email"]))]
     pub channels: Vec<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
 }
 
 impl RuleRequest {
@@ -90,10 +93,13 @@ impl RuleRequest {
         });
         let rule = RuleShape::read(&mut fields, "rule");
         let channels = channels(&mut fields, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
+        let handling = Handling::read(&mut fields);
         fields.deny_unknown();
         fields.finish()?;
         match rule {
-            Some(rule) => Ok(Self { subject_type: subject_type.to_owned(), subject_id, rule, channels }),
+            Some(rule) => {
+                Ok(Self { subject_type: subject_type.to_owned(), subject_id, rule, channels, handling })
+            }
             None => {
                 Err(vec![FieldError::new(format!("{pointer}/rule"), Code::WrongType, "A rule is an object.")])
             }
@@ -112,6 +118,8 @@ pub struct RuleChange {
     /// `false` pauses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
+    #[serde(flatten)]
+    pub handling: HandlingChange,
 }
 
 impl RuleChange {
@@ -121,6 +129,7 @@ impl RuleChange {
             rule: RuleShape::read(&mut fields, "rule"),
             channels: channels(&mut fields, "channels"),
             active: fields.optional_bool("active"),
+            handling: HandlingChange::read(&mut fields, value),
         };
         fields.deny_unknown();
         fields.finish().map(|()| change)
@@ -166,6 +175,8 @@ pub struct Rule {
     pub sync_status: String,
     pub sync_error: Option<String>,
     pub channels: Vec<String>,
+    #[serde(flatten)]
+    pub handling: Handling,
     pub active: bool,
     pub deleted_at: Option<Timestamp>,
     pub last_sent_at: Option<Timestamp>,
@@ -188,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_read() {
-        let body = json!({"subjectType": "task", "subjectId": "1", "channels": ["email"],
+        let body = json!({"subjectType": "task", "subjectId": "1", "channels": ["email"], "priority": "high", "topic": "shifts",
             "rule": {"type": "on_day", "anchor": "end", "at": "08:00", "timeZone": "Europe/Berlin", "dayOffset": -1}});
         assert_eq!(serde_json::to_value(RuleRequest::read(&body, "").unwrap()).unwrap(), body);
     }

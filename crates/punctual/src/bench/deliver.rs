@@ -33,7 +33,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let took = bench.clock.now().duration_since(started);
     running.stop().await;
     let mut reader = rig.engine.store.read().await?;
-    let kpis = notifications::kpis(&mut reader.conn(), 0, 0, None).await?;
+    let kpis = notifications::kpis(&mut reader.conn(), Default::default(), None).await?;
     drop(reader);
     ensure!(usize::try_from(kpis.delivered) == Ok(jobs), "delivered {} of {jobs}", kpis.delivered);
     rig.remove().await?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use punctual_engine::Engine;
-use punctual_model::{ids::derive_uuid, local_time};
+use punctual_model::{Priority, ids::derive_uuid, local_time, manners::Handling};
 use punctual_paths::operations::{
     Anchor, RuleSpec, SubjectType,
     commands::{self, DefaultRule, NewSubject},
@@ -41,8 +41,13 @@ async fn define(engine: &Engine) -> Result<()> {
         DefaultRule {
             rule: RuleSpec::Relative { anchor: Anchor::Start, offset: "-24h".into() },
             channels: channels(),
+            handling: Handling { topic: Some("rehearsals".into()), ..Handling::default() },
         },
-        DefaultRule { rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start }, channels: channels() },
+        DefaultRule {
+            rule: RuleSpec::AtSubjectDate { anchor: Anchor::Start },
+            channels: channels(),
+            handling: Handling { priority: Some(Priority::High), ..Handling::default() },
+        },
     ];
     let organisation = OrganisationRow {
         id: ORGANISATION.into(),

@@ -6,6 +6,7 @@ mod crash_points;
 mod definitions;
 mod first_minutes;
 mod kill;
+mod object_store;
 mod operations;
 mod receiver;
 mod reminders;

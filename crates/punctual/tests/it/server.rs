@@ -23,17 +23,20 @@ pub enum Database {
 pub struct Place {
     folder: TempDir,
     database: Database,
+    /// Variables that its servers find in their environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Place {
     pub fn sqlite() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), database: Database::Sqlite }
+        Self { folder: tempfile::tempdir().unwrap(), database: Database::Sqlite, environment: Vec::new() }
     }
 
     pub async fn postgres() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
             database: Database::Postgres(Box::new(TestDatabase::empty().await)),
+            environment: Vec::new(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Place {
             .args(more)
             .env_remove("PUNCTUAL_CONFIG")
             .env("PUNCTUAL_LOG", "error")
+            .envs(self.environment.iter().cloned())
             .current_dir(self.folder());
         command
     }

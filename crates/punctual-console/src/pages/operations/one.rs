@@ -335,13 +335,16 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
                 "rule": when::rule(fields.text("when"), when::anchor(fields.text("anchor")).as_str()),
             });
             let request = RuleRequest::read(&request, "").map_err(Problem::from)?;
-            let spec = rule_spec(&request.rule, "/rule").map_err(Problem::from)?;
+            let wanted = commands::DefaultRule {
+                rule: rule_spec(&request.rule, "/rule").map_err(Problem::from)?,
+                channels: request.channels,
+                handling: request.handling.into(),
+            };
             let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
             let may = |row: &punctual_store::operations::subjects::SubjectRow| {
                 visit.viewer.may_touch(row.business_unit.as_deref())
             };
-            let added =
-                commands::add_rule(&app.engine, &subject.id, id, &spec, &request.channels, &actor, may);
+            let added = commands::add_rule(&app.engine, &subject.id, id, &wanted, &actor, may);
             match added.await? {
                 commands::Changed::Done(_) => "added",
                 commands::Changed::NotFound => {

@@ -31,6 +31,8 @@ use crate::{
 
 /// Organisations on one page.
 const SHOWN: usize = 100;
+/// The words for how urgent a message is, the ordinary one left out.
+const PRIORITIES: [&str; 3] = ["alarm", "high", "campaign"];
 /// Empty lines for more messages.
 const BLANK: usize = 3;
 
@@ -130,6 +132,7 @@ struct OrganisationPage {
     entered: Entered,
     faults: BTreeMap<String, String>,
     suggested: [(&'static str, &'static str); 6],
+    priorities: [&'static str; 3],
     may_author: bool,
 }
 
@@ -154,17 +157,25 @@ struct Line {
     when: String,
     at_end: bool,
     channels: String,
+    /// One of [`PRIORITIES`], or nothing.
+    priority: String,
+    topic: String,
+    failover: String,
 }
 
 impl Entered {
     fn read(fields: &Fields) -> Self {
         let text = |name: &str| fields.text(name).to_owned();
         let known = text("known");
-        let lines = fields.all("when").zip(fields.all("anchor")).zip(fields.all("channels"));
-        let rules = lines.map(|((when, anchor), channels)| Line {
-            when: when.trim().to_owned(),
-            at_end: anchor == "end",
-            channels: channels.trim().to_owned(),
+        let column = |name| -> Vec<String> { fields.all(name).map(|text| text.trim().to_owned()).collect() };
+        let names = ["anchor", "channels", "priority", "topic", "failover"];
+        let mut columns = names.map(column);
+        let rules = fields.all("when").enumerate().map(|(index, when)| {
+            let [anchor, channels, priority, topic, failover] = columns
+                .each_mut()
+                .map(|column| column.get_mut(index).map(std::mem::take).unwrap_or_default());
+            let when = when.trim().to_owned();
+            Line { when, at_end: anchor == "end", channels, priority, topic, failover }
         });
         Self {
             id: if known.is_empty() { text("id") } else { known.clone() },
@@ -184,6 +195,9 @@ impl Entered {
             when: when::written(&one.rule),
             at_end: one.rule.anchor().as_str() == "end",
             channels: one.channels.join(", "),
+            priority: one.handling.priority.map(|priority| priority.as_str().to_owned()).unwrap_or_default(),
+            topic: one.handling.topic.clone().unwrap_or_default(),
+            failover: one.handling.failover.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         };
         Self {
             known: row.id.clone(),
@@ -209,7 +223,16 @@ impl Entered {
                 let channels = listed(&line.channels);
                 let channels = if channels.is_empty() { vec!["email".to_owned()] } else { channels };
                 let anchor = if line.at_end { "end" } else { "start" };
-                json!({ "rule": when::rule(&line.when, anchor), "channels": channels })
+                let mut rule = json!({ "rule": when::rule(&line.when, anchor), "channels": channels });
+                for (name, text) in [("topic", &line.topic), ("priority", &line.priority)] {
+                    if !text.is_empty() {
+                        rule[name] = text.as_str().into();
+                    }
+                }
+                if !line.failover.is_empty() {
+                    rule["failover"] = listed(&line.failover).into();
+                }
+                rule
             });
             request["rules"] = rules.collect();
         }
@@ -266,6 +289,7 @@ async fn form(app: &App, visit: &Visit, mut entered: Entered, faults: Vec<FieldE
             "What its events and tasks have in common: the zone, the hour of whole days, and their messages."
                 .to_owned(),
         suggested: when::SUGGESTED,
+        priorities: PRIORITIES,
         may_author: visit.viewer.may_author(),
         faults: by_field(faults),
         entered,

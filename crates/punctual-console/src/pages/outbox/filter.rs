@@ -1,7 +1,7 @@
 //! What the outbox is limited to, as it stands in the address and in the form above the list.
 
 use jiff::Timestamp;
-use punctual_store::notifications::{Browse, Place};
+use punctual_store::notifications::{Browse, Place, Stuck};
 
 use crate::{form::Fields, links, session::Viewer, times::Zone};
 
@@ -79,7 +79,7 @@ impl Filter {
         self.status == status
     }
 
-    pub fn browse(&self, viewer: &Viewer, stuck_before: i64, limit: usize) -> Browse {
+    pub fn browse(&self, viewer: &Viewer, stuck: Stuck, limit: usize) -> Browse {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Browse {
             status: given(&self.status),
@@ -88,7 +88,7 @@ impl Filter {
             list: given(&self.list),
             created_from: self.created_from.map(Timestamp::as_microsecond),
             created_to: self.created_to.map(Timestamp::as_microsecond),
-            stuck_before: self.stuck.then_some(stuck_before),
+            stuck: self.stuck.then_some(stuck),
             q: given(&self.q),
             business_units: viewer.units.clone(),
             before: self.place,

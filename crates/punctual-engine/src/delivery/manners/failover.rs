@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use punctual_model::manners::{preference::next_in, reasons};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
+use crate::delivery::{ToSend, suppressed::SUPPRESSED};
+
 /// The order of channels that a message brings along.
 pub(in crate::delivery) fn order_of(row: &ClaimedNotification) -> Vec<String> {
     row.failover.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
@@ -24,7 +26,7 @@ pub(in crate::delivery) fn go_on(
     if !failed && !unwanted_here {
         return delivery;
     }
-    let Some(next) = next_in(order, &row.channel) else { return delivery };
+    let Some(next) = next_in(order, &row.channel) else { return with_order(order, delivery) };
     Delivery {
         status: "pending",
         retry_count: 0,
@@ -33,4 +35,32 @@ pub(in crate::delivery) fn go_on(
         channel: Some(next.to_owned()),
         ..delivery
     }
+}
+
+/// What reached the others, where somebody was left out whom the next channel may reach: not done yet.
+pub(in crate::delivery) fn for_left_out(item: &ToSend, delivery: Delivery) -> Delivery {
+    match &item.left_out {
+        Some(why) if delivery.status == "delivered" && has_next(item) => Delivery {
+            status: "parked",
+            reason: Some(SUPPRESSED.to_owned()),
+            last_error: Some(why.clone()),
+            ..delivery
+        },
+        _ => delivery,
+    }
+}
+
+/// Whether another channel is left for a message.
+pub(in crate::delivery) fn has_next(item: &ToSend) -> bool {
+    next_in(&item.failover, &item.row.channel).is_some()
+}
+
+/// Nothing is left to be tried: whoever looks sees what was.
+fn with_order(order: &[String], delivery: Delivery) -> Delivery {
+    if order.is_empty() || delivery.status != "parked" {
+        return delivery;
+    }
+    let error = delivery.last_error.as_deref().unwrap_or("it was not sent");
+    let last_error = Some(format!("{error}; no channel is left of {}", order.join(" → ")));
+    Delivery { last_error, ..delivery }
 }

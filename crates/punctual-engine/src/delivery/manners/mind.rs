@@ -112,8 +112,10 @@ impl Engine {
         item.failover = order_of(&item.row);
         if let [only] = &item.targets[..] {
             let preference = people.preference(only);
-            if item.failover.is_empty() {
+            if item.failover.is_empty() && !preference.failover.is_empty() {
                 item.failover = preference.failover.clone();
+                // Whatever ends this message here finds the order with it.
+                item.row.failover = serde_json::to_string(&item.failover).ok();
             }
             if item.row.locale.is_none() {
                 item.row.locale = preference.locale.clone();

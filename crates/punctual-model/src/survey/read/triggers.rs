@@ -8,6 +8,7 @@ use super::{SUBSCRIBERS_MAX, is_handle};
 use crate::{
     ChannelKey, Fault, Filter, durations,
     fault::shown,
+    manners::Handling,
     object::Object,
     survey::{
         DEFAULT_GRACE, DEFAULT_MAX_LATENESS, Question, Recipe, Route, Schedule, SurveyTrigger,
@@ -15,7 +16,7 @@ use crate::{
     },
 };
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 14] = [
     "id",
     "enabled",
     "eventKind",
@@ -24,6 +25,9 @@ const FIELDS: [&str; 11] = [
     "schedule",
     "channel",
     "template",
+    "topic",
+    "priority",
+    "failover",
     "expiryGracePeriod",
     "maxLateness",
     "subscribers",
@@ -72,6 +76,7 @@ fn trigger(
         key.ok()
     });
     let template = object.text("template", 128).map(str::to_owned);
+    let handling = Handling::read_from(object);
     let grace = object.duration("expiryGracePeriod").unwrap_or(DEFAULT_GRACE);
     let max_lateness = object.duration("maxLateness").unwrap_or(DEFAULT_MAX_LATENESS);
     let own = object.get("subscribers").is_some();
@@ -86,6 +91,7 @@ fn trigger(
         schedule: schedule?,
         channel: channel?,
         template,
+        handling,
         grace,
         max_lateness,
         subscribers: own.then_some(subscribers),

@@ -2,7 +2,7 @@
 
 use punctual_paths::operations::{
     RuleSpec,
-    commands::{RuleChange, RuleRefused},
+    commands::{DefaultRule, RuleChange, RuleRefused},
 };
 use punctual_testkit::{Bed, on_both};
 use serde_json::json;
@@ -26,9 +26,9 @@ fn spec(value: serde_json::Value) -> RuleSpec {
 
 async fn add(bed: &Bed, subject: &str, rule: serde_json::Value) -> Changed<RuleRow, RuleRefused> {
     let id = bed.random.ordered_uuid(bed.now()).to_string();
-    commands::add_rule(&bed.engine, subject, id, &spec(rule), &["email".into()], "test", |_| true)
-        .await
-        .unwrap()
+    let wanted =
+        DefaultRule { rule: spec(rule), channels: vec!["email".into()], handling: Default::default() };
+    commands::add_rule(&bed.engine, subject, id, &wanted, "test", |_| true).await.unwrap()
 }
 
 async fn added(bed: &Bed, subject: &str, rule: serde_json::Value) -> RuleRow {
@@ -170,7 +170,7 @@ async fn a_changed_rule_moves_what_it_has_scheduled(bed: Bed) {
     let change = RuleChange {
         rule: Some(spec(json!({ "type": "relative", "anchor": "start", "offset": "-1h" }))),
         channels: Some(vec!["email".into(), "sms".into()]),
-        active: None,
+        ..Default::default()
     };
     commands::change_rule(&bed.engine, &rule.id, change, "test", |_| true).await.unwrap();
     bed.run_for(7_200).await;

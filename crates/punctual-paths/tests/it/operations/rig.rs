@@ -6,7 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use punctual_paths::operations::{RuleSpec, commands::RuleChange, rule::Anchor};
+use punctual_paths::operations::{
+    RuleSpec,
+    commands::{DefaultRule, RuleChange},
+    rule::Anchor,
+};
 use punctual_testkit::{Bed, BedBuilder, Database, Seeded, run, scale};
 
 use super::*;
@@ -212,10 +216,12 @@ impl World {
             return;
         }
         let id = self.bed.random.ordered_uuid(self.bed.now()).to_string();
-        let spec = RuleSpec::Relative { anchor, offset: text.into() };
-        let channels = ["email".to_owned()];
-        let added =
-            commands::add_rule(&self.bed.engine, &model.id, id.clone(), &spec, &channels, "rig", |_| true);
+        let wanted = DefaultRule {
+            rule: RuleSpec::Relative { anchor, offset: text.into() },
+            channels: vec!["email".to_owned()],
+            handling: Default::default(),
+        };
+        let added = commands::add_rule(&self.bed.engine, &model.id, id.clone(), &wanted, "rig", |_| true);
         if let Changed::Done(_) = added.await.unwrap() {
             model.rules.insert(id, Expected::new(anchor, offset));
             model.set_all(now);

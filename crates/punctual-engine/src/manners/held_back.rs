@@ -1,0 +1,222 @@
+//! Which channels hold their messages back at this moment: those that rest, and those that have sent as much as they may.
+//!
+//! Rows that wait for their channel are not touched while they wait, so whoever lists or counts them asks here.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use punctual_model::manners::{Limiter, Rate, Urgency, reasons};
+use punctual_store::{
+    StoreError,
+    manners::{limiters, standing},
+    notifications::{ListedNotification, NotificationRow, Stuck, is_stuck},
+};
+
+use super::Circuit;
+use crate::{Engine, EngineError, config::earlier};
+
+/// A limit that was used up this lately is used up by what waits for it: places are taken as they come free. It is twice
+/// the slow poll, so that a node which missed its wake-up has looked again.
+const LATELY: Duration = Duration::from_secs(60);
+
+/// Why a channel holds messages back, and until when at least.
+type Why = (&'static str, Timestamp);
+
+/// The limiters that a send over a channel counts in, each with its rates.
+type Limits = Vec<(String, Vec<Rate>)>;
+
+/// The channels that hold messages back, with the classes that each lets pass no more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeldBack {
+    channels: BTreeMap<String, Vec<(Urgency, Why)>>,
+    now: Timestamp,
+    stuck_before: Timestamp,
+}
+
+impl HeldBack {
+    /// Why a channel holds back messages of this priority.
+    pub fn why(&self, channel: &str, priority: i64) -> Option<Why> {
+        let urgency = Urgency::of(priority);
+        self.channels.get(channel)?.iter().find(|(class, _)| *class == urgency).map(|(_, why)| *why)
+    }
+
+    /// What counts as stuck at this moment, as statements take it.
+    pub fn stuck(&self) -> Stuck {
+        Stuck { before: self.stuck_before.as_microsecond(), held_back: self.to_json() }
+    }
+
+    /// The first priority that each channel holds back; nothing where none does.
+    pub fn to_json(&self) -> Option<String> {
+        let first = |classes: &[(Urgency, Why)]| classes.iter().map(|(class, _)| class.lowest()).min();
+        let all: BTreeMap<&str, i64> = self
+            .channels
+            .iter()
+            .filter_map(|(channel, classes)| Some((channel.as_str(), first(classes)?)))
+            .collect();
+        if all.is_empty() { None } else { serde_json::to_string(&all).ok() }
+    }
+
+    /// Why a row waits and until when: what it says itself, or what its channel says while it is ready.
+    pub fn waits(&self, row: &impl Waits) -> Option<(String, Timestamp)> {
+        let row = row.waiting_row();
+        if !matches!(row.status, "pending" | "retrying") || row.is_leased {
+            return None;
+        }
+        if row.ready_at > self.now.as_microsecond() {
+            let reason = row.reason.filter(|reason| punctual_store::notifications::WAITS.contains(reason))?;
+            return Some((reason.to_owned(), Timestamp::from_microsecond(row.ready_at).ok()?));
+        }
+        self.why(row.channel, row.priority).map(|(reason, until)| (reason.to_owned(), until))
+    }
+
+    /// Whether a row should have gone long ago.
+    pub fn is_stuck(&self, row: &impl Waits) -> bool {
+        let row = row.waiting_row();
+        matches!(row.status, "pending" | "retrying")
+            && is_stuck(
+                self.stuck_before.as_microsecond(),
+                row.status,
+                row.created_at,
+                row.ready_at,
+                row.reason,
+                self.why(row.channel, row.priority).is_some(),
+            )
+    }
+}
+
+/// What it takes to tell whether a row waits.
+pub struct WaitingRow<'a> {
+    status: &'a str,
+    channel: &'a str,
+    priority: i64,
+    created_at: i64,
+    ready_at: i64,
+    is_leased: bool,
+    reason: Option<&'a str>,
+}
+
+/// A row of which one can tell.
+pub trait Waits {
+    fn waiting_row(&self) -> WaitingRow<'_>;
+}
+
+macro_rules! waits {
+    ($row:ty) => {
+        impl Waits for $row {
+            fn waiting_row(&self) -> WaitingRow<'_> {
+                WaitingRow {
+                    status: &self.status,
+                    channel: &self.channel,
+                    priority: self.priority,
+                    created_at: self.created_at,
+                    ready_at: self.ready_at,
+                    is_leased: self.lease_expires_at.is_some(),
+                    reason: self.reason_code.as_deref(),
+                }
+            }
+        }
+    };
+}
+waits!(NotificationRow);
+waits!(ListedNotification);
+
+impl Engine {
+    /// What holds messages back now. Where no channel has limits and none rests, one small statement.
+    pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
+        let now = self.clock.now();
+        self.refresh_channels(now).await?;
+        let mut held = HeldBack {
+            channels: self.full(now).await?,
+            now,
+            stuck_before: earlier(now, self.config.stuck_after),
+        };
+        let mut reader = self.store.read().await?;
+        for row in standing(&mut reader.conn()).await?.into_iter().filter(|row| row.what == "circuit") {
+            let channel = row.key.clone();
+            let why = (reasons::CHANNEL_RESTING, Circuit::of(row).rests_until);
+            held.channels.insert(channel, Urgency::ALL.map(|class| (class, why)).to_vec());
+        }
+        Ok(held)
+    }
+
+    /// The channels whose limits are used up, or were lately.
+    async fn full(&self, now: Timestamp) -> Result<BTreeMap<String, Vec<(Urgency, Why)>>, StoreError> {
+        let limits: Vec<(String, Limits)> = self
+            .channels
+            .keys()
+            .into_iter()
+            .filter_map(|key| {
+                let limiters = self.channels.get(&key)?.manners.limiters(&key);
+                (!limiters.is_empty()).then_some((key, limiters))
+            })
+            .collect();
+        if limits.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut keys: Vec<String> =
+            limits.iter().flat_map(|(_, limiters)| limiters.iter().map(|(key, _)| key.clone())).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut reader = self.store.read().await?;
+        let rows = limiters::read(&mut reader.conn(), keys).await?;
+        let states: HashMap<String, Limiter> =
+            rows.into_iter().map(|row| (row.key, Limiter::read(&row.state))).collect();
+        let full = |limiters: &[(String, Vec<Rate>)]| {
+            let classes = Urgency::ALL.into_iter().filter_map(|class| {
+                let until = limiters
+                    .iter()
+                    .filter_map(|(key, rates)| full_until(states.get(key)?, rates, class, now))
+                    .max()?;
+                Some((class, (reasons::RATE_LIMITED, until)))
+            });
+            classes.collect::<Vec<_>>()
+        };
+        let all = limits.into_iter().map(|(key, limiters)| (key, full(&limiters)));
+        Ok(all.filter(|(_, classes)| !classes.is_empty()).collect())
+    }
+}
+
+/// When a class may go again under a limiter; nothing where it may, and could lately.
+fn full_until(limiter: &Limiter, rates: &[Rate], class: Urgency, now: Timestamp) -> Option<Timestamp> {
+    let was_full = |at: Timestamp| limiter.free(rates, class, at) == 0;
+    let (next, _) = limiter.next(rates, class, now);
+    (was_full(now) || was_full(earlier(now, LATELY))).then_some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::later;
+
+    fn at(seconds: u64) -> Timestamp {
+        later(Timestamp::UNIX_EPOCH, Duration::from_secs(10_000 + seconds))
+    }
+
+    #[test]
+    fn a_limit_counts_as_used_up_for_a_minute_after_its_last_place_came_free() {
+        let rates = [Rate { max: 2, per: Duration::from_secs(1) }];
+        let mut limiter = Limiter::default().at(&rates, at(0));
+        limiter.take(2, at(5));
+        limiter.finish(2, at(5), at(0));
+        let full = |seconds| full_until(&limiter, &rates, Urgency::Ordinary, at(seconds)).is_some();
+        assert!(full(0) && full(30) && full(59), "places are taken as they come free");
+        assert!(!full(70), "nothing takes them: what waits here is stuck");
+        assert!(full_until(&Limiter::default(), &rates, Urgency::Ordinary, at(0)).is_none());
+    }
+
+    #[test]
+    fn a_class_that_is_held_back_leaves_the_more_urgent_alone() {
+        let why = (reasons::RATE_LIMITED, at(9));
+        let channels = [("sms:a".to_owned(), vec![(Urgency::Campaign, why)])];
+        let held = HeldBack { channels: channels.into(), now: at(0), stuck_before: at(0) };
+        assert_eq!(held.to_json().as_deref(), Some(r#"{"sms:a":8}"#));
+        assert_eq!(
+            (held.why("sms:a", 8), held.why("sms:a", 5), held.why("sms:b", 8)),
+            (Some(why), None, None)
+        );
+        assert_eq!(HeldBack::default().to_json(), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Waiting and stuck are two things. What waits for an hour, a place under a limit or a channel that rests goes on by
+//! itself; what is stuck should have gone long ago, and nobody knows why it has not.
+//!
+//! A row that waits for its channel is not touched while it waits, so its row does not say so. Whoever asks says which
+//! channels hold their messages back: a JSON object of the channel's key and the first priority (the most urgent) that
+//! it holds back.
+
+/// The reasons of rows that wait by themselves.
+pub const WAITS: [&str; 4] = ["quiet-hours", "send-window", "rate-limited", "channel-resting"];
+
+/// What counts as stuck: live, created and ready before this instant, and not held back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stuck {
+    pub before: i64,
+    pub held_back: Option<String>,
+}
+
+/// Whether a live row is stuck, given whether its channel holds it back: the statement below, for one row.
+pub fn is_stuck(
+    before: i64,
+    status: &str,
+    created_at: i64,
+    ready_at: i64,
+    reason: Option<&str>,
+    is_held_back: bool,
+) -> bool {
+    let fails = status == "retrying" && !reason.is_some_and(|reason| WAITS.contains(&reason));
+    created_at < before && (ready_at < before || fails) && !is_held_back
+}
+
+macro_rules! waits {
+    () => {
+        "(reason_code IS NOT NULL AND reason_code IN ('quiet-hours', 'send-window', 'rate-limited', 'channel-resting'))"
+    };
+}
+
+/// Whether the channel of a row holds it back.
+macro_rules! held_back {
+    (sqlite, $held:literal) => {
+        concat!("priority >= COALESCE(", $held, " ->> channel, 99)")
+    };
+    (postgres, $held:literal) => {
+        concat!("priority >= COALESCE((CAST(", $held, " AS TEXT)::jsonb ->> channel)::bigint, 99)")
+    };
+}
+
+/// Whether a live row is stuck.
+macro_rules! stuck {
+    ($database:ident, $before:literal, $held:literal) => {
+        concat!(
+            "created_at < ",
+            $before,
+            " AND (ready_at < ",
+            $before,
+            " OR (status = 'retrying' AND NOT ",
+            waits!(),
+            ")) AND NOT (",
+            held_back!($database, $held),
+            ")"
+        )
+    };
+}
+
+/// Whether a live row waits for something that passes by itself.
+macro_rules! waiting {
+    ($database:ident, $now:literal, $held:literal) => {
+        concat!(
+            "((",
+            waits!(),
+            " AND ready_at > ",
+            $now,
+            ") OR (ready_at <= ",
+            $now,
+            " AND ",
+            held_back!($database, $held),
+            "))"
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statement_names_the_same_reasons() {
+        let text = waits!();
+        assert_eq!(text.matches('\'').count(), 2 * WAITS.len());
+        assert!(WAITS.iter().all(|reason| text.contains(&format!("'{reason}'"))), "{text}");
+    }
+}
