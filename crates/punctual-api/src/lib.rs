@@ -73,7 +73,7 @@ pub use operations::{
 pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
-pub use reports::{Draft as ReportDraft, whole as report_definition};
+pub use reports::{Draft as ReportDraft, runs::gone as report_file_gone, whole as report_definition};
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.

@@ -19,7 +19,12 @@ use crate::{
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
     caller.need_all_units()?;
     let last_run = app.engine.last_purge().await?.map(shape);
-    Shaped::ok(&Retention { keep_for_days: app.engine.config.keep_for.as_secs() / 86_400, last_run })
+    let days = |window: std::time::Duration| window.as_secs() / 86_400;
+    Shaped::ok(&Retention {
+        keep_for_days: days(app.engine.config.keep_for),
+        keep_files_for_days: days(app.engine.config.keep_files_for),
+        last_run,
+    })
 }
 
 /// Purge now; with `confirm`, also what the daily run held back
@@ -55,6 +60,7 @@ fn shape(report: PurgeReport) -> PurgeRun {
     PurgeRun {
         at: report.at,
         removed: report.removed as u64,
+        files: report.files as u64,
         held_back: report.held_back.and_then(|rows| u64::try_from(rows).ok()),
     }
 }

@@ -27,6 +27,8 @@ pub struct EngineConfig {
     pub stuck_after: Duration,
     /// How long terminal notifications are kept.
     pub keep_for: Duration,
+    /// How long files that paths have made, such as those of reports, are kept.
+    pub keep_files_for: Duration,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,
     /// Whether the daily purge runs: not in the sandbox, where a moved clock would empty the tables.
@@ -58,6 +60,7 @@ impl Default for EngineConfig {
             batches_at_once: 3,
             stuck_after: Duration::from_secs(600),
             keep_for: DAY * 365,
+            keep_files_for: DAY * 365,
             remember_for: DAY,
             purges: true,
             purge_batch: 500,

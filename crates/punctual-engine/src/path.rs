@@ -103,6 +103,17 @@ pub trait Path: Send + Sync {
         Box::pin(async { Ok(0) })
     }
 
+    /// Removes what the path keeps beside its rows and what was finished before a moment: one bounded batch, until one
+    /// removes nothing. With the purge of notifications, and held back with it. Answers how much it has removed.
+    fn purge<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        _now: Timestamp,
+        _finished_before: Timestamp,
+    ) -> BoxFuture<'a, Result<usize, EngineError>> {
+        Box::pin(async { Ok(0) })
+    }
+
     /// Reads what `settled` needs for these rows, in the transaction of the last settle.
     fn load_settled<'a>(
         &'a self,

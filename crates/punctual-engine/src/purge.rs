@@ -26,6 +26,9 @@ const FACT: &str = "purge.last";
 pub struct PurgeReport {
     pub at: Timestamp,
     pub removed: usize,
+    /// Files that went, such as those of reports.
+    #[serde(default)]
+    pub files: usize,
     pub keep_for_days: u64,
     /// How many rows are past their window and wait until a person has confirmed that they may go.
     #[serde(default)]
@@ -46,7 +49,7 @@ impl Engine {
                 size.finished,
                 "a purge waits: it would remove more than the usual share"
             );
-            return self.remember_purge(now, 0, Some(size.doomed)).await;
+            return self.remember_purge(now, (0, 0), Some(size.doomed)).await;
         }
         self.purge_confirmed(now).await
     }
@@ -69,18 +72,38 @@ impl Engine {
                 break;
             }
         }
-        tracing::info!(removed, "purged");
-        self.remember_purge(now, removed, None).await
+        let files = self.purge_files(now).await?;
+        tracing::info!(removed, files, "purged");
+        self.remember_purge(now, (removed, files), None).await
+    }
+
+    /// What paths keep beside their rows. One that cannot reach its files does not keep the others from it.
+    async fn purge_files(&self, now: Timestamp) -> Result<usize, EngineError> {
+        let finished_before = earlier(now, self.config.keep_files_for);
+        let mut removed = 0;
+        for (kind, path) in self.paths.iter() {
+            loop {
+                match path.purge(self, now, finished_before).await {
+                    Ok(0) => break,
+                    Ok(files) => removed += files,
+                    Err(error) => {
+                        tracing::warn!(work.kind = kind, %error, "files past their window could not be removed");
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(removed)
     }
 
     async fn remember_purge(
         &self,
         now: Timestamp,
-        removed: usize,
+        (removed, files): (usize, usize),
         held_back: Option<i64>,
     ) -> Result<PurgeReport, EngineError> {
         let keep_for_days = self.config.keep_for.as_secs() / 86_400;
-        let report = PurgeReport { at: now, removed, keep_for_days, held_back };
+        let report = PurgeReport { at: now, removed, files, keep_for_days, held_back };
         let mut tx = self.store.begin(Lane::Intake).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;

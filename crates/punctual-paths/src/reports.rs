@@ -15,6 +15,8 @@ pub mod forecast;
 pub mod period;
 pub mod plan;
 pub mod prepare;
+mod purge;
+pub mod readers;
 mod reconcile;
 pub mod rollouts;
 mod rule;
@@ -130,6 +132,15 @@ impl Path for Reports {
         rows: Vec<Value>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(decide::put(conn, now, rows))
+    }
+
+    fn purge<'a>(
+        &'a self,
+        engine: &'a Engine,
+        now: Timestamp,
+        finished_before: Timestamp,
+    ) -> BoxFuture<'a, Result<usize, EngineError>> {
+        Box::pin(purge::purge(engine, now, finished_before))
     }
 
     fn reconcile<'a>(

@@ -27,7 +27,7 @@ pub(crate) fn page(view: &View<'_>, chart: Option<&Drawn>, with_table: bool, has
 <html lang="{language}" dir="{direction}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light"><title>{title}</title></head>
 <body style="margin:0;padding:0;background:#f2f4f6">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" dir="{direction}" style="background:#f2f4f6"><tr><td align="center" style="padding:16px 8px">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:720px;background:#ffffff;border:1px solid #dde3e7;border-radius:6px;{FONT};color:#1c2328">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:720px;table-layout:fixed;background:#ffffff;border:1px solid #dde3e7;border-radius:6px;{FONT};color:#1c2328">
 <tr><td style="padding:20px 24px 4px"><h1 style="margin:0;font-size:20px;line-height:1.3;font-weight:600">{title}</h1><p style="margin:4px 0 0;font-size:14px;{MUTED}">{}</p></td></tr>
 "#,
         escaped(&view.period)
@@ -43,9 +43,10 @@ pub(crate) fn page(view: &View<'_>, chart: Option<&Drawn>, with_table: bool, has
     }
     let shown = if with_table { view.rows.len().min(ROWS_MAX) } else { 0 };
     if with_table && !view.rows.is_empty() {
-        page.push_str(r#"<tr><td style="padding:12px 24px 0">"#);
+        // A table that is too wide is scrolled where the mail program can; it never widens the rest of the mail.
+        page.push_str(r#"<tr><td style="padding:12px 24px 0"><div style="overflow-x:auto">"#);
         table(&mut page, view, shown);
-        page.push_str("</td></tr>\n");
+        page.push_str("</div></td></tr>\n");
     }
     // Without the table nothing is shown of the rows, and the file is all there is.
     let notes = if with_table { view.notes(shown, has_file) } else { view.notes(view.rows.len(), has_file) };

@@ -19,6 +19,9 @@ pub struct Look {
     pub period_start: Timestamp,
     /// The first instant that is no part of the period.
     pub period_end: Timestamp,
+    /// Where the days of the period begin and end; the same for everybody who gets the report.
+    pub period_zone: TimeZone,
+    /// Where the reader is: times of day are theirs.
     pub zone: TimeZone,
     pub locale: String,
 }
@@ -97,7 +100,7 @@ pub fn present(definition: &Definition, table: &Table, look: &Look) -> Presented
     }
 }
 
-/// `report-2026-11-02`: the first day of the period, as the reader counts days.
+/// `report-2026-11-02`: the first day of the period.
 fn file_stem(look: &Look) -> String {
-    format!("report-{}", look.period_start.to_zoned(look.zone.clone()).date())
+    format!("report-{}", look.period_start.to_zoned(look.period_zone.clone()).date())
 }

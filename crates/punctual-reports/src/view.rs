@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         });
         Self {
             title: &look.title,
-            period: locale.period(look.period_start, look.period_end, &look.zone),
+            period: locale.period(look.period_start, look.period_end, &look.period_zone),
             columns,
             rows: &table.rows,
             totals,

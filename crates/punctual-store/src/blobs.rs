@@ -53,6 +53,14 @@ impl Blobs {
         Ok(())
     }
 
+    /// Removes a blob; one that is not there is gone already.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        match self.0.delete(&BlobPath::from(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The content of a blob, or `None` where there is none of that name.
     pub async fn get(&self, name: &str) -> Result<Option<Bytes>> {
         match self.0.get(&BlobPath::from(name)).await {

@@ -40,6 +40,7 @@ const STEPS: &[Step] = &[
     step!(9, "0009_receipts"),
     step!(10, "0010_surveys_more"),
     step!(11, "0011_dates"),
+    step!(12, "0012_report_files"),
     step!(13, "0013_handling"),
 ];
 

@@ -23,11 +23,16 @@ pub struct RecordRow {
     pub conflicts: i64,
     /// What the path has to say about it: a JSON object.
     pub details: String,
+    /// There are files of it that were not removed yet.
+    pub has_files: bool,
+    /// When its files were removed.
+    pub files_purged_at: Option<i64>,
 }
 
 macro_rules! columns {
     () => {
-        "key, path, subject_id, business_unit, stage, due_at, decided_at, outcome, reason, tries, conflicts, details"
+        "key, path, subject_id, business_unit, stage, due_at, decided_at, outcome, reason, tries, conflicts, details, \
+         has_files, files_purged_at"
     };
 }
 
@@ -36,24 +41,24 @@ macro_rules! put {
         concat!(
             "
     INSERT INTO run_records (key, path, subject_id, business_unit, stage, due_at, decided_at, outcome, reason, tries,
-        conflicts, details)
+        conflicts, details, has_files)
     ",
             $values,
             "
     ON CONFLICT (key) DO UPDATE
     SET stage = EXCLUDED.stage, decided_at = EXCLUDED.decided_at, outcome = EXCLUDED.outcome, reason = EXCLUDED.reason,
         tries = run_records.tries + 1, conflicts = run_records.conflicts + EXCLUDED.conflicts,
-        details = EXCLUDED.details"
+        details = EXCLUDED.details, has_files = EXCLUDED.has_files, files_purged_at = NULL"
         )
     };
 }
 const PUT: Sql = Sql::rows(
     "run_records.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $1, $8, $9, 1, $10, $11)"),
-    put!("SELECT r.key, r.path, r.subject_id, r.business_unit, r.stage, r.due_at, $1, r.outcome, r.reason, 1, r.conflicts, r.details
+    put!("VALUES ($2, $3, $4, $5, $6, $7, $1, $8, $9, 1, $10, $11, $12)"),
+    put!("SELECT r.key, r.path, r.subject_id, r.business_unit, r.stage, r.due_at, $1, r.outcome, r.reason, 1, r.conflicts, r.details, r.has_files
     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[],
-            $10::bigint[], $11::text[])
-        AS r(key, path, subject_id, business_unit, stage, due_at, outcome, reason, conflicts, details)"),
+            $10::bigint[], $11::text[], $12::boolean[])
+        AS r(key, path, subject_id, business_unit, stage, due_at, outcome, reason, conflicts, details, has_files)"),
 );
 
 /// Writes down how runs were decided, once more where they were before.
@@ -78,6 +83,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RecordRow]) -> Res
         column!(|r| r.reason.as_deref()),
         column!(|r| r.conflicts),
         column!(|r| r.details.as_str()),
+        column!(|r| r.has_files),
     ];
     conn.execute(&PUT, bound).await
 }
@@ -182,4 +188,50 @@ pub async fn figures(
     subjects: Vec<String>,
 ) -> Result<Vec<StageFigures>> {
     conn.fetch_all(&FIGURES, args![path, from, to, subjects]).await
+}
+
+/// A record whose files may go.
+#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+pub struct OldFiles {
+    pub key: String,
+    pub decided_at: i64,
+    pub details: String,
+}
+
+// Relies on run_records_with_files. A run that is under way again, or whose messages are not settled, keeps its files.
+const WITH_OLD_FILES: Sql = Sql::same(
+    "run_records.with_old_files",
+    "SELECT r.key, r.decided_at, r.details
+     FROM run_records AS r LEFT JOIN work AS w ON w.key = r.key
+     WHERE r.has_files AND r.path = $1 AND r.decided_at < $2
+       AND (w.id IS NULL OR (w.status <> 'pending' AND w.status <> 'processing' AND w.open_notifications = 0))
+     ORDER BY r.decided_at
+     LIMIT $3",
+);
+
+/// Runs that were decided before a moment and still have their files, the oldest first.
+pub async fn with_old_files(
+    conn: &mut Conn<'_>,
+    path: &str,
+    decided_before: Timestamp,
+    limit: i64,
+) -> Result<Vec<OldFiles>> {
+    conn.fetch_all(&WITH_OLD_FILES, args![path, decided_before, limit]).await
+}
+
+const FILES_PURGED: Sql = Sql::rows(
+    "run_records.files_purged",
+    "UPDATE run_records SET has_files = FALSE, files_purged_at = $1 WHERE key = $2 AND decided_at = $3 AND has_files",
+    "UPDATE run_records SET has_files = FALSE, files_purged_at = $1
+     FROM UNNEST($2::text[], $3::bigint[]) AS r(key, decided_at)
+     WHERE run_records.key = r.key AND run_records.decided_at = r.decided_at AND run_records.has_files",
+);
+
+/// The files of these runs are gone: `(key, decided at)`. One that was decided again since then has new ones.
+pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, i64)]) -> Result<u64> {
+    if runs.is_empty() {
+        return Ok(0);
+    }
+    let (keys, decided): (Vec<String>, Vec<i64>) = runs.iter().cloned().unzip();
+    conn.execute(&FILES_PURGED, args![now, keys, decided]).await
 }

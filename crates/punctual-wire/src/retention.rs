@@ -13,6 +13,9 @@ use crate::{batch::Item, fields::Fields};
 pub struct Retention {
     /// Days for which finished notifications are kept.
     pub keep_for_days: u64,
+    /// Days for which the files of reports are kept.
+    #[serde(default)]
+    pub keep_files_for_days: u64,
     /// Nothing before the first run.
     pub last_run: Option<PurgeRun>,
 }
@@ -23,6 +26,9 @@ pub struct Retention {
 pub struct PurgeRun {
     pub at: Timestamp,
     pub removed: u64,
+    /// Files that went, such as those of reports.
+    #[serde(default)]
+    pub files: u64,
     /// Rows past their window that wait for a person, because they are more than the usual share.
     pub held_back: Option<u64>,
 }

@@ -75,6 +75,9 @@ pub struct ServeArgs {
     /// How long ended notifications are kept, such as `365d`.
     #[arg(long, env = "PUNCTUAL_KEEP_FOR", value_name = "DURATION")]
     pub keep_for: Option<String>,
+    /// How long the files of reports are kept, such as `365d`.
+    #[arg(long, env = "PUNCTUAL_KEEP_FILES_FOR", value_name = "DURATION")]
+    pub keep_files_for: Option<String>,
     /// After how long a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
@@ -137,6 +140,7 @@ struct File {
     lease: Option<String>,
     sweep_every: Option<String>,
     keep_for: Option<String>,
+    keep_files_for: Option<String>,
     stuck_after: Option<String>,
     reconcile_every: Option<String>,
     survey_url: Option<String>,
@@ -162,6 +166,7 @@ const KNOWN_KEYS: &[&str] = &[
     "lease",
     "sweep_every",
     "keep_for",
+    "keep_files_for",
     "stuck_after",
     "reconcile_every",
     "survey_url",
@@ -191,6 +196,7 @@ pub struct Config {
     pub lease: Duration,
     pub sweep_every: Duration,
     pub keep_for: Duration,
+    pub keep_files_for: Duration,
     pub stuck_after: Duration,
     pub reconcile_every: Duration,
     pub survey_url: Option<String>,
@@ -239,6 +245,7 @@ impl Config {
             lease: duration("lease", args.lease.or(file.lease), "60s")?,
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
+            keep_files_for: duration("keep_files_for", args.keep_files_for.or(file.keep_files_for), "365d")?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
             reconcile_every: duration(
                 "reconcile_every",

@@ -93,6 +93,7 @@ impl Node {
                 renew_every: config.renew_every(),
                 sweep_every: config.sweep_every,
                 keep_for: config.keep_for,
+                keep_files_for: config.keep_files_for,
                 stuck_after: config.stuck_after,
                 purges: time == Time::Real,
                 ..EngineConfig::default()

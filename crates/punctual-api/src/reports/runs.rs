@@ -18,7 +18,7 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
-    Page, PageQuery, Problem,
+    Code, Page, PageQuery, Problem,
     reports::{
         Artefact, AutomationRun, Coordinates, Ownership, RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
     },
@@ -198,7 +198,8 @@ pub async fn coordinates(
 /// A file of a run
 #[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/artefacts/{name}", tag = "Report runs", security(("key" = ["read"])),
     params(("guid" = String, Path), ("run" = String, Path), ("name" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 410, description = "It was removed after the time for which files are kept", body = Problem)))]
 pub async fn artefact(
     State(app): State<Shared>,
     caller: Caller<Read>,
@@ -209,6 +210,9 @@ pub async fn artefact(
     let file = view.artefacts().into_iter().find(|file| file.name == name).ok_or_else(missing)?;
     // The name is one that was written down when it was made, so it leads nowhere else.
     let blob = blob_name(&view.storage_hash(), &file.name);
+    if let Some(at) = view.files_purged_at() {
+        return Err(gone(&name, at).into());
+    }
     let content = app.engine.blobs.get(&blob).await?.ok_or_else(missing)?;
     let kind = HeaderValue::try_from(&file.media_type).map_err(|error| Failure::internal(&error))?;
     let shown = HeaderValue::try_from(format!("attachment; filename=\"{}\"", file.name.replace('"', "")))
@@ -243,6 +247,15 @@ pub async fn retry(
         Shaped::ok(&shape(view, ownership)?)
     })
     .await
+}
+
+/// The problem about a file that was removed.
+pub fn gone(name: &str, at: Timestamp) -> Problem {
+    let detail = format!(
+        "The file `{name}` was removed on {}, after the time for which files are kept.",
+        at.strftime("%Y-%m-%d")
+    );
+    Problem::new(Code::Gone, detail).with("purgedAt", at.to_string())
 }
 
 async fn found(app: &App, caller: &Known, guid: &str, run: &str) -> Result<(RunView, Ownership), Failure> {
@@ -315,6 +328,7 @@ fn deliveries(view: &RunView) -> Result<Vec<RunDelivery>, StoreError> {
 fn artefacts(view: &RunView) -> Vec<Artefact> {
     let guid = RunKey::read(&view.work.key).map_or(String::new(), |run| run.guid);
     let base = format!("/api/v1/report-subscriptions/{guid}/automation-runs/{}/artefacts", view.work.key);
+    let purged_at = view.files_purged_at();
     let files = view.artefacts().into_iter();
     files
         .map(|file| Artefact {
@@ -323,6 +337,9 @@ fn artefacts(view: &RunView) -> Vec<Artefact> {
             name: file.name,
             media_type: file.media_type,
             blob: file.blob,
+            locale: file.reading.as_ref().map(|reading| reading.locale.clone()),
+            time_zone: file.reading.map(|reading| reading.time_zone),
+            purged_at,
         })
         .collect()
 }

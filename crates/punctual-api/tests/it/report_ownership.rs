@@ -30,6 +30,7 @@ on_both! {
     r13_a_roll_back_in_the_middle_of_a_run_delivers_once;
     a_business_unit_moves_over_together;
     a_checklist_comes_before_the_shadow;
+    a_comparison_counts_a_run_where_it_was_expected_and_ends_before_its_end;
 }
 
 pub fn ownership_of(key: &str) -> String {
@@ -491,4 +492,25 @@ async fn a_checklist_comes_before_the_shadow(bed: Bed) {
         .put(&path, json!({ "stage": 1, "confirm": ["deliveryPath", "ownershipStorage"] }))
         .await
         .expect(200);
+}
+
+async fn a_comparison_counts_a_run_where_it_was_expected_and_ends_before_its_end(bed: Bed) {
+    let client = client(&bed).await;
+    let guid = subscribe(&client, weekly(|_| {})).await;
+    at_stage(&client, &guid, 1).await;
+    let key = key_of(&client, &guid).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    bed.wait(5);
+    client.post(&ownership_of(&key), old()).await.expect(200);
+    let counts = async |from: &str, to: &str| {
+        let day = "2026-05-18T";
+        let path = format!("{}/comparison?from={day}{from}Z&to={day}{to}Z", rollout_of(&guid));
+        let compared = client.get(&path).await.expect(200);
+        let count = |verdict: &str| compared["counts"][verdict].as_i64().unwrap();
+        (count("match"), count("missing"), count("extra"))
+    };
+    assert_eq!(counts("00:00:00", "06:00:00").await, (0, 0, 0), "the end is no part of it");
+    assert_eq!(counts("00:00:00", "06:00:01").await, (1, 0, 0), "taken later, and yet its partner");
+    assert_eq!(counts("06:00:00", "07:00:00").await, (1, 0, 0), "the beginning is part of it");
+    assert_eq!(counts("06:00:01", "07:00:00").await, (0, 0, 0), "taken here and expected before: no extra");
 }

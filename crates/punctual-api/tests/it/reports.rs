@@ -1,4 +1,4 @@
-//! Report subscriptions as people use them: planned, made, delivered, moved, paused, missed, and asked for.
+//! Report subscriptions as people use them: planned, made, delivered, moved, paused, and asked for.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use punctual_reports::Sources;
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Reply};
+use crate::client::Client;
 
 on_both! {
     a_weekly_report_is_planned_made_and_delivered;
@@ -17,17 +17,7 @@ on_both! {
     a_run_now_is_one_run_under_its_id;
     pause_resume_and_delete_keep_what_was_made;
     recipients_and_channel_are_those_of_the_moment;
-    every_fault_of_a_subscription_names_its_field;
-    a_subscription_is_made_read_changed_and_removed;
-    a_key_sees_and_changes_the_subscriptions_of_its_units_only;
-    a_weekly_report_at_half_past_two_comes_once_on_both_days_of_the_change;
-    what_was_missed_is_left_out_with_skip;
-    of_what_was_missed_only_the_latest_comes_with_last;
-    what_was_missed_comes_in_order_with_all_up_to_a_bound;
-    a_cancelled_run_does_not_end_the_chain;
-    owners_and_recipients_that_are_gone_are_shown_and_handed_over;
     a_report_goes_to_a_list_with_a_template;
-    the_forecast_has_what_is_planned_and_what_follows;
 }
 
 pub const REPORT: &str = "/api/v1/report-subscriptions";
@@ -286,215 +276,6 @@ async fn recipients_and_channel_are_those_of_the_moment(bed: Bed) {
     );
 }
 
-async fn every_fault_of_a_subscription_names_its_field(bed: Bed) {
-    let client = Client::new(&bed).await;
-    let check = async |pointer: &str, code: &str, change: &dyn Fn(&mut Value)| {
-        let problem = client.post(REPORT, weekly(|body| change(body))).await.refused(422, code);
-        assert_eq!(Reply::pointers(&problem), [pointer], "{problem}");
-    };
-    check("/cadence/cron", "schedule_invalid", &|body| body["cadence"]["cron"] = json!("8 o'clock")).await;
-    check("/cadence/cron", "schedule_never", &|body| body["cadence"]["cron"] = json!("0 0 31 2 *")).await;
-    check("/cadence/rrule", "schedule_invalid", &|body| {
-        body["cadence"] = json!({ "rrule": "FREQ=HOURLY", "sendTime": "08:00" })
-    })
-    .await;
-    check("/cadence/sendTime", "missing_field", &|body| body["cadence"] = json!({ "rrule": "FREQ=DAILY" }))
-        .await;
-    check("/cadence/timeZone", "zone_unknown", &|body| body["cadence"]["timeZone"] = json!("Mars")).await;
-    check("/period", "field_conflict", &|body| body["period"] = json!("month")).await;
-    check("/catchUp", "out_of_range", &|body| body["catchUp"] = json!("some")).await;
-    check("/recipients/list", "missing_field", &|body| body["recipients"] = json!({})).await;
-    check("/report/source/builtin", "out_of_range", &|body| {
-        body["report"]["source"]["builtin"] = json!("weather")
-    })
-    .await;
-    assert_eq!(client.get(REPORT).await.expect(200)["items"], json!([]), "nothing is stored");
-}
-
-async fn a_subscription_is_made_read_changed_and_removed(bed: Bed) {
-    let client = client(&bed).await;
-    let body = weekly(|body| body["channel"] = json!("email:later"));
-    let made = client.post(REPORT, body.clone()).await.expect(201);
-    assert_eq!(
-        (&made["version"], &made["cadence"], &made["report"]),
-        (&json!(1), &body["cadence"], &body["report"])
-    );
-    assert_eq!(made["warnings"][0]["code"], "channel_unknown");
-    let path = format!("{REPORT}/{}", made["guid"].as_str().unwrap());
-    let changed = client.patch(&path, json!({ "name": "Other", "version": 1 })).await.expect(200);
-    assert_eq!((&changed["name"], &changed["version"]), (&json!("Other"), &json!(2)));
-    client.patch(&path, json!({ "name": "Third", "version": 1 })).await.refused(409, "stale_version");
-    // What was read can be written again, whole.
-    let read = client.get(&path).await.expect(200);
-    let whole = client.put(&path, read).await.expect(200);
-    assert_eq!((&whole["name"], &whole["version"]), (&json!("Other"), &json!(3)));
-    let own = format!("{REPORT}/0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071");
-    client.put(&own, weekly(|_| {})).await.expect(200);
-    client.put(&format!("{REPORT}/weekly"), weekly(|_| {})).await.refused(422, "key_invalid");
-    assert_eq!(client.get(REPORT).await.expect(200)["items"].as_array().unwrap().len(), 2);
-    client.delete(&path).await.expect(204);
-    client.delete(&path).await.refused(404, "not_found");
-    client.put(&path, weekly(|_| {})).await.refused(404, "not_found");
-}
-
-async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: Bed) {
-    let client = client(&bed).await;
-    let every = ["author", "read", "operate", "ingest"];
-    let own = client.new_key(&every, Some(&["nz"])).await;
-    let other = client.new_key(&every, Some(&["de"])).await;
-    let made = own.post(REPORT, weekly(|_| {})).await.expect(201);
-    assert_eq!(made["businessUnit"], "nz");
-    let guid = made["guid"].as_str().unwrap();
-    let path = format!("{REPORT}/{guid}");
-    let key = runs(&own, guid).await[0]["key"].as_str().unwrap().to_owned();
-    let owned = format!("/api/v1/report-runs/{key}/ownership");
-    let rollout = format!("/api/v1/rollouts/report-subscription/subscription/{guid}");
-    for route in [
-        path.clone(),
-        format!("{path}/automation-runs"),
-        format!("{path}/automation-runs/{key}"),
-        format!("{path}/upcoming"),
-        owned.clone(),
-    ] {
-        own.get(&route).await.expect(200);
-        other.get(&route).await.refused(404, "not_found");
-    }
-    other.patch(&path, json!({ "name": "x" })).await.refused(404, "not_found");
-    other.post(&format!("{path}/automation-runs"), json!({})).await.refused(404, "not_found");
-    other
-        .post(&owned, json!({ "owner": "oldScheduler", "ownerVersion": "1" }))
-        .await
-        .refused(404, "not_found");
-    other.put(&rollout, json!({ "stage": 0 })).await.refused(404, "not_found");
-    other.delete(&path).await.refused(404, "not_found");
-    assert_eq!(other.get(REPORT).await.expect(200)["items"], json!([]));
-    assert_eq!(other.get("/api/v1/report-runs/recent").await.expect(200)["items"], json!([]));
-    own.put(&rollout, json!({ "stage": 0 })).await.expect(200);
-}
-
-async fn a_weekly_report_at_half_past_two_comes_once_on_both_days_of_the_change(bed: Bed) {
-    let client = client(&bed).await;
-    let guid = subscribe(&client, weekly(|body| body["cadence"]["cron"] = json!("30 2 * * SUN"))).await;
-    bed.run_to("2026-10-20T00:00:00Z").await;
-    let before = bed.sent().len();
-    let ahead = client.get(&format!("{REPORT}/{guid}/upcoming?count=2")).await.expect(200);
-    assert_eq!(
-        (&ahead["items"][0]["local"], &ahead["items"][0]["adjusted"], &ahead["items"][1]["local"]),
-        (&json!("2026-10-25T02:30:00+02:00"), &json!("overlap"), &json!("2026-11-01T02:30:00+01:00"))
-    );
-    bed.run_to("2026-10-31T00:00:00Z").await;
-    assert_eq!(bed.sent().len(), before + 1, "once, although the time came twice");
-    assert_eq!(bed.sent()[before].at.to_string(), "2026-10-25T00:30:00Z");
-    bed.run_to("2027-03-25T00:00:00Z").await;
-    let before = bed.sent().len();
-    let ahead = client.get(&format!("{REPORT}/{guid}/upcoming?count=1")).await.expect(200);
-    assert_eq!(
-        (&ahead["items"][0]["local"], &ahead["items"][0]["adjusted"]),
-        (&json!("2027-03-28T03:30:00+02:00"), &json!("gap"))
-    );
-    bed.run_to("2027-04-03T00:00:00Z").await;
-    assert_eq!(bed.sent().len(), before + 1, "once, although the time did not come");
-    assert_eq!(bed.sent()[before].at.to_string(), "2027-03-28T01:30:00Z");
-}
-
-/// A daily report, and a server that is away from noon on the 14th for some days: the clock moves and nothing runs.
-async fn after_days_away(bed: &Bed, catch_up: &str, until: &str) -> (Client, String) {
-    let client = client(bed).await;
-    let body = weekly(|body| {
-        body["cadence"]["cron"] = json!("0 8 * * *");
-        body["catchUp"] = json!(catch_up);
-    });
-    let guid = subscribe(&client, body).await;
-    bed.run_to("2026-05-14T12:00:00Z").await;
-    assert_eq!(bed.sent().len(), 1);
-    bed.clock.set(until.parse().unwrap());
-    bed.tick().await;
-    (client, guid)
-}
-
-fn days(bed: &Bed) -> Vec<String> {
-    let subjects = bed
-        .sent()
-        .iter()
-        .map(|sent| sent.subject.rsplit(": ").next().unwrap().to_owned())
-        .collect::<Vec<_>>();
-    subjects[1..].to_vec()
-}
-
-async fn what_was_missed_is_left_out_with_skip(bed: Bed) {
-    let (client, guid) = after_days_away(&bed, "skip", "2026-05-18T12:00:00Z").await;
-    assert_eq!(days(&bed), [""; 0]);
-    assert_eq!(runs(&client, &guid).await[1]["reasonCode"], "missed");
-    assert_eq!(
-        client.get(&format!("{REPORT}/{guid}")).await.expect(200)["nextRunAt"],
-        "2026-05-19T06:00:00Z"
-    );
-    bed.run_to("2026-05-19T06:00:00Z").await;
-    assert_eq!(days(&bed), ["2026-05-18"]);
-}
-
-async fn of_what_was_missed_only_the_latest_comes_with_last(bed: Bed) {
-    let (client, guid) = after_days_away(&bed, "last", "2026-05-18T12:00:00Z").await;
-    assert_eq!(days(&bed), ["2026-05-17"]);
-    assert_eq!(
-        client.get(&format!("{REPORT}/{guid}")).await.expect(200)["nextRunAt"],
-        "2026-05-19T06:00:00Z"
-    );
-    // One that is late alone is made.
-    bed.clock.set("2026-05-19T20:00:00Z".parse().unwrap());
-    bed.tick().await;
-    assert_eq!(days(&bed), ["2026-05-17", "2026-05-18"]);
-}
-
-async fn what_was_missed_comes_in_order_with_all_up_to_a_bound(bed: Bed) {
-    let (_, _) = after_days_away(&bed, "all", "2026-05-18T12:00:00Z").await;
-    assert_eq!(days(&bed), ["2026-05-14", "2026-05-15", "2026-05-16", "2026-05-17"]);
-    bed.clock.set("2026-08-01T12:00:00Z".parse().unwrap());
-    bed.tick().await;
-    let made = days(&bed);
-    assert_eq!(made.len(), 4 + punctual_paths::reports::plan::CAUGHT_UP_AT_MOST);
-    assert_eq!(made.last().map(String::as_str), Some("2026-07-31"));
-    bed.run_to("2026-08-02T12:00:00Z").await;
-    assert_eq!(days(&bed).last().map(String::as_str), Some("2026-08-01"));
-}
-
-async fn a_cancelled_run_does_not_end_the_chain(bed: Bed) {
-    let client = client(&bed).await;
-    let guid = subscribe(&client, weekly(|_| {})).await;
-    let id = runs(&client, &guid).await[0]["id"].clone();
-    client.post(&format!("/api/v1/work/{id}/cancel"), json!({})).await.expect(200);
-    bed.run_to("2026-05-20T00:00:00Z").await;
-    assert_eq!(bed.sent().len(), 0, "a person has cancelled it");
-    assert_eq!(
-        client.get(&format!("{REPORT}/{guid}")).await.expect(200)["nextRunAt"],
-        "2026-05-25T06:00:00Z"
-    );
-    bed.run_to("2026-05-25T06:00:00Z").await;
-    assert_eq!(bed.sent().len(), 1);
-}
-
-async fn owners_and_recipients_that_are_gone_are_shown_and_handed_over(bed: Bed) {
-    let client = client(&bed).await;
-    let person = json!({ "name": "Ada", "email": "ada@b.example" });
-    client.put("/api/v1/operations/people/ada", person).await.expect(200);
-    client.put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["a@b.example"] })).await.expect(200);
-    let body = weekly(|body| {
-        body["owner"] = json!("ada");
-        body["recipients"] = json!({ "list": "ops" });
-    });
-    let guid = subscribe(&client, body).await;
-    let orphans = async || client.get(&format!("{REPORT}/orphans")).await.expect(200)["items"].clone();
-    assert_eq!(orphans().await, json!([]));
-    client.delete("/api/v1/operations/people/ada").await.expect(204);
-    assert_eq!(orphans().await[0]["reasons"], json!(["owner-gone"]));
-    client.delete("/api/v1/lists/ops").await.expect(204);
-    assert_eq!(orphans().await[0]["reasons"], json!(["owner-gone", "recipients-gone"]));
-    let moved = client.post(&format!("{REPORT}/{guid}/transfer"), json!({ "owner": null })).await.expect(200);
-    assert_eq!(moved["owner"], json!(null));
-    assert_eq!(orphans().await[0]["reasons"], json!(["recipients-gone"]));
-    assert_eq!(bed.audit("report-subscription", &guid).await, ["create", "transfer"]);
-}
-
 async fn a_report_goes_to_a_list_with_a_template(bed: Bed) {
     let client = client(&bed).await;
     bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
@@ -511,26 +292,4 @@ async fn a_report_goes_to_a_list_with_a_template(bed: Bed) {
         (bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()),
         ("Weekly deliveries / 2026-05-11 – 2026-05-17", "0 rows")
     );
-}
-
-async fn the_forecast_has_what_is_planned_and_what_follows(bed: Bed) {
-    let client = client(&bed).await;
-    bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
-    subscribe(&client, weekly(|body| body["recipients"] = json!({ "list": "ops" }))).await;
-    let ahead = client.get("/api/v1/forecast?from=2026-05-14&to=2026-06-02").await.expect(200);
-    let days: Vec<(&str, i64, &str)> = ahead["days"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|day| {
-            let item = &day["items"][0];
-            (
-                day["localDate"].as_str().unwrap(),
-                day["recipients"].as_i64().unwrap(),
-                item["title"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    let monday = |date: &'static str| (date, 2, "Weekly deliveries");
-    assert_eq!(days, [monday("2026-05-18"), monday("2026-05-25"), monday("2026-06-01")], "{ahead}");
 }

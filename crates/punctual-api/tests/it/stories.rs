@@ -269,7 +269,7 @@ async fn a_jump_runs_what_is_ready(bed: Bed) {
 async fn a_purge_is_seen_and_done_by_hand(bed: Bed) {
     let client = Client::new(&bed).await;
     let never = client.get("/api/v1/retention").await.expect(200);
-    assert_eq!(never, json!({ "keepForDays": 365, "lastRun": null }));
+    assert_eq!(never, json!({ "keepForDays": 365, "keepFilesForDays": 365, "lastRun": null }));
     bed.accept_to(&["a@example.org"]).await;
     bed.tick().await;
     let early = client.post("/api/v1/retention/purge", json!({})).await.expect(200);

@@ -21,6 +21,7 @@ on_both! {
     a_subscription_is_written_and_shown_with_its_next_five_runs;
     the_mail_is_shown_as_it_will_look_and_nothing_is_sent;
     a_run_shows_its_owner_its_files_and_its_deliveries;
+    files_that_are_gone_are_named_and_cannot_be_opened;
     a_definition_that_is_wrong_keeps_its_text_and_names_the_field;
     who_may_only_read_has_no_buttons_and_units_are_kept_apart;
     a_rollout_is_confirmed_compared_and_rolled_back;
@@ -172,6 +173,27 @@ async fn a_run_shows_its_owner_its_files_and_its_deliveries(bed: Bed) {
         .get(&format!("/reports/{guid}/runs/report-subscription:{guid}:manual:none"))
         .await
         .refused(404, "not_found");
+}
+
+async fn files_that_are_gone_are_named_and_cannot_be_opened(bed: Bed) {
+    bed.leaves_open("the next run is planned");
+    bed.channel("email:default", "memory").await;
+    let client = Client::admin(&bed).await;
+    let guid = subscribe(&client, &weekly()).await;
+    client.act(&format!("/reports/{guid}/act"), &[("action", "run")]).await;
+    bed.tick().await;
+    let page = client.page(&format!("/reports/{guid}")).await;
+    let link = rows(&page).into_iter().find(|row| row.contains(":manual:")).unwrap();
+    let run = client.page(&link).await;
+    assert!(run.contains("text/csv, en, Europe/Berlin") && run.contains("/files/report-"), "{run}");
+    bed.wait(366 * 86_400);
+    assert!(bed.engine.purge(bed.now()).await.unwrap().files > 0);
+    let run = client.page(&link).await;
+    assert!(run.contains("They were removed") && run.contains("text/csv"), "{run}");
+    assert!(!run.contains("/files/"), "{run}");
+    let file =
+        run.split("item-title\">").find(|rest| rest.contains(".csv<")).unwrap().split('<').next().unwrap();
+    client.get(&format!("{link}/files/{file}")).await.refused(410, "gone");
 }
 
 async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Bed) {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};
 use punctual_model::{
-    Audience, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, ReasonCode, WorkKey,
-    ids::derive_uuid,
+    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, ReasonCode,
+    WorkKey, ids::derive_uuid,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -25,7 +25,8 @@ use super::{
     KIND, RunKey,
     period::Period,
     plan,
-    prepare::{Made, Prepared},
+    prepare::{Made, Prepared, Presentation},
+    readers::{Readers, Reading},
     subscription::Subscription,
 };
 use crate::rollout::{Duty, Owner, Stage, duty};
@@ -39,6 +40,8 @@ pub struct Loaded {
     subscriptions: HashMap<String, SubscriptionRow>,
     ownership: HashMap<String, OwnershipRow>,
     rollouts: HashMap<String, RolloutRow>,
+    /// Who gets it now, by subscription.
+    readers: HashMap<String, Readers>,
 }
 
 impl Loaded {
@@ -48,8 +51,11 @@ impl Loaded {
         let guids: Vec<String> =
             batch.iter().filter_map(|row| RunKey::read(&row.key)).map(|run| run.guid).collect();
         let rows = report_subscriptions::by_guids(conn, guids).await?;
-        let mut over = HashMap::new();
+        let (mut over, mut readers) = (HashMap::new(), HashMap::new());
         for row in &rows {
+            if let Ok(subscription) = Subscription::read(row) {
+                readers.insert(row.guid.clone(), Readers::load(conn, &subscription).await?);
+            }
             let found = rollouts::hold_over(conn, KIND, &row.guid, row.business_unit.as_deref()).await?;
             if let Some(found) = found {
                 over.insert(row.guid.clone(), found);
@@ -60,6 +66,7 @@ impl Loaded {
             subscriptions: rows.into_iter().map(|row| (row.guid.clone(), row)).collect(),
             ownership: ownership.into_iter().map(|row| (row.key.clone(), row)).collect(),
             rollouts: over,
+            readers,
         })
     }
 }
@@ -163,7 +170,8 @@ impl Loaded {
                 if !is_ours {
                     return Outcome::skipped("rolled-back");
                 }
-                deliver(row, subscription, made)
+                let nobody = Readers::default();
+                deliver(row, subscription, made, self.readers.get(&run.guid).unwrap_or(&nobody))
             }
         }
     }
@@ -179,7 +187,7 @@ fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
     }
 }
 
-fn deliver(row: &Claimed, subscription: &Subscription, made: Made) -> Outcome {
+fn deliver(row: &Claimed, subscription: &Subscription, made: Made, readers: &Readers) -> Outcome {
     let period = Period { start: made.period_start, end: made.period_end };
     let details = json!({
         "periodStart": made.period_start, "periodEnd": made.period_end, "rows": made.rows, "truncated": made.truncated,
@@ -192,40 +200,90 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: Made) -> Outcome {
     if made.rows == 0 && !subscription.sends_empty {
         return Outcome { details, ..Outcome::skipped("report-empty") };
     }
-    let new = message(row, subscription, &made, period);
+    let new = messages(row, subscription, &made, period, readers);
     let hash = WorkKey::parse(&row.key).map(|key| key.storage_hash()).unwrap_or_default();
     let coordinates = json!({
         "storageRunKeyHash": hash,
-        "notifications": [new.id.to_string()],
+        "notifications": new.iter().map(|new| new.id.to_string()).collect::<Vec<_>>(),
         "artefacts": made.artefacts.iter().map(|file| file.blob.as_str()).collect::<Vec<_>>(),
     });
     Outcome {
         word: "delivered",
-        decision: Decision::Deliver(vec![new]),
+        decision: Decision::Deliver(new),
         details,
         delivered: Some(coordinates.to_string()),
     }
 }
 
-fn message(row: &Claimed, subscription: &Subscription, made: &Made, period: Period) -> NewNotification {
+/// One message for all where they read alike, as they mostly do; then a list stays a list, and whoever is on it when the
+/// message goes out gets it. Else one for each way of reading, to those who have it at this moment.
+fn messages(
+    row: &Claimed,
+    subscription: &Subscription,
+    made: &Made,
+    period: Period,
+    readers: &Readers,
+) -> Vec<NewNotification> {
+    let own = Reading::own(subscription);
+    let one = |reading: &Reading, audience: Audience, channel: Option<ChannelKey>, tag: Option<String>| {
+        let presentation = made.presented_for(reading, &own)?;
+        Some(message(row, subscription, made, period, Part { presentation, audience, channel, tag }))
+    };
+    match readers.groups.as_slice() {
+        [] => {
+            one(&own, subscription.audience.clone(), subscription.channel.clone(), None).into_iter().collect()
+        }
+        [(reading, _)] => {
+            let audience = subscription.audience.clone();
+            one(reading, audience, subscription.channel.clone(), None).into_iter().collect()
+        }
+        groups => {
+            let of_list = readers.channel.as_deref().and_then(|key| key.parse().ok());
+            let channel = subscription.channel.clone().or(of_list);
+            let all = groups.iter().filter_map(|(reading, targets)| {
+                one(reading, Audience::Targets(targets.clone()), channel.clone(), Some(reading.tag()))
+            });
+            all.collect()
+        }
+    }
+}
+
+/// What one message has of its own.
+struct Part<'p> {
+    presentation: &'p Presentation,
+    audience: Audience,
+    channel: Option<ChannelKey>,
+    /// What tells it from the others of its run.
+    tag: Option<String>,
+}
+
+fn message(
+    row: &Claimed,
+    subscription: &Subscription,
+    made: &Made,
+    period: Period,
+    part: Part<'_>,
+) -> NewNotification {
     let label = subscription.label(period);
     let channel = subscription.channel.as_ref().map_or("", |channel| channel.as_str());
     // From the key of the run alone, never from its row: whoever makes the same run makes the same message.
-    let id = NotificationId(derive_uuid(&["report", &row.key, channel, &subscription.audience.identity()]));
+    let identity = subscription.audience.identity();
+    let mut parts = vec!["report", row.key.as_str(), channel, identity.as_str()];
+    parts.extend(part.tag.as_deref());
+    let id = NotificationId(derive_uuid(&parts));
+    let Presentation { reading, html, text } = part.presentation;
     let subject = subscription.subject.clone().unwrap_or_else(|| format!("{}: {label}", subscription.name));
-    let mut new = NewNotification::new(id, subscription.audience.clone(), subject, made.text.clone());
-    new.html = Some(made.html.clone());
-    new.channel = subscription.channel.clone();
+    let mut new = NewNotification::new(id, part.audience, subject, text.clone());
+    new.html = Some(html.clone());
+    new.channel = part.channel;
     new.business_unit = subscription.business_unit.clone();
-    new.locale = Some(subscription.locale.clone());
+    new.locale = Some(reading.locale.clone());
     subscription.handling.give(&mut new);
     new.attachments = made
-        .artefacts
-        .iter()
-        .filter(|file| file.sent)
+        .files_of(part.presentation)
         .map(|file| FileRef {
             blob: file.blob.clone(),
-            file_name: file.name.clone(),
+            file_name: file.sent_as.clone().unwrap_or_else(|| file.name.clone()),
             media_type: file.media_type.clone(),
             content_id: file.content_id.clone(),
         })
@@ -235,7 +293,7 @@ fn message(row: &Claimed, subscription: &Subscription, made: &Made, period: Peri
         new.context = Some(json!({
             "subscription": { "guid": subscription.guid, "name": subscription.name },
             "period": { "label": label, "start": made.period_start, "end": made.period_end },
-            "report": { "html": made.html, "text": made.text, "rows": made.rows, "truncated": made.truncated },
+            "report": { "html": html, "text": text, "rows": made.rows, "truncated": made.truncated },
         }));
     }
     new
@@ -305,6 +363,8 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -
                 outcome: record.outcome,
                 reason: record.reason,
                 tries: 1,
+                has_files: record.details["artefacts"].as_array().is_some_and(|files| !files.is_empty()),
+                files_purged_at: None,
                 details: record.details.to_string(),
             }),
         }

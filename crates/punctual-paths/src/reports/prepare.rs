@@ -1,14 +1,22 @@
 //! The outside part of a run: taken, fetched, presented, kept. No transaction is open while a query runs, and nothing
 //! is made before the run is taken.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, EngineError};
-use punctual_model::WorkKey;
+use punctual_model::{WorkKey, table::Table};
 use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
 use punctual_store::{Lane, report_subscriptions, rollouts};
 use serde::{Deserialize, Serialize};
 
-use super::{KIND, OWNER_VERSION, RunKey, blob_name, period::Period, plan, subscription::Subscription};
+use super::{
+    KIND, OWNER_VERSION, RunKey, blob_name,
+    period::Period,
+    plan,
+    readers::{Readers, Reading},
+    subscription::Subscription,
+};
 use crate::rollout::{Duty, Owner, Run, Stage, Taken, duty, take};
 
 /// What came of preparing a run, for the decision.
@@ -35,8 +43,8 @@ pub enum Prepared {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Made {
-    pub html: String,
-    pub text: String,
+    /// One for each way of reading that its readers have.
+    pub presentations: Vec<Presentation>,
     pub rows: usize,
     pub truncated: bool,
     pub artefacts: Vec<Artefact>,
@@ -45,10 +53,36 @@ pub struct Made {
     pub started_at: Timestamp,
 }
 
+/// A report as it is written for those who read alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Presentation {
+    pub reading: Reading,
+    pub html: String,
+    pub text: String,
+}
+
+impl Made {
+    /// As it is written for this reading. Somebody who came since it was made gets it as the subscription has it, or as
+    /// the first of the others does.
+    pub fn presented_for(&self, reading: &Reading, own: &Reading) -> Option<&Presentation> {
+        let of = |wanted: &Reading| self.presentations.iter().find(|one| one.reading == *wanted);
+        of(reading).or_else(|| of(own)).or(self.presentations.first())
+    }
+
+    /// The files that go out with a presentation.
+    pub fn files_of(&self, presentation: &Presentation) -> impl Iterator<Item = &Artefact> {
+        let reading = presentation.reading.clone();
+        self.artefacts
+            .iter()
+            .filter(move |file| file.sent && file.reading.as_ref().is_none_or(|of| *of == reading))
+    }
+}
+
 /// A file of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artefact {
+    /// With the language and zone it is written in, where those are not the subscription's.
     pub name: String,
     pub blob: String,
     pub media_type: String,
@@ -57,6 +91,12 @@ pub struct Artefact {
     pub content_id: Option<String>,
     /// Whether it goes out with the message.
     pub sent: bool,
+    /// What it is called in the message, where that is another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_as: Option<String>,
+    /// How those read for whom it is written; files of older runs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
 }
 
 pub(super) async fn prepare(
@@ -119,32 +159,47 @@ async fn make(
 ) -> Result<Prepared, EngineError> {
     let asked_at = super::decide::instant(row.due_at);
     let Some(period) = subscription.period_of(&row.key, asked_at) else { return Ok(Prepared::Inactive) };
-    let (presented, truncated) = match report(engine, sources, subscription, period).await {
-        Ok(done) => done,
-        Err(FetchFault { may_pass, code, detail }) => {
-            return Ok(Prepared::Fault { may_pass, code: code.to_owned(), detail });
-        }
+    let faulty = |FetchFault { may_pass, code, detail }: FetchFault| {
+        Ok(Prepared::Fault { may_pass, code: code.to_owned(), detail })
+    };
+    let table = match fetch(engine, sources, subscription, period).await {
+        Ok(table) => Arc::new(table),
+        Err(fault) => return faulty(fault),
     };
     let Ok(key) = WorkKey::parse(&row.key) else { return Ok(Prepared::Inactive) };
     let hash = key.storage_hash();
-    let mut artefacts = Vec::with_capacity(presented.files.len());
-    for file in presented.files {
-        let blob = blob_name(&hash, &file.name);
-        artefacts.push(Artefact {
-            bytes: file.bytes.len(),
-            sent: file.place != Place::Kept,
-            content_id: if file.place == Place::Inline { file.content_id } else { None },
-            media_type: file.media_type.to_owned(),
-            blob: blob.clone(),
-            name: file.name,
-        });
-        engine.blobs.put(&blob, file.bytes).await?;
+    let own = Reading::own(subscription);
+    let mut reader = engine.store.read().await?;
+    let readers = Readers::load(&mut reader.conn(), subscription).await?;
+    drop(reader);
+    let (mut presentations, mut artefacts) = (Vec::new(), Vec::new());
+    for reading in readers.readings(own.clone()) {
+        let presented = match presented(subscription, table.clone(), period, &reading).await {
+            Ok(presented) => presented,
+            Err(fault) => return faulty(fault),
+        };
+        let tag = (reading != own).then(|| reading.tag());
+        for file in presented.files {
+            let name = tag.as_deref().map_or_else(|| file.name.clone(), |tag| tagged(&file.name, tag));
+            let blob = blob_name(&hash, &name);
+            artefacts.push(Artefact {
+                bytes: file.bytes.len(),
+                sent: file.place != Place::Kept,
+                content_id: if file.place == Place::Inline { file.content_id } else { None },
+                media_type: file.media_type.to_owned(),
+                blob: blob.clone(),
+                sent_as: tag.is_some().then_some(file.name),
+                reading: Some(reading.clone()),
+                name,
+            });
+            engine.blobs.put(&blob, file.bytes).await?;
+        }
+        presentations.push(Presentation { reading, html: presented.html, text: presented.text });
     }
     Ok(Prepared::Made(Made {
-        html: presented.html,
-        text: presented.text,
-        rows: presented.rows,
-        truncated,
+        presentations,
+        rows: table.rows.len(),
+        truncated: table.truncated,
         artefacts,
         period_start: period.start,
         period_end: period.end,
@@ -152,33 +207,59 @@ async fn make(
     }))
 }
 
-/// Fetches and presents a report about a period. Presenting a large table takes a while, so it has a thread of its own.
+/// `report-2026-11-02.csv` for those who read in another way: `report-2026-11-02.de.Europe-Berlin.csv`.
+fn tagged(name: &str, tag: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, ending)) => format!("{stem}.{tag}.{ending}"),
+        None => format!("{name}.{tag}"),
+    }
+}
+
+/// Fetches and presents a report about a period, as the subscription has it: for a look at it.
 pub async fn report(
     engine: &Engine,
     sources: &Sources,
     subscription: &Subscription,
     period: Period,
-) -> Result<(Presented, bool), FetchFault> {
-    let zone = subscription.cadence.zone.clone();
+) -> Result<Presented, FetchFault> {
+    let table = fetch(engine, sources, subscription, period).await?;
+    presented(subscription, Arc::new(table), period, &Reading::own(subscription)).await
+}
+
+async fn fetch(
+    engine: &Engine,
+    sources: &Sources,
+    subscription: &Subscription,
+    period: Period,
+) -> Result<Table, FetchFault> {
     let asked = Asked {
         period_start: period.start,
         period_end: period.end,
         business_unit: subscription.business_unit.clone(),
-        zone: zone.clone(),
+        zone: subscription.cadence.zone.clone(),
         locale: subscription.locale.clone(),
     };
-    let table = sources.fetch(&engine.store, &subscription.report, &asked).await?;
+    sources.fetch(&engine.store, &subscription.report, &asked).await
+}
+
+/// Presenting a large table takes a while, so it has a thread of its own.
+async fn presented(
+    subscription: &Subscription,
+    table: Arc<Table>,
+    period: Period,
+    reading: &Reading,
+) -> Result<Presented, FetchFault> {
     let look = Look {
         title: subscription.name.clone(),
         period_start: period.start,
         period_end: period.end,
-        zone,
-        locale: subscription.locale.clone(),
+        period_zone: subscription.cadence.zone.clone(),
+        zone: reading.zone(),
+        locale: reading.locale.clone(),
     };
-    let truncated = table.truncated;
     let definition = subscription.report.clone();
     let presented = tokio::task::spawn_blocking(move || present(&definition, &table, &look)).await;
-    presented.map(|presented| (presented, truncated)).map_err(|_| FetchFault {
+    presented.map_err(|_| FetchFault {
         may_pass: false,
         code: "report-unpresentable",
         detail: "the report could not be presented".to_owned(),

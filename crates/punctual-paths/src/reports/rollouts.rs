@@ -1,6 +1,8 @@
 //! Rollouts of report subscriptions: the general stages, with the subscriptions they are about. The API and the pages both
 //! come here.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use punctual_engine::Engine;
 use punctual_store::{
@@ -113,7 +115,9 @@ pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(
     Ok(Ok(()))
 }
 
-/// The expected runs against those that the old scheduler has taken; the last says that there is more than was looked at.
+/// The runs that were expected from one moment until before another, against those that the old scheduler has taken. A run
+/// belongs to the interval in which it was expected, whenever it was taken; one that was not expected, to that in which it was
+/// taken. The last says that there is more than was looked at.
 pub async fn comparison(
     engine: &Engine,
     scope: &Scope,
@@ -126,9 +130,20 @@ pub async fn comparison(
     let conn = &mut reader.conn();
     let expected = run_records::expected(conn, KIND, start, end, subjects.clone(), COMPARED).await?;
     let owner = Owner::OldScheduler.as_str();
-    let found = run_ownership::taken(conn, KIND, owner, start, end, subjects, COMPARED).await?;
+    let mut found = run_ownership::taken(conn, KIND, owner, start, end, subjects, COMPARED).await?;
     let full = usize::try_from(COMPARED).unwrap_or(usize::MAX);
     let cut = expected.len() >= full || found.len() >= full;
+    // What was taken on the other side of an edge: its partner is found by its key.
+    let wanted: HashSet<&str> = expected.iter().map(|row| row.key.as_str()).collect();
+    let seen: HashSet<&str> = found.iter().map(|row| row.key.as_str()).collect();
+    let away: Vec<String> = wanted.difference(&seen).map(|key| (*key).to_owned()).collect();
+    let extra: Vec<String> = seen.difference(&wanted).map(|key| (*key).to_owned()).collect();
+    let away = run_ownership::by_keys(conn, away).await?;
+    let elsewhere = run_records::by_keys(conn, extra).await?;
+    let elsewhere: HashSet<String> =
+        elsewhere.into_iter().filter(|row| row.outcome == "shadow").map(|row| row.key).collect();
+    found.retain(|row| !elsewhere.contains(&row.key));
+    found.extend(away.into_iter().filter(|row| row.owner == owner));
     let expected: Vec<(String, Timestamp)> = expected
         .into_iter()
         .map(|row| Ok((row.key, instant(row.due_at)?)))

@@ -1,5 +1,6 @@
 //! Runs as people look at them: the work row, who owns it, what was made and what became of the messages.
 
+use jiff::Timestamp;
 use punctual_model::WorkKey;
 use punctual_store::{
     Conn, StoreError,
@@ -33,14 +34,25 @@ impl RunView {
     }
 
     pub fn artefacts(&self) -> Vec<Artefact> {
-        let listed = self.details().get("artefacts").cloned().unwrap_or(Value::Null);
-        serde_json::from_value(listed).unwrap_or_default()
+        listed(&self.details())
+    }
+
+    /// When its files were removed, where they were.
+    pub fn files_purged_at(&self) -> Option<Timestamp> {
+        let at = self.record.as_ref()?.files_purged_at?;
+        Timestamp::from_microsecond(at).ok()
     }
 
     pub fn coordinates(&self) -> Option<Value> {
         let text = self.ownership.as_ref()?.coordinates.as_deref()?;
         serde_json::from_str(text).ok()
     }
+}
+
+/// The files that a record names.
+pub(super) fn listed(details: &Value) -> Vec<Artefact> {
+    let files = details.get("artefacts").cloned().unwrap_or(Value::Null);
+    serde_json::from_value(files).unwrap_or_default()
 }
 
 /// The ids of the messages of a run that is completed.

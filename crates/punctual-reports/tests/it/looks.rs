@@ -184,3 +184,26 @@ fn size(png: &[u8]) -> (u32, u32) {
     let word = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     (word(16), word(20))
 }
+
+#[test]
+fn a_reader_elsewhere_sees_their_own_times_and_the_period_of_the_report() {
+    let mut look = look("en", "Europe/Berlin");
+    look.zone = jiff::tz::TimeZone::get("America/New_York").unwrap();
+    let made = present(&definition(json!({})), &table(), &look);
+    for text in ["26 Oct 2026 – 1 Nov 2026", "1 Nov 2026 18:30", "Times are in America/New_York."] {
+        assert!(made.html.contains(text), "{text}: {}", made.html);
+    }
+    assert!(made.files.iter().any(|file| file.name == "report-2026-10-26.csv"));
+}
+
+#[test]
+fn a_wide_table_is_scrolled_and_does_not_widen_the_mail() {
+    let columns = (0..30).map(|n| Column::new(format!("a column with a long name {n}"), Kind::Text));
+    let row = (0..30).map(|n| Cell::text(format!("value-without-a-break-{n}"))).collect();
+    let wide = Table { columns: columns.collect(), rows: vec![row], truncated: false };
+    let definition = punctual_reports::Definition::read(&json!({ "source": { "builtin": "x" } })).unwrap();
+    let made = present(&definition, &wide, &look("en", "UTC"));
+    keep_mail("mail-wide.html", &made);
+    let (before, table) = made.html.split_once(r#"<div style="overflow-x:auto"><table"#).unwrap();
+    assert!(before.contains("table-layout:fixed") && table.contains("</table></div>"), "{}", made.html);
+}

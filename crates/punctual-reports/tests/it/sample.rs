@@ -61,6 +61,7 @@ pub fn look(locale: &str, zone: &str) -> Look {
         period_start: at("2026-10-26"),
         period_end: at("2026-11-02"),
         locale: locale.to_owned(),
+        period_zone: zone.clone(),
         zone,
     }
 }

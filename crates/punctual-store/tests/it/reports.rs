@@ -19,6 +19,7 @@ on_both! {
     r13_a_run_has_one_owner_and_what_is_cancelled_is_free;
     what_was_taken_and_not_delivered_is_given_back;
     records_count_tries_and_figures_go_by_stage;
+    files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept;
     the_rollout_of_a_subject_goes_before_that_of_its_unit;
     rows_in_trouble_are_found_by_kind_and_source;
     the_views_say_who_owns_what;
@@ -134,6 +135,8 @@ async fn records_count_tries_and_figures_go_by_stage(bed: Bed) {
         tries: 1,
         conflicts: i64::from(outcome == "conflict"),
         details: "{}".into(),
+        has_files: false,
+        files_purged_at: None,
     };
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
@@ -155,6 +158,57 @@ async fn records_count_tries_and_figures_go_by_stage(bed: Bed) {
     let told: Vec<_> =
         figures.iter().map(|row| (row.stage, row.runs, row.conflicts, row.mean_latency)).collect();
     assert_eq!(told, [(None, 1, 0, None), (Some(1), 1, 0, None), (Some(3), 1, 2, Some(4_000_000))]);
+}
+
+async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed: Bed) {
+    bed.leaves_open("one of the runs waits");
+    let record = |key: &str, has_files: bool| RecordRow {
+        key: key.into(),
+        path: PATH.into(),
+        subject_id: "a".into(),
+        business_unit: None,
+        stage: None,
+        due_at: 0,
+        decided_at: 0,
+        outcome: "delivered".into(),
+        reason: None,
+        tries: 1,
+        conflicts: 0,
+        details: "{}".into(),
+        has_files,
+        files_purged_at: None,
+    };
+    let key = WorkKey::report_manual("a", "1").unwrap();
+    let waiting = NewWork {
+        key: key.clone(),
+        kind: PATH,
+        trigger: Trigger::ManualRun,
+        business_unit: None,
+        source: Some((PATH.into(), "a".into())),
+        setting_id: Some("a".into()),
+        due_at: bed.after(100),
+        local: None,
+        input_hash: InputHash::of_fields(&[("n", 1_i64.into())]),
+        input: "{}".into(),
+    };
+    bed.ensure(&[waiting]).await;
+    let mut tx = bed.begin().await;
+    let conn = &mut tx.conn();
+    let rows = [record(key.as_str(), true), record("old", true), record("none", false)];
+    run_records::put(conn, bed.now(), &rows).await.unwrap();
+    run_records::put(conn, bed.after(10), &[record("young", true)]).await.unwrap();
+    let old = run_records::with_old_files(conn, PATH, bed.after(10), 10).await.unwrap();
+    assert_eq!(old.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["old"]);
+    let decided = bed.now().as_microsecond();
+    let runs = [("old".to_owned(), decided), ("young".to_owned(), decided)];
+    assert_eq!(run_records::files_purged(conn, bed.after(20), &runs).await.unwrap(), 1);
+    assert_eq!(run_records::files_purged(conn, bed.after(20), &[]).await.unwrap(), 0);
+    let one = run_records::by_keys(conn, vec!["old".into()]).await.unwrap().remove(0);
+    assert_eq!((one.has_files, one.files_purged_at), (false, Some(bed.after(20).as_microsecond())));
+    assert!(run_records::with_old_files(conn, PATH, bed.after(10), 10).await.unwrap().is_empty());
+    run_records::put(conn, bed.after(30), &[record("old", true)]).await.unwrap();
+    let again = run_records::by_keys(conn, vec!["old".into()]).await.unwrap().remove(0);
+    assert_eq!((again.has_files, again.files_purged_at), (true, None), "made again, it has files again");
 }
 
 fn rollout(scope: &str, id: &str, stage: i64) -> RolloutRow {

@@ -40,7 +40,7 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 11] = [
+const BOOLEANS: [&str; 12] = [
     "on_hold",
     "cancelled_by_person",
     "reports_back",
@@ -52,6 +52,7 @@ const BOOLEANS: [&str; 11] = [
     "is_all_day",
     "paused",
     "needs_person",
+    "has_files",
 ];
 
 fn of_sqlite(bed: &Bed) -> Schema {

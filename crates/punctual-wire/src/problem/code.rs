@@ -131,6 +131,8 @@ codes! {
     ScopeMissing = "scope_missing", 403, "The key lacks a scope";
     /// Nothing with this id exists, or the key may not see it.
     NotFound = "not_found", 404, "Not found";
+    /// It was there, and was removed after the time for which such things are kept.
+    Gone = "gone", 410, "It is gone";
     /// The route exists, the method does not.
     MethodNotAllowed = "method_not_allowed", 405, "The method is not allowed";
     /// The request did not arrive in time.

@@ -172,6 +172,14 @@ pub struct Artefact {
     pub blob: String,
     /// Where it can be downloaded.
     pub href: String,
+    /// The language and zone it is written in: those of the people who get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// When it was removed, after the time for which files are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purged_at: Option<Timestamp>,
 }
 
 /// Where what was made for a run lies.

@@ -364,7 +364,7 @@ async fn preview(State(app): State<Shared>, form: Signed) -> Result<Response, Re
             let subscription = draft.subscription;
             let period = subscription.period.of_now(&subscription.cadence, app.engine.clock.now());
             match prepare::report(&app.engine, &app.reports, &subscription, period).await {
-                Ok((presented, _)) => with_pictures(&presented),
+                Ok(presented) => with_pictures(&presented),
                 Err(fault) => said(&[format!("{} ({})", fault.detail, fault.code)]),
             }
         }

@@ -166,10 +166,12 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
     let title = title(app, visit, scope).await?;
     let now = Visit::now(app);
     let from = now.checked_sub(BACK).unwrap_or(Timestamp::MIN);
+    // The end is no part of an interval, and what happens now counts.
+    let to = now.checked_add(SignedDuration::from_secs(1)).unwrap_or(now);
     let row = moving::find(&app.engine, scope).await?;
     let stage = Stage::of(row.as_ref());
-    let (compared, cut) = moving::comparison(&app.engine, scope, from, now).await?;
-    let figures = moving::figures(&app.engine, scope, from, now).await?;
+    let (compared, cut) = moving::comparison(&app.engine, scope, from, to).await?;
+    let figures = moving::figures(&app.engine, scope, from, to).await?;
     let gives_back = if stage > Some(Stage::Shadow) {
         moving::would_give_back(&app.engine, scope).await?
     } else {

@@ -9,6 +9,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
+use punctual_api::report_file_gone;
 use punctual_paths::reports::{
     Subscription, commands,
     runs::{self, RunView},
@@ -53,6 +54,7 @@ struct RunPage {
     coordinates: Option<String>,
     files: Vec<FileLine>,
     picture: Option<String>,
+    purged: Option<When>,
     deliveries: Vec<Delivery>,
     facts: Vec<(&'static str, String)>,
     due: When,
@@ -70,8 +72,9 @@ struct Owned {
 
 struct FileLine {
     name: String,
-    link: String,
-    media_type: String,
+    /// None where it is gone.
+    link: Option<String>,
+    about: String,
     size: String,
     place: &'static str,
 }
@@ -98,11 +101,16 @@ async fn show(
         subscription.as_ref().and_then(|read| Some(read.label(read.period_of(&view.work.key, due_at)?)));
     let details = view.details();
     let link = format!("/reports/{}/runs/{}", row.guid, links::encoded(&view.work.key));
+    let purged = view.files_purged_at();
     let files: Vec<FileLine> = view
         .artefacts()
         .into_iter()
         .map(|file| FileLine {
-            link: format!("{link}/files/{}", links::encoded(&file.name)),
+            link: purged.is_none().then(|| format!("{link}/files/{}", links::encoded(&file.name))),
+            about: match &file.reading {
+                Some(reading) => format!("{}, {}, {}", file.media_type, reading.locale, reading.time_zone),
+                None => file.media_type.clone(),
+            },
             size: size(file.bytes),
             place: match (file.sent, file.content_id.is_some()) {
                 (false, _) => "kept with the run",
@@ -110,10 +118,10 @@ async fn show(
                 (true, false) => "attached",
             },
             name: file.name,
-            media_type: file.media_type,
         })
         .collect();
-    let picture = files.iter().find(|file| file.name == "chart.svg").map(|file| file.link.clone());
+    let is_chart = |file: &&FileLine| file.name.starts_with("chart.") && file.name.ends_with(".svg");
+    let picture = files.iter().find(is_chart).and_then(|file| file.link.clone());
     let ownership = view.ownership.as_ref().map(|owned| Owned {
         owner: owner_name(&owned.owner),
         status: match owned.status.as_str() {
@@ -158,6 +166,7 @@ async fn show(
         heading,
         files,
         picture,
+        purged: purged.map(|at| visit.zone.when(at, now)),
     })
 }
 
@@ -234,6 +243,9 @@ async fn file(
     let (_, view) = look_up(&app, &visit, &guid, &run).await?;
     let gone = || Refusal::from(Problem::not_found("file", &name));
     let known = view.artefacts().into_iter().find(|file| file.name == name).ok_or_else(gone)?;
+    if let Some(at) = view.files_purged_at() {
+        return Err(report_file_gone(&known.name, at).into());
+    }
     let bytes = app.engine.blobs.get(&known.blob).await?.ok_or_else(gone)?;
     let is_picture = known.media_type.starts_with("image/");
     let disposition =

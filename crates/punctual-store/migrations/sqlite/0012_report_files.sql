@@ -1,0 +1,5 @@
+-- The files of runs are removed after a while; what is known about them stays.
+ALTER TABLE run_records ADD COLUMN has_files INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run_records ADD COLUMN files_purged_at INTEGER;
+UPDATE run_records SET has_files = 1 WHERE details LIKE '%"artefacts":[{%';
+CREATE INDEX run_records_with_files ON run_records (decided_at) WHERE has_files;
