@@ -58,13 +58,11 @@ fn year(database: Database, seed: u64, documents: usize) {
         sent.sort();
         println!("{documents} documents on {database:?}: {} reminders; {:?}", sent.len(), year.did);
         assert!(expected.len() > 80, "only {} reminders say little", expected.len());
-        assert_eq!(
-            differ(&expected, &sent),
-            Vec::<String>::new(),
-            "{} sent, {} expected",
-            sent.len(),
-            expected.len()
-        );
+        let odd = differ(&expected, &sent);
+        for one in odd.iter().take(3) {
+            year.explain(one).await;
+        }
+        assert_eq!(odd, Vec::<String>::new(), "{} sent, {} expected", sent.len(), expected.len());
         // A trial in which something never happened says nothing about it.
         for what in
             ["edits", "deletes", "unit moves", "zone moves", "bookings", "setting changes", "store failures"]
@@ -99,6 +97,15 @@ impl Year {
         };
         sent.extend(self.bed.sent().iter().map(|sent| one(sent)));
         self.bed.captured.clear();
+    }
+
+    /// What the installation says about the source and the day of a difference.
+    async fn explain(&self, difference: &str) {
+        let words: Vec<&str> = difference.split('"').collect();
+        let [_, address, .., at, _] = words[..] else { return };
+        let (source, day) = (address.split('@').next().unwrap_or_default(), &at[..10]);
+        let path = format!("/api/v1/why?sourceType=document&sourceId={source}&date={day}");
+        println!("{difference}: {}", self.client.get(&path).await.expect(200));
     }
 
     /// A day within a year and a half.

@@ -20,7 +20,7 @@ use super::{
     delivery::{self, Occasion},
     evaluate::{self, Ground, input_hash, new_work},
     immediate, load,
-    providers::{Parts, Source, Zone},
+    providers::{Case, Parts, Source, Zone},
     recipients, sink,
 };
 
@@ -158,6 +158,14 @@ impl Decide for Loaded {
     }
 }
 
+/// Another moment than the one it was planned for: its hour or zone has changed, and the change, which is applied batch
+/// by batch, has not come to this row yet.
+fn moved_to(setting: &Setting, case: &Case<'_>, key: &WorkKey, due_at: Timestamp) -> Option<Timestamp> {
+    let wanted = setting.rule.wanted(case, due_at).candidates.into_iter();
+    let own = wanted.filter(|candidate| candidate.key == *key && !candidate.at_once);
+    own.map(|candidate| candidate.due_at).find(|moment| *moment != due_at)
+}
+
 impl Loaded {
     /// The source has moved to another business unit while the row could not go along, being worked on or held: it does
     /// now, and is planned there.
@@ -222,6 +230,9 @@ impl Loaded {
                     return self.goes_along(setting, source, zone, &key, now);
                 }
                 return Decision::Hold(ReasonCode::new("input-conflict")).into();
+            }
+            if let Some(later) = moved_to(setting, &case, &key, due_at).filter(|later| *later > now) {
+                return Decision::Defer(later, ReasonCode::new("moved")).into();
             }
         }
         let next: Vec<Effect> = setting
