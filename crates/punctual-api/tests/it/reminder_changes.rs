@@ -21,6 +21,8 @@ on_both! {
     a_setting_made_later_finds_the_sources_that_are_there;
     a_business_unit_that_changes_its_zone_takes_its_rows_along;
     a_change_over_many_sources_is_applied_in_batches;
+    what_a_change_has_not_come_to_yet_is_not_sent_at_its_old_moment;
+    an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned;
     r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent;
 }
 
@@ -172,8 +174,8 @@ async fn a_business_unit_that_changes_its_zone_takes_its_rows_along(bed: Bed) {
     assert_eq!(sent, mornings);
 }
 
-async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
-    let client = planned(&bed).await;
+/// More than whoever makes a change applies themselves.
+async fn many(client: &Client) {
     let items: Vec<Value> = (0..1_900)
         .map(|n| {
             let mut item = document("2026-08-20");
@@ -183,6 +185,49 @@ async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
         })
         .collect();
     client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
+}
+
+async fn what_a_change_has_not_come_to_yet_is_not_sent_at_its_old_moment(bed: Bed) {
+    let client = planned(&bed).await;
+    many(&client).await;
+    let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([1]))).await;
+    bed.run_to("2026-08-18T20:59:59Z").await;
+    // The very moment has come when the hour is changed.
+    bed.clock.set("2026-08-18T21:00:00Z".parse().unwrap());
+    let date = json!({ "field": "/expiresOn", "offsetsDays": [1], "sendTime": "15:00" });
+    client.patch(&format!("/api/v1/reminder-settings/{id}"), json!({ "date": date })).await.expect(200);
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 0);
+    bed.run_to("2026-08-19T03:00:00Z").await;
+    assert_eq!(bed.sent().len(), 1_900);
+    assert!(bed.sent().iter().all(|sent| sent.at.to_string() == "2026-08-19T03:00:00Z"));
+}
+
+async fn an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned(bed: Bed) {
+    let client = planned(&bed).await;
+    let monthly = |hour: &str| json!({ "field": "/expiresOn", "every": "month", "sendTime": hour });
+    let body = first_aid(|body| {
+        body["kind"] = json!("recurring");
+        body["date"] = json!(null);
+        body["recurring"] = monthly("09:00");
+    });
+    let id = setting(&client, body).await;
+    tell(&client, "document/42", document("2026-05-20")).await;
+    bed.run_to("2026-06-20T00:00:00Z").await;
+    assert_eq!(bed.sent().len(), 1, "at nine of the twentieth of June there");
+    client
+        .patch(&format!("/api/v1/reminder-settings/{id}"), json!({ "recurring": monthly("20:00") }))
+        .await
+        .expect(200);
+    bed.run_to("2026-08-20T08:00:00Z").await;
+    let moments: Vec<String> = bed.sent().iter().map(|sent| sent.at.to_string()).collect();
+    assert_eq!(moments, ["2026-06-19T21:00:00Z", "2026-07-20T08:00:00Z", "2026-08-20T08:00:00Z"]);
+    bed.leaves_open("the next occurrence");
+}
+
+async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
+    let client = planned(&bed).await;
+    many(&client).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([1]))).await;
     let key = format!("reminder-change:setting:{id}:1");
     assert_eq!(bed.work(&key).await.status, "pending", "the first batches are in, the rest is due work");

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use jiff::{
-    Span, Timestamp,
+    SignedDuration, Span, Timestamp,
     civil::{Date, Time},
 };
 use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 
 use super::{Found, bounds, date_at, part, pointer_at, send_time};
 use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
+
+/// How far another hour and another zone can move an occurrence.
+const NEAR: SignedDuration = SignedDuration::from_hours(24 + 26);
 
 pub struct Recurring;
 
@@ -80,9 +83,12 @@ impl TriggerRule for Anniversary {
             Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
         };
         let present = self.from(case, first, at);
-        // One that is due already may have been sent, and then the next one is planned.
-        let is_due = present.as_ref().is_some_and(|candidate| candidate.due_at <= at);
-        let next = if is_due { self.next(case, at) } else { None };
+        // One that is due or near may have been sent already, the latter before its hour or zone was changed; then the
+        // next one is planned, and must not be taken back.
+        let next = present.as_ref().map(|candidate| candidate.due_at).and_then(|due_at| {
+            let is_near = due_at.duration_since(at) <= NEAR;
+            is_near.then(|| self.next(case, due_at.max(at))).flatten()
+        });
         Wanted {
             candidates: present.into_iter().chain(next).collect(),
             reason: Some(ReasonCode::new("no-longer-wanted")),
