@@ -4,6 +4,7 @@
 //! found. The API, the console and the badge then have it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::reason::in_words;
 use punctual_store::{
     attention::{self, WaitingRow},
@@ -107,6 +108,7 @@ impl Attention {
 
 impl Engine {
     /// What needs a person, for someone who sees these business units (or all), the latest of each kind first.
+    #[boxed]
     pub async fn attention(&self, units: Option<&[String]>, limit: i64) -> Result<Attention, EngineError> {
         let mut reader = self.store.read().await?;
         let held = attention::held(&mut reader.conn(), units, limit).await?;
@@ -156,6 +158,7 @@ impl Engine {
     }
 
     /// How much needs a person, of each kind that there is any of, counted up to [`COUNTED`].
+    #[boxed]
     pub async fn attention_counts(&self, units: Option<&[String]>) -> Result<Vec<(Kind, i64)>, EngineError> {
         let mut reader = self.store.read().await?;
         let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;

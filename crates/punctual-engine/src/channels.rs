@@ -10,6 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{
     Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, manners::ChannelManners,
 };
@@ -179,6 +180,7 @@ impl Channels {
     }
 
     /// Reads the definitions and opens what is new or changed.
+    #[boxed]
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
         let subscribers = subscribers::all(conn).await?;
         let hears = Arc::new(subscribers.iter().filter_map(Hears::of).collect());

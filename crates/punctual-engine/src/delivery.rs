@@ -19,6 +19,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{
     Lane, StoreError, Tx, attempts,
     notifications::{self, ClaimedNotification, Delivery},
@@ -117,6 +118,7 @@ pub(crate) fn event_id(row: &ClaimedNotification) -> Option<String> {
 
 impl Engine {
     /// One bounded pass over every channel that has something ready; ends when all of it has settled.
+    #[boxed]
     pub async fn delivery_tick(&self, now: Timestamp, limit: i64) -> Result<DeliveryReport, EngineError> {
         self.refresh_channels(now).await?;
         let mut report = DeliveryReport::default();
@@ -150,6 +152,7 @@ impl Engine {
     }
 
     /// Reads what is defined and what holds, where that was not done lately: for pages.
+    #[boxed]
     pub async fn look_again(&self) -> Result<(), EngineError> {
         Ok(self.refresh_channels(self.clock.now()).await?)
     }

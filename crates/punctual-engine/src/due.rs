@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Arrival, Decided, Decision, Effect, ReasonCode};
 use punctual_store::{Lane, StoreError, Tx, work};
 
@@ -79,6 +80,7 @@ impl<E: Into<EngineError>> From<E> for Failed {
 
 impl Engine {
     /// One bounded pass: at most `limit` ready rows of every kind, worked one kind after the other.
+    #[boxed]
     pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
         let mut report = DueReport::default();
         for kind in self.ready_kinds(now).await? {

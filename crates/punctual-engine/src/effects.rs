@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
@@ -14,6 +15,7 @@ use crate::{
 
 /// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
 /// what others are told. Answers what that did to the rows there are.
+#[boxed]
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
@@ -71,6 +73,7 @@ pub async fn write(
 }
 
 /// Ends rows that are no longer wanted, with an audit entry for each.
+#[boxed]
 pub async fn deactivate(
     tx: &mut Tx,
     now: Timestamp,
@@ -100,6 +103,7 @@ pub async fn deactivate(
 
 /// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows wait for what
 /// was withdrawn no longer, and their paths are not told of it: whoever withdraws knows.
+#[boxed]
 pub async fn withdraw(
     tx: &mut Tx,
     now: Timestamp,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Cause, NewWork, WorkStatus};
 use punctual_store::{
     Stage, StoreError, Tx, audit,
@@ -56,6 +57,7 @@ pub struct Ensured {
 
 impl Engine {
     /// Ensures a set of rows in one transaction.
+    #[boxed]
     pub async fn ensure(&self, rows: &[NewWork], cause: Cause) -> Result<Vec<Ensured>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(punctual_store::Lane::Intake).await?;
@@ -66,6 +68,7 @@ impl Engine {
 }
 
 /// Ensures a set of rows in a transaction that the caller commits.
+#[boxed]
 pub async fn ensure_in(
     tx: &mut Tx,
     now: Timestamp,

@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{
     Lane, StoreError, Tx,
     sources::{self, SourceChange, SourceRow},
@@ -126,6 +127,7 @@ pub struct Told {
 impl Engine {
     /// Takes events in their order, in one transaction; an answer for each. What stood in another transaction's way is
     /// tried again: a source and what is counted under it may be told at once, from two sides.
+    #[boxed]
     pub async fn take_events(
         &self,
         sinks: &EventSinks,
@@ -161,6 +163,7 @@ impl Engine {
 }
 
 /// Takes events in their order, in a transaction that the caller commits; an answer for each.
+#[boxed]
 pub async fn take_in(
     tx: &mut Tx,
     now: Timestamp,

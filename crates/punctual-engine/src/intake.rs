@@ -10,6 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId};
 use punctual_store::{
     Lane, Stage, StoreError, Tx, lists,
@@ -73,6 +74,7 @@ impl Queue {
 
 impl Engine {
     /// Stores notifications if their ids are new; the answer comes after they are on disk.
+    #[boxed]
     pub async fn accept(&self, items: Vec<NewNotification>) -> Result<Vec<Accepted>, EngineError> {
         let (reply, mut answer) = oneshot::channel();
         self.intake.push(Job { items, reply });
@@ -149,6 +151,7 @@ impl Engine {
 }
 
 /// Queues notifications in a transaction that the caller commits; an id that is already there stays as it is.
+#[boxed]
 pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>) -> Result<(), StoreError> {
     if items.is_empty() {
         return Ok(());

@@ -1,6 +1,7 @@
 //! The figures of the outbox, computed from the table when somebody asks.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{
     notifications::{self, AsOf, Kpis, SiteKpis},
     receipts::{self, ReceiptFigures},
@@ -23,6 +24,7 @@ pub struct OutboxKpis {
 pub const INTERVAL: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Engine {
+    #[boxed]
     pub async fn outbox_kpis(&self, site: Option<&str>) -> Result<OutboxKpis, EngineError> {
         let now = self.clock.now();
         let stuck_before = earlier(now, self.config.stuck_after).as_microsecond();

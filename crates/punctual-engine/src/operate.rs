@@ -1,6 +1,7 @@
 //! What people do: release, retry and cancel work; retry and discard notifications. Each leaves an audit entry in the
 //! same transaction, and each says clearly when the state does not allow it.
 
+use punctual_boxed::boxed;
 use punctual_model::{
     NotificationStatus, WorkKey, WorkStatus,
     status::{NotificationEvent, WorkEvent},
@@ -15,6 +16,7 @@ use crate::{Engine, EngineError};
 
 impl Engine {
     /// Lets a held row go on.
+    #[boxed]
     pub async fn release_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -33,6 +35,7 @@ impl Engine {
 
     /// Another try of a row that ended without completing; of a completed one, a second send under a new key that is
     /// linked to it.
+    #[boxed]
     pub async fn retry_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -69,6 +72,7 @@ impl Engine {
     }
 
     /// Stops a row for good; only a person brings it back.
+    #[boxed]
     pub async fn cancel_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -82,12 +86,14 @@ impl Engine {
         self.work_row(id).await
     }
 
+    #[boxed]
     pub async fn work_row(&self, id: i64) -> Result<WorkRow, EngineError> {
         let mut reader = self.store.read().await?;
         work::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)
     }
 
     /// A parked notification is tried again, its count and next attempt reset.
+    #[boxed]
     pub async fn retry_notification(&self, id: &str, actor: &str) -> Result<NotificationRow, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -110,6 +116,7 @@ impl Engine {
     }
 
     /// A person gives a parked notification up; the row stays.
+    #[boxed]
     pub async fn discard_notification(&self, id: &str, actor: &str) -> Result<NotificationRow, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -136,6 +143,7 @@ impl Engine {
         }
     }
 
+    #[boxed]
     pub async fn notification_row(&self, id: &str) -> Result<NotificationRow, EngineError> {
         let mut reader = self.store.read().await?;
         notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)

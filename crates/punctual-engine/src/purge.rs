@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{
     Lane, facts, idempotency, inbox,
     manners::{days, digests},
@@ -37,6 +38,7 @@ pub struct PurgeReport {
 
 impl Engine {
     /// Removes everything that is past its window, unless that is more than the usual share.
+    #[boxed]
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
         let mut reader = self.store.read().await?;
         let size = notifications::purge_size(&mut reader.conn(), self.purged_before(now)).await?;
@@ -59,6 +61,7 @@ impl Engine {
     }
 
     /// Removes everything that is past its window, however much it is: a person has seen the number.
+    #[boxed]
     pub async fn purge_confirmed(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
         let finished_before = self.purged_before(now);
         let mut removed = 0;
@@ -120,6 +123,7 @@ impl Engine {
     }
 
     /// What the last purge did, if there was one.
+    #[boxed]
     pub async fn last_purge(&self) -> Result<Option<PurgeReport>, EngineError> {
         let mut reader = self.store.read().await?;
         let fact = facts::get(&mut reader.conn(), FACT).await?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, SuppressionReason};
 use punctual_store::{
     Lane, StoreError, Tx, audit,
@@ -28,6 +29,7 @@ pub enum Called {
 
 impl Engine {
     /// Takes a call of a provider's for a channel. What it says is stored when this answers.
+    #[boxed]
     pub async fn take_callback(
         &self,
         channel: &str,
@@ -96,6 +98,7 @@ impl Engine {
     }
 
     /// A person has seen that a notification did not arrive; whether there was something to see.
+    #[boxed]
     pub async fn acknowledge(&self, id: &str, actor: &str) -> Result<bool, EngineError> {
         let row = self.notification_row(id).await?;
         let now = self.clock.now();

@@ -14,6 +14,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{Lane, Stage, notifications, work};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -83,6 +84,7 @@ impl Engine {
 
 impl Running {
     /// Stops claiming, lets what is under way finish within the grace time, and gives the rest back.
+    #[boxed]
     pub async fn stop(self) {
         self.stop.cancel();
         self.engine.running.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -2,6 +2,7 @@
 //! waiting.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::ManualClock;
 
 use crate::{DeliveryReport, DueReport, Engine, EngineError, SweepReport};
@@ -27,6 +28,7 @@ const PASSES: usize = 10_000;
 
 impl Engine {
     /// One bounded pass over every stage.
+    #[boxed]
     pub async fn pass(&self, now: Timestamp, limit: i64) -> Result<PassReport, EngineError> {
         let sweep = self.sweep_tick(now).await?;
         let due = self.due_tick(now, limit).await?;
@@ -35,6 +37,7 @@ impl Engine {
     }
 
     /// Passes until nothing is ready at `now` any more.
+    #[boxed]
     pub async fn run_ready(&self, now: Timestamp) -> Result<PassReport, EngineError> {
         let mut all = PassReport::default();
         for _ in 0..PASSES {
@@ -51,6 +54,7 @@ impl Engine {
     }
 
     /// The earliest instant at which anything is ready.
+    #[boxed]
     pub async fn next_ready(&self) -> Result<Option<Timestamp>, EngineError> {
         let work = self.earliest_work().await?.first().map(|(_, at)| *at);
         let deliveries = self.earliest_deliveries().await?.first().map(|(_, at)| *at);
@@ -59,6 +63,7 @@ impl Engine {
     }
 
     /// Moves a manual clock to `until`, stopping at every instant on the way at which something is ready.
+    #[boxed]
     pub async fn advance(&self, clock: &ManualClock, until: Timestamp) -> Result<AdvanceReport, EngineError> {
         let mut report = AdvanceReport::default();
         let mut last = None;

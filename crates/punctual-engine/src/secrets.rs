@@ -4,6 +4,7 @@
 //! new key is used only when a person says so, after every node has it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::Adapter;
 use punctual_store::{
     Conn, Lane, Store, StoreError, Tx,
@@ -51,6 +52,7 @@ pub struct Sealed {
 
 impl Engine {
     /// At start: makes sure that this node has the key in use, and seals what an earlier version left open.
+    #[boxed]
     pub async fn adopt_master_key(&self, now: Timestamp) -> Result<Sealed, SecretsError> {
         let mut reader = self.store.read().await?;
         let mut needed: Vec<String> = facts::get(&mut reader.conn(), FACT).await?.into_iter().collect();
@@ -91,6 +93,7 @@ impl Engine {
     }
 
     /// Seals everything with the first key there is; with `new_key` one is made first.
+    #[boxed]
     pub async fn rekey(&self, now: Timestamp, new_key: bool) -> Result<Sealed, SecretsError> {
         if new_key && !self.store.is_single_process() {
             return Err(SecretsError::SeveralNodes);
@@ -109,6 +112,7 @@ impl Engine {
     }
 
     /// The settings of a channel as they are stored.
+    #[boxed]
     pub async fn seal_settings(
         &self,
         conn: &mut Conn<'_>,
@@ -175,12 +179,14 @@ impl Engine {
 }
 
 /// The id of the master key that this database's secrets are sealed with, if there is one yet.
+#[boxed]
 pub async fn key_in_use(conn: &mut Conn<'_>) -> Result<Option<String>, StoreError> {
     facts::get(conn, FACT).await
 }
 
 /// The master key is lost: takes every sealed secret out of the database, so that the next start can make a new key.
 /// Without `confirm` it only says which.
+#[boxed]
 pub async fn forget_sealed(
     store: &Store,
     now: Timestamp,

@@ -5,6 +5,7 @@
 //! can neither deadlock with it nor overtake it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::NewNotification;
 use punctual_store::{
     Lane, StoreError, audit,
@@ -27,6 +28,7 @@ const EVENTS_KEPT: i64 = 1_000;
 impl Engine {
     /// Stores what a site hands over, in its order; the answer comes after all of it is on disk. Ids that are known with
     /// other content, or from another site, are written down as conflicts and change nothing.
+    #[boxed]
     pub async fn take_from_site(
         &self,
         site: &str,
@@ -76,6 +78,7 @@ impl Engine {
     }
 
     /// Keeps what a site said about itself and its event log; without a report, only that it called.
+    #[boxed]
     pub async fn note_contact(
         &self,
         now: Timestamp,

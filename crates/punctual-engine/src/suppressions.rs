@@ -12,6 +12,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::suppression::{SuppressionReason, channel_type, normal_address};
 use punctual_store::{
     Conn, Lane, StoreError, Tx, audit,
@@ -192,6 +193,7 @@ impl Engine {
     }
 
     /// A person puts an address on the list; it takes the place of what was there.
+    #[boxed]
     pub async fn suppress(&self, row: &SuppressionRow, actor: &str) -> Result<(), EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -209,6 +211,7 @@ impl Engine {
     }
 
     /// A person takes an address off the list; whether it was on it.
+    #[boxed]
     pub async fn unsuppress(
         &self,
         channel_type: &str,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{NextTry, RetryPolicy};
 use punctual_store::{
     Lane, Stage, attempts, audit,
@@ -29,6 +30,7 @@ pub struct SweepReport {
 
 impl Engine {
     /// One bounded pass over expired leases of both tables.
+    #[boxed]
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
         let mut report = SweepReport::default();
         self.sweep_work(now, &mut report).await?;
@@ -46,6 +48,7 @@ impl Engine {
     }
 
     /// At start-up, where no other process can hold a lease, none has to run out first.
+    #[boxed]
     pub async fn release_leases(&self, now: Timestamp) -> Result<(), EngineError> {
         if !self.store.is_single_process() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! The story of one notification, read from stored facts: event → work → claim → each attempt → settled.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{ReceiptState, SuppressionReason};
 use punctual_store::{attempts, audit, notifications, receipts, skipped_targets, work};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ pub struct Moment {
 }
 
 impl Engine {
+    #[boxed]
     pub async fn timeline(&self, id: &str) -> Result<Vec<Moment>, EngineError> {
         let mut reader = self.store.read().await?;
         let row = notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)?;

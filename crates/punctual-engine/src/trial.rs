@@ -1,6 +1,7 @@
 //! One message over a channel, now and beside the pipeline, to see whether the channel works.
 
 use jiff::SignedDuration;
+use punctual_boxed::boxed;
 use punctual_model::{ChannelKey, Clock, NotificationId, Outgoing, SendOutcome};
 use punctual_store::StoreError;
 use uuid::Uuid;
@@ -33,6 +34,7 @@ pub enum Trial {
 
 impl Engine {
     /// Sends the message; `wall` measures how long it takes, because the engine's own clock may stand still.
+    #[boxed]
     pub async fn try_channel(
         &self,
         wall: &dyn Clock,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Path, ensure_in};
 use punctual_model::{
     Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
@@ -76,6 +77,7 @@ impl NewMessage {
 }
 
 /// Stores messages and their due rows together; a known id with other content is a conflict.
+#[boxed]
 pub async fn send_at(engine: &Engine, new: &[NewMessage]) -> Result<Vec<Ensured>, EngineError> {
     let now = engine.clock.now();
     // Keys are checked before they come here; one that is too long after escaping says so as a conflict would.

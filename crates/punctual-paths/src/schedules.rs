@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Path};
 use punctual_model::{
     Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey,
@@ -60,6 +61,7 @@ pub fn read_input(row: &WorkRow) -> Option<(String, serde_json::Value)> {
 }
 
 /// Moves a schedule to another moment; `None` if there is none of that id.
+#[boxed]
 pub async fn reschedule(engine: &Engine, id: i64, run_at: Timestamp) -> Result<Option<Ensured>, EngineError> {
     let row = match engine.work_row(id).await {
         Ok(row) if row.kind == KIND => row,

@@ -1,6 +1,7 @@
 //! API keys: who may do what. Only the hash of a secret is stored.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -37,6 +38,7 @@ const INSERT: Sql = Sql::same(
 );
 
 /// Keeps a new key; false if its id or secret is already there.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Result<bool> {
     let k = key;
     let units = k.business_units.clone();
@@ -47,6 +49,7 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Res
 const BY_HASH: Sql =
     Sql::same("api_keys.by_hash", concat!("SELECT ", columns!(), " FROM api_keys WHERE secret_hash = $1"));
 
+#[boxed]
 pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<ApiKeyRow>> {
     conn.fetch_optional(&BY_HASH, args![secret_hash]).await
 }
@@ -54,6 +57,7 @@ pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<Ap
 const ALL: Sql =
     Sql::same("api_keys.all", concat!("SELECT ", columns!(), " FROM api_keys ORDER BY created_at, id"));
 
+#[boxed]
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ApiKeyRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
@@ -62,6 +66,7 @@ const REVOKE: Sql =
     Sql::same("api_keys.revoke", "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL");
 
 /// Ends a key; false if there is none of that id that is still good.
+#[boxed]
 pub async fn revoke(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
     Ok(conn.execute(&REVOKE, args![now, id]).await? > 0)
 }
@@ -73,6 +78,7 @@ const END_OF_SITE: Sql = Sql::same(
 );
 
 /// From this instant on no token that the site has now is taken.
+#[boxed]
 pub async fn end_of_site(conn: &mut Conn<'_>, at: Timestamp, site: &str) -> Result<()> {
     conn.execute(&END_OF_SITE, args![at, site]).await?;
     Ok(())
@@ -84,6 +90,7 @@ const REVOKE_OF_SITE: Sql = Sql::same(
 );
 
 /// Ends every token of a site at once.
+#[boxed]
 pub async fn revoke_of_site(conn: &mut Conn<'_>, now: Timestamp, site: &str) -> Result<()> {
     conn.execute(&REVOKE_OF_SITE, args![now, site]).await?;
     Ok(())
@@ -92,6 +99,7 @@ pub async fn revoke_of_site(conn: &mut Conn<'_>, now: Timestamp, site: &str) -> 
 const TOUCH: Sql = Sql::same("api_keys.touch", "UPDATE api_keys SET last_used_at = $1 WHERE id = $2");
 
 /// Remembers, coarsely, when a key was last used.
+#[boxed]
 pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
     conn.execute(&TOUCH, args![now, id]).await?;
     Ok(())
@@ -100,6 +108,7 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> 
 const BY_ID: Sql =
     Sql::same("api_keys.by_id", concat!("SELECT ", columns!(), " FROM api_keys WHERE id = $1"));
 
+#[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<ApiKeyRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }

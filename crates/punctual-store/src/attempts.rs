@@ -3,6 +3,7 @@
 mod health;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -54,6 +55,7 @@ const INTEND: Sql = Sql::rows(
 );
 
 /// Writes down what is about to be sent, and by which node.
+#[boxed]
 pub async fn intend(conn: &mut Conn<'_>, now: Timestamp, node: &str, intents: &[Intent]) -> Result<u64> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -102,6 +104,7 @@ const RECORD: Sql = Sql::rows(
 );
 
 /// Writes what came of tries.
+#[boxed]
 pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u64> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -131,6 +134,7 @@ const OF: Sql =
     Sql::each("attempts.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::bigint[])"));
 
 /// Every try of these notifications, in order.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<AttemptRow>> {
     conn.fetch_all(&OF, args![seqs]).await
 }
@@ -170,6 +174,7 @@ const COUNT_UNCERTAIN: Sql = Sql::each(
 );
 
 /// Counts an uncertain try on each of these notifications, for the figure that people watch.
+#[boxed]
 pub async fn count_uncertain(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<u64> {
     conn.execute(&COUNT_UNCERTAIN, args![seqs]).await
 }
@@ -180,6 +185,7 @@ struct Seq {
 }
 
 /// An intent without a result, whose node is gone, may or may not have been sent. Answers whose were.
+#[boxed]
 pub async fn mark_uncertain(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> Result<Vec<i64>> {
     let rows: Vec<Seq> = conn.fetch_all(&UNCERTAIN, args![now, seqs]).await?;
     Ok(rows.into_iter().map(|row| row.seq).collect())

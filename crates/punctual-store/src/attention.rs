@@ -1,6 +1,7 @@
 //! What waits for a person, over all tables that can hold such a thing; and a mark that changes when any list does.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -42,11 +43,13 @@ const PARKED: Sql = Sql::each(
 );
 
 /// Work on hold, newest first; runs of reports are in [`crate::report_troubles`].
+#[boxed]
 pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&HELD, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
 
 /// Parked notifications, deliveries to subscribers among them, newest first.
+#[boxed]
 pub async fn parked(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&PARKED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
@@ -70,6 +73,7 @@ const SILENT: Sql = Sql::same(
 const COUNT_SILENT: Sql = Sql::same("sites.count_silent", concat!("SELECT COUNT(*) AS count ", silent!()));
 
 /// Sites that were last heard from before this moment, the longest silent first.
+#[boxed]
 pub async fn silent_sites(conn: &mut Conn<'_>, since: Timestamp, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&SILENT, args![since, limit]).await
 }
@@ -118,6 +122,7 @@ const COUNT_OUT_OF_STEP: Sql = Sql::each(
 );
 
 /// Rules that could not be scheduled, newest first; the kind of a row is where its event or task is found.
+#[boxed]
 pub async fn out_of_step(
     conn: &mut Conn<'_>,
     units: Option<&[String]>,
@@ -126,6 +131,7 @@ pub async fn out_of_step(
     conn.fetch_all(&OUT_OF_STEP, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
 
+#[boxed]
 pub async fn count_out_of_step(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
     let args = args![units.is_some(), bound, units.unwrap_or_default().to_vec()];
     let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args).await?;
@@ -137,6 +143,7 @@ struct Count {
     count: i64,
 }
 
+#[boxed]
 pub async fn count_silent_sites(conn: &mut Conn<'_>, since: Timestamp) -> Result<i64> {
     let row: Count = conn.fetch_one(&COUNT_SILENT, args![since]).await?;
     Ok(row.count)
@@ -182,6 +189,7 @@ const COUNTS: Sql = Sql::each(
     counts!("", "", "SELECT UNNEST($3::text[])"),
 );
 
+#[boxed]
 pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<WaitingCounts> {
     conn.fetch_one(&COUNTS, args![units.is_some(), bound, units.unwrap_or_default().to_vec()]).await
 }
@@ -218,6 +226,7 @@ const MARK: Sql = Sql::same(
         (SELECT MAX(seq) FROM inbox) AS inbox",
 );
 
+#[boxed]
 pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
     conn.fetch_one(&MARK, args![]).await
 }

@@ -3,6 +3,7 @@
 //! Routine steps are proved by work, notification and attempt rows and are not repeated here.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -62,6 +63,7 @@ const APPEND: Sql = Sql::rows(
 );
 
 /// Writes entries in the transaction of what they tell.
+#[boxed]
 pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
@@ -98,6 +100,7 @@ const OF: Sql = Sql::same(
 );
 
 /// What is written about one subject, oldest first.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, subject_kind: &str, subject_id: &str) -> Result<Vec<AuditRow>> {
     conn.fetch_all(&OF, args![subject_kind, subject_id]).await
 }

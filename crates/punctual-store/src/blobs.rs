@@ -9,6 +9,7 @@ use bytes::Bytes;
 use object_store::{
     ObjectStore, ObjectStoreExt, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path as BlobPath,
 };
+use punctual_boxed::boxed;
 
 use crate::{StoreError, db::Result};
 
@@ -48,12 +49,14 @@ impl Blobs {
         Self(Arc::new(InMemory::new()))
     }
 
+    #[boxed]
     pub async fn put(&self, name: &str, content: Vec<u8>) -> Result<()> {
         self.0.put(&BlobPath::from(name), PutPayload::from(content)).await?;
         Ok(())
     }
 
     /// Removes a blob; one that is not there is gone already.
+    #[boxed]
     pub async fn delete(&self, name: &str) -> Result<()> {
         match self.0.delete(&BlobPath::from(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -62,6 +65,7 @@ impl Blobs {
     }
 
     /// The content of a blob, or `None` where there is none of that name.
+    #[boxed]
     pub async fn get(&self, name: &str) -> Result<Option<Bytes>> {
         match self.0.get(&BlobPath::from(name)).await {
             Ok(found) => Ok(Some(found.bytes().await?)),

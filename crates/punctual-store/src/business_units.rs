@@ -1,6 +1,7 @@
 //! Business units: who owns data, and in which time zone they live.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -21,6 +22,7 @@ const PUT: Sql = Sql::same(
          updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, unit: &BusinessUnitRow) -> Result<()> {
     conn.execute(&PUT, args![now, &unit.id, &unit.name, &unit.time_zone]).await?;
     Ok(())
@@ -42,6 +44,7 @@ const BY_IDS: Sql = Sql::each(
     by_ids!("SELECT UNNEST($1::text[])"),
 );
 
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<BusinessUnitRow>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -54,12 +57,14 @@ const PAGE: Sql = Sql::same(
     "SELECT id, name, time_zone, updated_at FROM business_units WHERE id > $1 ORDER BY id LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<BusinessUnitRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
 const DELETE: Sql = Sql::same("business_units.delete", "DELETE FROM business_units WHERE id = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }

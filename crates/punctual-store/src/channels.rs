@@ -1,6 +1,7 @@
 //! Channels: a stable key bound to an adapter and its settings.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -29,6 +30,7 @@ const PUT: Sql = Sql::same(
          at_most_once = EXCLUDED.at_most_once, manners = EXCLUDED.manners, version = channels.version + 1, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, channel: &ChannelRow) -> Result<()> {
     let c = channel;
     conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once, &c.manners])
@@ -41,6 +43,7 @@ const GET: Sql = Sql::same(
     "SELECT key, adapter, settings, retry, at_most_once, manners, version, updated_at FROM channels WHERE key = $1",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChannelRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
@@ -51,6 +54,7 @@ const ALL: Sql = Sql::same(
 );
 
 /// Every channel; there are few.
+#[boxed]
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ChannelRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
@@ -59,12 +63,14 @@ const RESEAL: Sql =
     Sql::same("channels.reseal", "UPDATE channels SET settings = $3 WHERE key = $1 AND version = $2");
 
 /// Writes the same settings sealed anew. It is no new version: what is open stays open.
+#[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, channel: &ChannelRow, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![&channel.key, channel.version, settings]).await? > 0)
 }
 
 const DELETE: Sql = Sql::same("channels.delete", "DELETE FROM channels WHERE key = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![key]).await? > 0)
 }

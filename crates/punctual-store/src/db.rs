@@ -13,6 +13,9 @@ mod sets;
 mod sqlite;
 mod tx;
 
+use std::any::Any;
+
+use punctual_boxed::boxed;
 use serde::de::DeserializeOwned;
 use sqlx::{FromRow, PgConnection, postgres::PgRow};
 
@@ -65,6 +68,15 @@ impl Sql {
 pub trait Record: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
 impl<T> Record for T where T: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
 
+/// How a thread of SQLite reads the records of a statement; answers a `Vec` of them.
+type Read = fn(&mut Session, sqlite::Statement) -> std::result::Result<Box<dyn Any + Send>, DriverError>;
+
+/// What a statement found: on SQLite already records, which are read where the rows are.
+enum Rows {
+    Sqlite(Box<dyn Any + Send>),
+    Postgres(Vec<PgRow>),
+}
+
 /// An open connection or transaction, whichever database it belongs to.
 pub enum Conn<'c> {
     Sqlite(&'c SqliteThread, &'c Faults),
@@ -73,16 +85,29 @@ pub enum Conn<'c> {
 
 impl Conn<'_> {
     pub async fn fetch_all<T: Record>(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<Vec<T>> {
+        let rows = match self.fetch(sql, args, Session::fetch::<T>).await? {
+            // It is what `read` made, so it is of this type.
+            Rows::Sqlite(rows) => rows.downcast().map(|rows| *rows).map_err(|_| DriverError::NoRow),
+            Rows::Postgres(rows) => {
+                rows.iter().map(T::from_row).collect::<std::result::Result<_, _>>().map_err(DriverError::from)
+            }
+        };
+        rows.map_err(|error| StoreError::statement(sql.name, error))
+    }
+
+    /// What `fetch_all` does for every record alike.
+    #[boxed]
+    async fn fetch(&mut self, sql: &Sql, args: Vec<Arg>, read: Read) -> Result<Rows> {
         self.faults().before(sql.name)?;
         self.explain(sql, &args).await?;
         let rows = match self {
             Conn::Sqlite(thread, _) => {
                 let statement = sql.for_sqlite(args);
-                thread.run(move |session| session.fetch(statement)).await.flatten()
+                thread.run(move |session| read(session, statement)).await.flatten().map(Rows::Sqlite)
             }
             Conn::Postgres(c, _) => {
-                let query = sqlx::query_as_with(sql.postgres, args::for_postgres(args)?);
-                query.fetch_all(&mut **c).await.map_err(DriverError::from)
+                let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
+                query.fetch_all(&mut **c).await.map(Rows::Postgres).map_err(DriverError::from)
             }
         };
         self.faults().after(sql.name)?;
@@ -99,6 +124,7 @@ impl Conn<'_> {
     }
 
     /// Runs a statement that returns no rows; answers how many it changed.
+    #[boxed]
     pub async fn execute(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<u64> {
         self.faults().before(sql.name)?;
         self.explain(sql, &args).await?;

@@ -1,6 +1,7 @@
 //! Facts about the installation, by name: when the last purge ran and what it removed, and the like.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -13,6 +14,7 @@ struct Fact {
 
 const GET: Sql = Sql::same("facts.get", "SELECT value FROM facts WHERE name = $1");
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, name: &str) -> Result<Option<String>> {
     let fact: Option<Fact> = conn.fetch_optional(&GET, args![name]).await?;
     Ok(fact.map(|fact| fact.value))
@@ -24,6 +26,7 @@ const PUT: Sql = Sql::same(
      ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -> Result<()> {
     conn.execute(&PUT, args![now, name, value]).await?;
     Ok(())
@@ -35,6 +38,7 @@ const KEEP: Sql = Sql::same(
 );
 
 /// The same where the fact is not known yet: of two that come at once, one stays.
+#[boxed]
 pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -> Result<()> {
     conn.execute(&KEEP, args![now, name, value]).await?;
     Ok(())
@@ -42,6 +46,7 @@ pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) 
 
 const FORGET: Sql = Sql::same("facts.forget", "DELETE FROM facts WHERE name = $1");
 
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
     conn.execute(&FORGET, args![name]).await?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Answers already given to requests that carried an idempotency key.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -19,6 +20,7 @@ const FIND: Sql = Sql::same(
     "SELECT digest, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2",
 );
 
+#[boxed]
 pub async fn find(conn: &mut Conn<'_>, owner: &str, key: &str) -> Result<Option<Answered>> {
     conn.fetch_optional(&FIND, args![owner, key]).await
 }
@@ -30,6 +32,7 @@ const REMEMBER: Sql = Sql::same(
 );
 
 /// Keeps an answer; the first one stays.
+#[boxed]
 pub async fn remember(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -45,6 +48,7 @@ pub async fn remember(
 const FORGET: Sql = Sql::same("idempotency.forget", "DELETE FROM idempotency_keys WHERE created_at < $1");
 
 /// Removes answers older than their window.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }

@@ -1,6 +1,7 @@
 //! The inbox: messages to people who look at the console, by person.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -29,6 +30,7 @@ const PUT: Sql = Sql::same(
 );
 
 /// Keeps a message; one that is there already stays as it is. `seq` and `read_at` are the table's own.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, row: &InboxRow) -> Result<bool> {
     let r = row.clone();
     let bound = args![r.created_at, r.id, r.person, r.notification_id, r.channel, r.kind, r.subject, r.body];
@@ -49,6 +51,7 @@ const UNREAD: Sql = Sql::same(
 );
 
 /// The messages of a person, newest first, all or only those that are not read.
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     person: &str,
@@ -66,6 +69,7 @@ const GET: Sql = Sql::same(
      WHERE id = $1",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<InboxRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
@@ -82,6 +86,7 @@ const COUNT: Sql = Sql::same(
 );
 
 /// How many messages of a person are not read, counted up to the bound.
+#[boxed]
 pub async fn count_unread(conn: &mut Conn<'_>, person: &str, bound: i64) -> Result<i64> {
     let row: Count = conn.fetch_one(&COUNT, args![person, bound]).await?;
     Ok(row.count)
@@ -93,6 +98,7 @@ const READ: Sql = Sql::same(
 );
 
 /// Marks one message of a person as read; whether it was not.
+#[boxed]
 pub async fn read(conn: &mut Conn<'_>, now: Timestamp, person: &str, id: &str) -> Result<bool> {
     Ok(conn.execute(&READ, args![now, id, person]).await? > 0)
 }
@@ -103,6 +109,7 @@ const READ_ALL: Sql = Sql::same(
 );
 
 /// Marks every message of a person up to this one as read: one that came since has not been seen.
+#[boxed]
 pub async fn read_all(conn: &mut Conn<'_>, now: Timestamp, person: &str, up_to: i64) -> Result<u64> {
     conn.execute(&READ_ALL, args![now, person, up_to]).await
 }
@@ -110,6 +117,7 @@ pub async fn read_all(conn: &mut Conn<'_>, now: Timestamp, person: &str, up_to: 
 const FORGET: Sql = Sql::same("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
 
 /// Removes messages that are older than they are kept.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }

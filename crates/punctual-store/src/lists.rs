@@ -1,6 +1,7 @@
 //! Lists: named, typed sets of targets, kept centrally and resolved when a notification is delivered.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -24,6 +25,7 @@ const PUT: Sql = Sql::same(
          business_unit = EXCLUDED.business_unit, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, list: &ListRow) -> Result<()> {
     let l = list;
     conn.execute(&PUT, args![now, &l.name, &l.kind, &l.channel, &l.targets, l.business_unit.clone()]).await?;
@@ -46,6 +48,7 @@ const BY_NAMES: Sql = Sql::each(
     by_names!("SELECT UNNEST($1::text[])"),
 );
 
+#[boxed]
 pub async fn by_names(conn: &mut Conn<'_>, names: Vec<String>) -> Result<Vec<ListRow>> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -59,12 +62,14 @@ const PAGE: Sql = Sql::same(
      WHERE name > $1 ORDER BY name LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<ListRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
 const DELETE: Sql = Sql::same("lists.delete", "DELETE FROM lists WHERE name = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }

@@ -1,5 +1,6 @@
 //! What benchmarks and trials do to a database from outside: a fresh one, settled, and gone afterwards.
 
+use punctual_boxed::boxed;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::{Store, StoreError, db::Result};
@@ -12,6 +13,7 @@ pub struct FreshDatabase {
 
 impl FreshDatabase {
     /// On PostgreSQL a new database beside the one of `url`; on SQLite a new file where `url` says.
+    #[boxed]
     pub async fn create(url: &str, name: &str) -> Result<Self> {
         if url.starts_with("sqlite:") {
             return Ok(Self { url: url.to_owned(), admin_url: None });
@@ -35,6 +37,7 @@ impl FreshDatabase {
         })
     }
 
+    #[boxed]
     pub async fn remove(self) -> Result<()> {
         let Some((admin_url, name)) = self.admin_url else { return Ok(()) };
         let mut admin = PgConnection::connect(&admin_url).await.map_err(StoreError::connection)?;
@@ -45,6 +48,7 @@ impl FreshDatabase {
 }
 
 /// Brings statistics up to date and empties the logs, so that a measurement starts from rest.
+#[boxed]
 pub async fn settle_down(store: &Store, url: &str) -> Result<()> {
     if url.starts_with("sqlite:") {
         return store.checkpoint().await;

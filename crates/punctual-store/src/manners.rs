@@ -6,6 +6,7 @@ pub mod digests;
 pub mod limiters;
 pub mod preferences;
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -40,6 +41,7 @@ const STANDING: Sql = Sql::same(
 );
 
 /// What there is to keep to, at this moment.
+#[boxed]
 pub async fn standing(conn: &mut Conn<'_>) -> Result<Vec<StandingRow>> {
     conn.fetch_all(&STANDING, args![]).await
 }

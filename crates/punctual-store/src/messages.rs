@@ -1,6 +1,7 @@
 //! Messages: one message to given people at a given time. The due row holds its id, the content is here.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -53,6 +54,7 @@ const INSERT: Sql = Sql::rows(
 );
 
 /// Keeps new messages, in id order; those already there stay as they are.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow]) -> Result<u64> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -94,6 +96,7 @@ macro_rules! by_ids {
 }
 const BY_IDS: Sql = Sql::rows("messages.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<MessageRow>> {
     ids.sort_unstable();
     ids.dedup();

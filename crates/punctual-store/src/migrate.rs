@@ -42,6 +42,7 @@ const STEPS: &[Step] = &[
     step!(11, "0011_dates"),
     step!(12, "0012_report_files"),
     step!(13, "0013_handling"),
+    step!(14, "0014_keys"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -2,6 +2,7 @@
 //! follows from its deliveries.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -76,6 +77,7 @@ const INSERT: Sql = Sql::rows(
 );
 
 /// Keeps events; answers those of which the same was not told before.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
     macro_rules! column {
         (|$event:ident| $value:expr) => {
@@ -124,6 +126,7 @@ const INSERT_DELIVERIES: Sql = Sql::rows(
 );
 
 /// Says to whom events go.
+#[boxed]
 pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) -> Result<u64> {
     macro_rules! column {
         (|$one:ident| $value:expr) => {
@@ -160,6 +163,7 @@ const PAGE: Sql = Sql::each(
 );
 
 /// Events, newest first.
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     before: Option<i64>,
@@ -176,6 +180,7 @@ const GET: Sql = Sql::same(
      FROM outbox_events WHERE id = $1",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<EventRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
@@ -186,6 +191,7 @@ const OF_INSTANCE: Sql = Sql::same(
      FROM outbox_events WHERE instance_public_id = $1 ORDER BY id",
 );
 
+#[boxed]
 pub async fn of_instance(conn: &mut Conn<'_>, public_id: &str) -> Result<Vec<EventRow>> {
     conn.fetch_all(&OF_INSTANCE, args![public_id]).await
 }
@@ -218,6 +224,7 @@ const DELIVERIES: Sql = Sql::each(
 );
 
 /// Who these events go to, and how each delivery stands.
+#[boxed]
 pub async fn deliveries(conn: &mut Conn<'_>, events: Vec<i64>) -> Result<Vec<DeliveryRow>> {
     conn.fetch_all(&DELIVERIES, args![events]).await
 }

@@ -7,6 +7,7 @@
 mod waiting;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -81,6 +82,7 @@ const EXPECT: Sql = Sql::rows(
 
 /// Writes down what a provider took, with the record of its yes. Answers what is already known of it: a receipt may have
 /// been quicker.
+#[boxed]
 pub async fn expect(conn: &mut Conn<'_>, provider: &str, rows: &[Expected]) -> Result<Vec<ReceiptRow>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -156,6 +158,7 @@ const TELL: Sql = Sql::rows(
 
 /// Takes what a provider says; answers the rows to which it added something. A message that is not known yet is kept: its
 /// own record may be under way.
+#[boxed]
 pub async fn tell(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -200,6 +203,7 @@ const OF: Sql =
     Sql::each("receipts.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::bigint[])"));
 
 /// What is known of the tries of these notifications.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<ReceiptRow>> {
     conn.fetch_all(&OF, args![seqs]).await
 }
@@ -209,6 +213,7 @@ const GET: Sql = Sql::same(
     concat!("SELECT ", columns!(), " FROM receipts WHERE provider = $1 AND provider_id = $2"),
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, provider: &str, provider_id: &str) -> Result<Option<ReceiptRow>> {
     conn.fetch_optional(&GET, args![provider, provider_id]).await
 }
@@ -219,6 +224,7 @@ const FORGET: Sql = Sql::same(
 );
 
 /// Removes receipts for messages that were not ours after all.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
@@ -239,6 +245,7 @@ const FIGURES: Sql = Sql::same(
      WHERE received_at IS NOT NULL AND received_at >= $1 AND notification_seq IS NOT NULL",
 );
 
+#[boxed]
 pub async fn figures(conn: &mut Conn<'_>, since: i64) -> Result<ReceiptFigures> {
     conn.fetch_one(&FIGURES, args![since]).await
 }

@@ -2,6 +2,7 @@
 //! readable, because its runs do.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -46,6 +47,7 @@ const INSERT: Sql = Sql::same(
 );
 
 /// A new subscription; false when its guid is taken.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) -> Result<bool> {
     let bound = args![
         now,
@@ -69,6 +71,7 @@ const UPDATE: Sql = Sql::same(
 );
 
 /// Writes a changed subscription over the version that was read; false when there is a newer one.
+#[boxed]
 pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) -> Result<bool> {
     let bound = args![
         now,
@@ -93,6 +96,7 @@ macro_rules! by_guids {
 const BY_GUIDS: Sql = Sql::rows("report_subscriptions.by_guids", by_guids!("$1"), by_guids!("ANY($1)"));
 
 /// These subscriptions, deleted ones too: history still names them.
+#[boxed]
 pub async fn by_guids(conn: &mut Conn<'_>, mut guids: Vec<String>) -> Result<Vec<SubscriptionRow>> {
     guids.sort_unstable();
     guids.dedup();
@@ -109,6 +113,7 @@ const LOCK: Sql = Sql::each(
 );
 
 /// The subscription, held until the transaction ends: who plans its next run does so one after the other.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, guid: &str) -> Result<Option<SubscriptionRow>> {
     conn.fetch_optional(&LOCK, args![guid]).await
 }
@@ -118,6 +123,7 @@ const PAGE: Sql = Sql::same(
     concat!("SELECT ", columns!(), from!(), "WHERE s.guid > $1 AND NOT s.deleted ORDER BY s.guid LIMIT $2"),
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SubscriptionRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
@@ -134,6 +140,7 @@ const OF_UNIT: Sql = Sql::same(
 );
 
 /// The subscriptions of one business unit, by guid.
+#[boxed]
 pub async fn of_unit(
     conn: &mut Conn<'_>,
     unit: &str,
@@ -171,6 +178,7 @@ const ORPHANS: Sql = Sql::same(
 );
 
 /// Subscriptions whose owner is no longer among the people, or whose list is gone or empty.
+#[boxed]
 pub async fn orphans(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Orphan>> {
     conn.fetch_all(&ORPHANS, args![after, limit]).await
 }
@@ -205,6 +213,7 @@ macro_rules! live_runs {
 const LIVE_RUNS: Sql = Sql::rows("report_subscriptions.live_runs", live_runs!("$1"), live_runs!("ANY($1)"));
 
 /// What of these subscriptions waits, is under way or has failed.
+#[boxed]
 pub async fn live_runs(conn: &mut Conn<'_>, guids: Vec<String>) -> Result<Vec<LiveRun>> {
     if guids.is_empty() {
         return Ok(Vec::new());

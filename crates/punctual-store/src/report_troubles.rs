@@ -1,6 +1,7 @@
 //! What of report subscriptions waits for a person: runs that failed, runs that are held, and subscriptions that nobody
 //! answers for or that reach nobody.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -119,16 +120,19 @@ const COUNTS: Sql = Sql::each(
 );
 
 /// Runs that have failed and after which none went out, newest first. The kind of a row is its subscription.
+#[boxed]
 pub async fn failed(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&FAILED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
 
 /// Runs that are held, newest first. The kind of a row is its subscription.
+#[boxed]
 pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&HELD, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
 
 /// Subscriptions that run and whose owner is no longer among the people, or whose list is gone or empty.
+#[boxed]
 pub async fn orphaned(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&ORPHANED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
@@ -141,6 +145,7 @@ pub struct TroubleCounts {
     pub orphaned: i64,
 }
 
+#[boxed]
 pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<TroubleCounts> {
     conn.fetch_one(&COUNTS, args![units.is_some(), bound, units.unwrap_or_default().to_vec()]).await
 }

@@ -1,6 +1,7 @@
 //! How far a subject, or all subjects of a business unit, have moved over from an old scheduler.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -35,6 +36,7 @@ const PUT: Sql = Sql::same(
          updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &RolloutRow) -> Result<()> {
     let bound = args![now, &row.path, &row.scope, &row.scope_id, row.stage, &row.checklist];
     conn.execute(&PUT, bound).await?;
@@ -54,11 +56,13 @@ macro_rules! get {
 const GET: Sql = Sql::same("rollouts.get", get!(""));
 const LOCK: Sql = Sql::each("rollouts.lock", get!(""), get!(" FOR UPDATE"));
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<Option<RolloutRow>> {
     conn.fetch_optional(&GET, args![path, scope, scope_id]).await
 }
 
 /// The rollout, held until the transaction ends.
+#[boxed]
 pub async fn lock(
     conn: &mut Conn<'_>,
     path: &str,
@@ -84,6 +88,7 @@ const OVER: Sql = Sql::same("rollouts.over", over!(""));
 const HOLD_OVER: Sql = Sql::each("rollouts.hold_over", over!(""), over!(" FOR SHARE"));
 
 /// The rollout that a subject is under: its own before that of its business unit.
+#[boxed]
 pub async fn over(
     conn: &mut Conn<'_>,
     path: &str,
@@ -94,6 +99,7 @@ pub async fn over(
 }
 
 /// The same, held until the transaction ends: a stage does not change under a run that is being taken or delivered.
+#[boxed]
 pub async fn hold_over(
     conn: &mut Conn<'_>,
     path: &str,
@@ -112,6 +118,7 @@ const PAGE: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     path: &str,
@@ -124,6 +131,7 @@ pub async fn page(
 const DELETE: Sql =
     Sql::same("rollouts.delete", "DELETE FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![path, scope, scope_id]).await? > 0)
 }

@@ -2,6 +2,7 @@
 //! that was. What was cancelled is free again.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -51,6 +52,7 @@ const TAKE: Sql = Sql::same(
 );
 
 /// Takes a run that is free, and answers who owns it afterwards: the same row to whoever asks.
+#[boxed]
 pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
     let bound = args![now, take.key, take.path, take.subject_id, take.owner, take.owner_version];
     conn.execute(&TAKE, bound).await?;
@@ -60,6 +62,7 @@ pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Resul
 const GET: Sql =
     Sql::same("run_ownership.get", concat!("SELECT ", columns!(), " FROM run_ownership WHERE key = $1"));
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<OwnershipRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
@@ -74,12 +77,14 @@ const LOCK: Sql =
 const BY_KEYS: Sql = Sql::rows("run_ownership.by_keys", of_keys!("$1"), of_keys!("ANY($1)"));
 
 /// These rows, held until the transaction ends: a delivery and a roll back cannot miss each other.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<OwnershipRow>> {
     keys.sort_unstable();
     keys.dedup();
     conn.fetch_all(&LOCK, args![keys]).await
 }
 
+#[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<OwnershipRow>> {
     keys.sort_unstable();
     keys.dedup();
@@ -101,6 +106,7 @@ const REPORT: Sql = Sql::same(
 );
 
 /// What an owner has to say about its run; nothing where it does not own it, or where that is over.
+#[boxed]
 pub async fn report(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -124,6 +130,7 @@ const DELIVERED: Sql = Sql::rows(
 );
 
 /// The deliveries of these runs are queued, in this very transaction: `(key, coordinates)`.
+#[boxed]
 pub async fn delivered(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -158,6 +165,7 @@ const GIVE_BACK: Sql = Sql::each(
 );
 
 /// Frees what this owner has taken and not delivered; answers the keys. What was delivered stays so.
+#[boxed]
 pub async fn give_back(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -190,6 +198,7 @@ const TAKEN: Sql = Sql::each(
 );
 
 /// The runs that an owner took in an interval, in order of time.
+#[boxed]
 pub async fn taken(
     conn: &mut Conn<'_>,
     path: &str,

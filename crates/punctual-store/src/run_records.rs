@@ -2,6 +2,7 @@
 //! for people who look at a run. Nothing here decides anything.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -62,6 +63,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Writes down how runs were decided, once more where they were before.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RecordRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -95,6 +97,7 @@ macro_rules! by_keys {
 }
 const BY_KEYS: Sql = Sql::rows("run_records.by_keys", by_keys!("$1"), by_keys!("ANY($1)"));
 
+#[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<RecordRow>> {
     keys.sort_unstable();
     keys.dedup();
@@ -125,6 +128,7 @@ const EXPECTED: Sql = Sql::each(
 );
 
 /// The runs that were expected in an interval and left to the old scheduler, in order of time.
+#[boxed]
 pub async fn expected(
     conn: &mut Conn<'_>,
     path: &str,
@@ -180,6 +184,7 @@ const FIGURES: Sql = Sql::each(
 );
 
 /// Counts by stage over the runs that were due in an interval.
+#[boxed]
 pub async fn figures(
     conn: &mut Conn<'_>,
     path: &str,
@@ -202,7 +207,7 @@ pub struct OldFiles {
 const WITH_OLD_FILES: Sql = Sql::same(
     "run_records.with_old_files",
     "SELECT r.key, r.decided_at, r.details
-     FROM run_records AS r LEFT JOIN work AS w ON w.key = r.key
+     FROM run_records AS r LEFT JOIN work_keys AS k ON k.key = r.key LEFT JOIN work AS w ON w.id = k.work_id
      WHERE r.has_files AND r.path = $1 AND r.decided_at < $2
        AND (w.id IS NULL OR (w.status <> 'pending' AND w.status <> 'processing' AND w.open_notifications = 0))
      ORDER BY r.decided_at
@@ -210,6 +215,7 @@ const WITH_OLD_FILES: Sql = Sql::same(
 );
 
 /// Runs that were decided before a moment and still have their files, the oldest first.
+#[boxed]
 pub async fn with_old_files(
     conn: &mut Conn<'_>,
     path: &str,
@@ -228,6 +234,7 @@ const FILES_PURGED: Sql = Sql::rows(
 );
 
 /// The files of these runs are gone: `(key, decided at)`. One that was decided again since then has new ones.
+#[boxed]
 pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, i64)]) -> Result<u64> {
     if runs.is_empty() {
         return Ok(0);

@@ -1,6 +1,7 @@
 //! Who is signed in to the console, and the links that sign in once. Only hashes of secrets are stored.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -27,6 +28,7 @@ const INSERT: Sql = Sql::same(
 );
 
 /// Keeps a new session.
+#[boxed]
 pub async fn insert(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -46,6 +48,7 @@ const BY_HASH: Sql = Sql::same(
      WHERE s.hash = $1",
 );
 
+#[boxed]
 pub async fn by_hash(conn: &mut Conn<'_>, hash: &str) -> Result<Option<SessionRow>> {
     conn.fetch_optional(&BY_HASH, args![hash]).await
 }
@@ -53,6 +56,7 @@ pub async fn by_hash(conn: &mut Conn<'_>, hash: &str) -> Result<Option<SessionRo
 const TOUCH: Sql = Sql::same("sessions.touch", "UPDATE sessions SET last_used_at = $1 WHERE hash = $2");
 
 /// Remembers, coarsely, when a session was last used.
+#[boxed]
 pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, hash: &str) -> Result<()> {
     conn.execute(&TOUCH, args![now, hash]).await?;
     Ok(())
@@ -61,6 +65,7 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, hash: &str) -> Result<()
 const DELETE: Sql = Sql::same("sessions.delete", "DELETE FROM sessions WHERE hash = $1");
 
 /// Ends a session.
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, hash: &str) -> Result<()> {
     conn.execute(&DELETE, args![hash]).await?;
     Ok(())
@@ -74,6 +79,7 @@ const FORGET_LINKS: Sql =
     Sql::same("sign_in_links.forget", "DELETE FROM sign_in_links WHERE expires_at <= $1");
 
 /// Removes what has run out.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
     conn.execute(&FORGET, args![now]).await?;
     conn.execute(&FORGET_LINKS, args![now]).await?;
@@ -86,6 +92,7 @@ const INSERT_LINK: Sql = Sql::same(
 );
 
 /// Keeps a link that signs in as this key, once, until it runs out.
+#[boxed]
 pub async fn insert_link(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -108,6 +115,7 @@ const TAKE_LINK: Sql = Sql::same(
 );
 
 /// Uses a link up; the key it signs in as, or `None` where there is no such link (any more).
+#[boxed]
 pub async fn take_link(conn: &mut Conn<'_>, now: Timestamp, hash: &str) -> Result<Option<String>> {
     let link: Option<Link> = conn.fetch_optional(&TAKE_LINK, args![now, hash]).await?;
     Ok(link.map(|link| link.key_id))

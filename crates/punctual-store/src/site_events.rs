@@ -1,6 +1,7 @@
 //! What sites said about forwarding that failed and rows that waited long. Each site has a bounded number of entries.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -41,6 +42,7 @@ const TRIM: Sql = Sql::same(
 );
 
 /// Keeps new entries of a site and what changed about known ones; the latest `keep` stay. Ids are unique in the set.
+#[boxed]
 pub async fn put(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -81,6 +83,7 @@ const PAGE: Sql = Sql::same(
 );
 
 /// The entries of a site, newest first.
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     site: &str,

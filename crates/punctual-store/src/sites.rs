@@ -1,6 +1,7 @@
 //! The sites that hand over notifications, and what each said at its last contact.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -31,12 +32,14 @@ const INSERT: Sql = Sql::same(
 );
 
 /// A new site; false if there is one of that id.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
     Ok(conn.execute(&INSERT, args![now, id]).await? > 0)
 }
 
 const GET: Sql = Sql::same("sites.get", concat!("SELECT ", columns!(), " FROM sites WHERE id = $1"));
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<SiteRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
@@ -45,6 +48,7 @@ const PAGE: Sql =
     Sql::same("sites.page", concat!("SELECT ", columns!(), " FROM sites WHERE id > $1 ORDER BY id LIMIT $2"));
 
 /// Sites by id, after this one.
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SiteRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
@@ -52,6 +56,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Si
 const SET_REVOKED: Sql = Sql::same("sites.set_revoked", "UPDATE sites SET revoked_at = $2 WHERE id = $1");
 
 /// Says since when the site has no token, or that it has one again; false if there is no such site.
+#[boxed]
 pub async fn set_revoked(conn: &mut Conn<'_>, id: &str, at: Option<Timestamp>) -> Result<bool> {
     Ok(conn.execute(&SET_REVOKED, args![id, at]).await? > 0)
 }
@@ -74,6 +79,7 @@ const SET_CONTACT: Sql = Sql::same(
 );
 
 /// Keeps what a site said at this contact.
+#[boxed]
 pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact: &Contact) -> Result<()> {
     let c = contact;
     let bound = args![
@@ -92,6 +98,7 @@ pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact:
 const TOUCH: Sql = Sql::same("sites.touch", "UPDATE sites SET last_contact_at = $2 WHERE id = $1");
 
 /// A contact that said nothing about the site.
+#[boxed]
 pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
     conn.execute(&TOUCH, args![id, now]).await?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Targets that were left out when a notification was delivered, and why: no try was made.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -40,6 +41,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Writes down who was left out, in the transaction that decides it.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[SkippedTarget]) -> Result<()> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -75,6 +77,7 @@ const OF: Sql = Sql::each(
 );
 
 /// Who was left out of these notifications.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<SkippedTarget>> {
     conn.fetch_all(&OF, args![seqs]).await
 }

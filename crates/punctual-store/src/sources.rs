@@ -1,6 +1,7 @@
 //! Sources: the last known state of the user's own entities. An older event never overwrites a newer one.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -43,6 +44,7 @@ const AWAIT_WRITERS: Sql =
 
 /// Says that this transaction writes sources, before it holds anything else; see [`await_writers`]. On SQLite there is one
 /// writer at a time anyway.
+#[boxed]
 pub async fn join_writers(conn: &mut Conn<'_>) -> Result<()> {
     if !conn.is_sqlite() {
         conn.execute(&JOIN_WRITERS, args![]).await?;
@@ -53,6 +55,7 @@ pub async fn join_writers(conn: &mut Conn<'_>) -> Result<()> {
 /// Waits for every transaction that is writing sources. Whoever has just committed a setting or a zone and then waits here
 /// finds all sources that were written without it; those that come after know it. Without this, a new source and a new
 /// setting, each not committed yet, would not see each other.
+#[boxed]
 pub async fn await_writers(conn: &mut Conn<'_>) -> Result<()> {
     if !conn.is_sqlite() {
         conn.execute(&AWAIT_WRITERS, args![]).await?;
@@ -88,6 +91,7 @@ pub struct Taken {
 }
 
 /// Writes states, one per source and in order of (type, id); answers which were newer than what was there.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -128,6 +132,7 @@ const LOCK: Sql = Sql::rows(
 );
 
 /// The rows of these sources, in order, held until the transaction ends: what is decided on them stays true.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
     let mut sources: Vec<(&str, &str)> = sources.to_vec();
     sources.sort_unstable();
@@ -143,6 +148,7 @@ const GET: Sql = Sql::same(
      FROM sources WHERE source_type = $1 AND source_id = $2",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, source_type: &str, source_id: &str) -> Result<Option<SourceRow>> {
     conn.fetch_optional(&GET, args![source_type, source_id]).await
 }
@@ -156,6 +162,7 @@ const PAGE: Sql = Sql::same(
 );
 
 /// The sources of one type, by id.
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, source_type: &str, after: &str, limit: i64) -> Result<Vec<SourceRow>> {
     conn.fetch_all(&PAGE, args![source_type, after, limit]).await
 }
@@ -182,6 +189,7 @@ const LOOK: Sql = Sql::same(
 
 /// The next sources of one type after an id, deleted ones too; held until the transaction ends where they are to be
 /// decided on, and only looked at for a plan.
+#[boxed]
 pub async fn walk(
     conn: &mut Conn<'_>,
     source_type: &str,
@@ -203,6 +211,7 @@ const CHANGED: Sql = Sql::same(
 );
 
 /// The sources that changed after a place and up to an instant, in the order of their change.
+#[boxed]
 pub async fn changed(
     conn: &mut Conn<'_>,
     after: (i64, &str, &str),
@@ -232,6 +241,7 @@ const BY_KEYS: Sql = Sql::rows(
 );
 
 /// These sources, to look at.
+#[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
     if sources.is_empty() {
         return Ok(Vec::new());
@@ -260,6 +270,7 @@ const TYPES: Sql = Sql::same(
 );
 
 /// The types that there are sources of.
+#[boxed]
 pub async fn types(conn: &mut Conn<'_>) -> Result<Vec<String>> {
     let rows: Vec<Kind> = conn.fetch_all(&TYPES, args![]).await?;
     Ok(rows.into_iter().map(|row| row.source_type).collect())

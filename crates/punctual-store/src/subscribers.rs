@@ -1,6 +1,7 @@
 //! Subscribers: who hears of what happens, by key.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -27,6 +28,7 @@ const ALL: Sql = Sql::same(
 );
 
 /// Every subscriber, by key. There are few.
+#[boxed]
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<SubscriberRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
@@ -36,6 +38,7 @@ const GET: Sql = Sql::same(
     "SELECT key, adapter, settings, events, filter, retry, active, version, updated_at FROM subscribers WHERE key = $1",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<SubscriberRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
@@ -50,6 +53,7 @@ const PUT: Sql = Sql::same(
          updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriberRow) -> Result<()> {
     let r = row.clone();
     let bound = args![now, r.key, r.adapter, r.settings, r.events, r.filter, r.retry, r.active];
@@ -61,12 +65,14 @@ const RESEAL: Sql =
     Sql::same("subscribers.reseal", "UPDATE subscribers SET settings = $3 WHERE key = $1 AND version = $2");
 
 /// Writes the same settings sealed anew. It is no new version: what is open stays open.
+#[boxed]
 pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str) -> Result<bool> {
     Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)
 }
 
 const DELETE: Sql = Sql::same("subscribers.delete", "DELETE FROM subscribers WHERE key = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![key]).await? > 0)
 }

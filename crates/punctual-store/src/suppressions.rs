@@ -1,6 +1,7 @@
 //! Suppressions: addresses that get nothing over channels of a type, by type and address.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -32,6 +33,7 @@ const PUT: Sql = Sql::same(
 );
 
 /// What a person says: it takes the place of what was there.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, row: &SuppressionRow) -> Result<()> {
     let r = row.clone();
     let bound = args![r.channel_type, r.address, r.reason, r.source, r.detail, r.since, r.expires_at];
@@ -74,6 +76,7 @@ const ADD: Sql = Sql::rows(
 );
 
 /// What was found out by sending: what is already there stays as it is. Answers which are new.
+#[boxed]
 pub async fn add(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -102,6 +105,7 @@ const GET: Sql = Sql::same(
      WHERE channel_type = $1 AND address = $2",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Result<Option<SuppressionRow>> {
     conn.fetch_optional(&GET, args![channel_type, address]).await
 }
@@ -117,6 +121,7 @@ const AMONG: Sql = Sql::rows(
 );
 
 /// Those of these addresses that get nothing at this moment.
+#[boxed]
 pub async fn among(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -150,6 +155,7 @@ const PAGE: Sql = Sql::same(
 );
 
 /// The list in order of type and address.
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, filter: &SuppressionFilter) -> Result<Vec<SuppressionRow>> {
     let f = filter.clone();
     let pattern = f.q.map(|q| contains_pattern(&q.to_lowercase()));
@@ -161,6 +167,7 @@ pub async fn page(conn: &mut Conn<'_>, filter: &SuppressionFilter) -> Result<Vec
 const DELETE: Sql =
     Sql::same("suppressions.delete", "DELETE FROM suppressions WHERE channel_type = $1 AND address = $2");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![channel_type, address]).await? > 0)
 }
@@ -168,6 +175,7 @@ pub async fn delete(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> R
 const KEYS: Sql = Sql::same("suppressions.keys", "SELECT channel_type, address FROM suppressions LIMIT $1");
 
 /// Every type and address, up to so many: for a node that wants to know which ones it need not ask about.
+#[boxed]
 pub async fn keys(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<(String, String)>> {
     let keys: Vec<Key> = conn.fetch_all(&KEYS, args![limit]).await?;
     Ok(keys.into_iter().map(|key| (key.channel_type, key.address)).collect())
@@ -184,6 +192,7 @@ const COUNT: Sql = Sql::same(
 );
 
 /// How many there are, counted up to the bound.
+#[boxed]
 pub async fn count(conn: &mut Conn<'_>, bound: i64) -> Result<i64> {
     let row: Count = conn.fetch_one(&COUNT, args![bound]).await?;
     Ok(row.count)
@@ -200,12 +209,14 @@ const CHANGED: Sql = Sql::same(
 );
 
 /// Says that the list has changed, in the transaction of the change: every node looks again.
+#[boxed]
 pub async fn changed(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
     conn.execute(&CHANGED, args![now, MARK]).await?;
     Ok(())
 }
 
 /// A text that is another one after each change of the list; nothing where there never was one.
+#[boxed]
 pub async fn mark(conn: &mut Conn<'_>) -> Result<Option<String>> {
     facts::get(conn, MARK).await
 }

@@ -4,6 +4,7 @@ mod change;
 mod query;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -100,6 +101,7 @@ const INSERT_ABSENT: Sql = Sql::rows(
 
 /// Inserts the instances whose hash is free; answers which. Hashes are unique within the set and in order, or two callers
 /// deadlock.
+#[boxed]
 pub async fn insert_absent(conn: &mut Conn<'_>, rows: &[&NewInstance]) -> Result<Vec<InsertedInstance>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -146,6 +148,7 @@ macro_rules! by_hashes {
 const BY_HASHES: Sql = Sql::rows("survey_instances.by_hashes", by_hashes!("$1"), by_hashes!("ANY($1)"));
 
 /// Who has these hashes; over the index of hashes.
+#[boxed]
 pub async fn by_hashes(conn: &mut Conn<'_>, hashes: Vec<String>) -> Result<Vec<Holder>> {
     conn.fetch_all(&BY_HASHES, args![hashes]).await
 }
@@ -155,6 +158,7 @@ const BY_PUBLIC_ID: Sql = Sql::same(
     concat!("SELECT ", instance_columns!(), " FROM survey_instances i WHERE i.public_id = $1"),
 );
 
+#[boxed]
 pub async fn by_public_id(conn: &mut Conn<'_>, public_id: &str) -> Result<Option<InstanceRow>> {
     conn.fetch_optional(&BY_PUBLIC_ID, args![public_id]).await
 }
@@ -175,6 +179,7 @@ const LOCK: Sql =
 
 /// Instances, held until the transaction ends, in order of their ids: what is decided on them stays true. Work rows are
 /// locked before their instances, everywhere.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, mut public_ids: Vec<String>) -> Result<Vec<InstanceRow>> {
     public_ids.sort_unstable();
     public_ids.dedup();

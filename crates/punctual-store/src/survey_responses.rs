@@ -1,6 +1,7 @@
 //! Answers to surveys: one response for an instance, and its parts question by question.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -49,6 +50,7 @@ const INSERT_ANSWERS: Sql = Sql::rows(
 );
 
 /// Keeps a response with its answers, each as question and JSON value.
+#[boxed]
 pub async fn insert(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -81,6 +83,7 @@ const BY_INSTANCE: Sql = Sql::same(
      FROM survey_responses WHERE instance_id = $1",
 );
 
+#[boxed]
 pub async fn by_instance(conn: &mut Conn<'_>, instance_id: i64) -> Result<Option<ResponseRow>> {
     conn.fetch_optional(&BY_INSTANCE, args![instance_id]).await
 }

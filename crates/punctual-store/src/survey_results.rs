@@ -1,5 +1,6 @@
 //! What the answers of a survey come to, counted by the database: sets, whatever the number of instances.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -63,6 +64,7 @@ const INSTANCES: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn instances(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<InstanceCount>> {
     conn.fetch_all(&INSTANCES, counted.args()).await
 }
@@ -88,6 +90,7 @@ const RESPONSES: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn responses(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<ResponseCount>> {
     conn.fetch_all(&RESPONSES, counted.args()).await
 }
@@ -114,6 +117,7 @@ const NTH_WAIT: Sql = Sql::same(
 );
 
 /// How long the nth of them waited, from 0 for the shortest: from the last message before the answer to the answer.
+#[boxed]
 pub async fn nth_wait(conn: &mut Conn<'_>, counted: &Counted, nth: i64) -> Result<Option<i64>> {
     let mut bound = counted.args();
     bound.extend(args![nth]);
@@ -152,6 +156,7 @@ const ANSWERS: Sql = Sql::each(
 );
 
 /// How often each of these questions got each of its answers.
+#[boxed]
 pub async fn answers(
     conn: &mut Conn<'_>,
     counted: &Counted,
@@ -198,6 +203,7 @@ const TEXTS: Sql = Sql::same(
 );
 
 /// How often a question in words was answered, and the latest answers, newest first, as JSON.
+#[boxed]
 pub async fn texts(
     conn: &mut Conn<'_>,
     counted: &Counted,

@@ -1,5 +1,6 @@
 //! Tries at surveys' messages that a purge has moved here from the ledger: what an instance's log still says of them.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -59,6 +60,7 @@ const OF: Sql =
     Sql::each("survey_tries.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::text[])"));
 
 /// What is kept of these notifications.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, notifications: Vec<String>) -> Result<Vec<TryRow>> {
     conn.fetch_all(&OF, args![notifications]).await
 }

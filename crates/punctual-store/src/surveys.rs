@@ -1,6 +1,7 @@
 //! Surveys and their published versions. A version never changes, so whoever has read one may keep it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -45,6 +46,7 @@ const INSERT: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &SurveyDraft) -> Result<SurveyRow> {
     let bound = args![now, &new.name, new.integration_id.clone(), new.business_unit.clone(), &new.draft];
     conn.fetch_one(&INSERT, bound).await
@@ -61,6 +63,7 @@ const UPDATE: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn update(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -73,6 +76,7 @@ pub async fn update(
 
 const GET: Sql = Sql::same("surveys.get", concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1"));
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
@@ -84,6 +88,7 @@ const LOCK: Sql = Sql::each(
 );
 
 /// The survey, held until the transaction ends: two who publish it do so one after the other.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
     conn.fetch_optional(&LOCK, args![id]).await
 }
@@ -108,6 +113,7 @@ const PAGE: Sql =
     Sql::each("surveys.page", page!("SELECT value FROM json_each($4)"), page!("SELECT UNNEST($4::text[])"));
 
 /// Surveys, newest first.
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     before: Option<i64>,
@@ -148,6 +154,7 @@ const POINT: Sql = Sql::same(
 );
 
 /// Keeps a version for good and makes it the published one; answers its id.
+#[boxed]
 pub async fn publish(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -183,6 +190,7 @@ const PUBLISHED: Sql = Sql::same(
 );
 
 /// Every survey that is published, by id. The schemas are read with `versions`, once each.
+#[boxed]
 pub async fn published(conn: &mut Conn<'_>) -> Result<Vec<Published>> {
     conn.fetch_all(&PUBLISHED, args![]).await
 }
@@ -208,6 +216,7 @@ const VERSIONS: Sql = Sql::each(
     versions!("SELECT UNNEST($1::bigint[])"),
 );
 
+#[boxed]
 pub async fn versions(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<VersionRow>> {
     conn.fetch_all(&VERSIONS, args![ids]).await
 }
@@ -221,6 +230,7 @@ const NUMBERED: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn version(conn: &mut Conn<'_>, survey_id: i64, number: i64) -> Result<Option<VersionRow>> {
     conn.fetch_optional(&NUMBERED, args![survey_id, number]).await
 }
@@ -251,6 +261,7 @@ const ASKED_IN: Sql = Sql::same(
 );
 
 /// Surveys by what they asked in an interval; one of them, or those of one business unit, where that is given.
+#[boxed]
 pub async fn asked_in(
     conn: &mut Conn<'_>,
     from: i64,

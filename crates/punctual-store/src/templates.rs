@@ -1,6 +1,7 @@
 //! Templates: named texts with a variant for each locale.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -23,6 +24,7 @@ const PUT: Sql = Sql::same(
          version = templates.version + 1, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, template: &TemplateRow) -> Result<()> {
     let t = template;
     conn.execute(&PUT, args![now, &t.name, &t.default_locale, &t.variants]).await?;
@@ -45,6 +47,7 @@ const BY_NAMES: Sql = Sql::each(
     by_names!("SELECT UNNEST($1::text[])"),
 );
 
+#[boxed]
 pub async fn by_names(conn: &mut Conn<'_>, names: Vec<String>) -> Result<Vec<TemplateRow>> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -58,12 +61,14 @@ const PAGE: Sql = Sql::same(
      WHERE name > $1 ORDER BY name LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<TemplateRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
 const DELETE: Sql = Sql::same("templates.delete", "DELETE FROM templates WHERE name = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }

@@ -8,6 +8,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
+use punctual_boxed::boxed;
 use tokio::sync::Notify;
 
 /// The PostgreSQL channel on which nodes tell each other of ready rows.
@@ -45,6 +46,7 @@ impl Wake {
     }
 
     /// Waits until something was told.
+    #[boxed]
     pub async fn told(&self, stage: Stage) {
         self.0[stage as usize].told.notified().await;
     }

@@ -3,6 +3,7 @@
 mod browse;
 mod claim;
 mod ensure;
+mod insert;
 mod operate;
 mod planned;
 mod query;
@@ -16,12 +17,12 @@ pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
     Claimed, Expired, Settlement, claim, earliest, expired, lock_due, release, release_leases, renew, settle,
 };
-pub use ensure::{Existing, Inserted, insert_absent, lock_existing, put_on_hold_as_conflict, reschedule};
+pub use ensure::{Existing, lock_existing, put_on_hold_as_conflict, reschedule};
+pub use insert::{Inserted, insert_absent, insert_ended, insert_retry};
 pub use operate::{
-    Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, insert_retry, release_hold, retry,
-    set_trace,
+    Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
 };
-pub use planned::{OfSource, Transfer, Transferred, ahead, insert_ended, of_source, of_sources, transfer};
+pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, transfer};
 pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, troubled};
 
 use crate::StoreError;

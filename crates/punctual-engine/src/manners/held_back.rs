@@ -8,6 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::manners::{Limiter, Rate, Urgency, reasons};
 use punctual_store::{
     StoreError,
@@ -125,6 +126,7 @@ waits!(ListedNotification);
 
 impl Engine {
     /// What holds messages back now. Where no channel has limits and none rests, one small statement.
+    #[boxed]
     pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
         let now = self.clock.now();
         self.refresh_channels(now).await?;

@@ -1,6 +1,7 @@
 //! What people want, as it is changed: by an operator, on their own page, or with one click in a mail.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::manners::{Preference, Topic, preference::looked_up};
 use punctual_store::{
     Lane, StoreError, Tx, audit,
@@ -42,6 +43,7 @@ impl Engine {
     }
 
     /// Somebody does not want this topic any more, or none at all.
+    #[boxed]
     pub async fn unsubscribe(
         &self,
         address: &str,
@@ -61,6 +63,7 @@ impl Engine {
     }
 
     /// What is known of a person or of whoever is behind an address.
+    #[boxed]
     pub async fn preference_of(&self, person: &str) -> Result<Option<PreferenceRow>, EngineError> {
         let mut reader = self.store.read().await?;
         let owner = preferences::owner(&mut reader.conn(), &looked_up(person)).await?;
@@ -68,6 +71,7 @@ impl Engine {
     }
 
     /// Forgets what a person wants; messages go to them as to anybody.
+    #[boxed]
     pub async fn forget_preference(&self, person: &str, actor: &str) -> Result<bool, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;

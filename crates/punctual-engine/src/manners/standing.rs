@@ -1,6 +1,7 @@
 //! How a channel stands: whether it rests, and how much of its limits is used. Read when somebody asks.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::manners::{ChannelManners, Limiter, Rate, Urgency};
 use punctual_store::{
     Conn, StoreError,
@@ -30,6 +31,7 @@ pub struct RateStanding {
 }
 
 impl Engine {
+    #[boxed]
     pub async fn channel_standing(
         &self,
         conn: &mut Conn<'_>,
@@ -65,6 +67,7 @@ impl Engine {
 
     /// Why a message that is ready has not gone yet, and until when that holds at least. Rows that wait for their channel
     /// are not touched while they wait, so this is not in their row.
+    #[boxed]
     pub async fn waits_for(
         &self,
         row: &NotificationRow,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Path, Settled, SettledWork};
 use punctual_model::{
     Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
@@ -105,6 +106,7 @@ struct Told<'a> {
 }
 
 impl Known {
+    #[boxed]
     pub async fn load(conn: &mut Conn<'_>, payloads: Vec<Payload>) -> Result<Self, StoreError> {
         let rule_ids = payloads.iter().map(|payload| payload.notification_rule_id.clone()).collect();
         let subject_ids = payloads.iter().map(|payload| payload.subject_id.clone()).collect();

@@ -2,6 +2,7 @@
 //! nothing that goes wrong there can fail what was asked for.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{
     Cause,
@@ -72,6 +73,7 @@ pub enum Changed<T, E> {
 }
 
 /// Creates events and tasks with the rules they get; those already there stay as they are. Answers how many were new.
+#[boxed]
 pub async fn create(engine: &Engine, new: &[NewSubject], actor: &str) -> Result<usize, EngineError> {
     let now = engine.clock.now();
     let rows: Vec<SubjectRow> = new.iter().map(NewSubject::row).collect();

@@ -3,6 +3,7 @@
 //! Decisions are pure and cannot log; they put these rows, and what is put is logged when it is written.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{Conn, StoreError, operations::rules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +29,7 @@ impl Put {
 /// Skips that tell of something wrong; the others are what people wanted.
 const WARNED: [&str; 4] = ["invalid-payload", "rule-missing", "subject-missing", "no-recipients"];
 
+#[boxed]
 pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
     let rows: Vec<Put> = rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect();
     let sent: Vec<(String, String)> = rows

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, effects, ensure_in};
 use punctual_model::{Cause, InputHash, KeyError, NewWork, Trigger};
 use punctual_store::{
@@ -37,6 +38,7 @@ pub struct NotSynced {
 
 /// Schedules what these rules want and stops what they do not. It never fails: a rule that cannot be scheduled is marked,
 /// told, and left to the reconciler, and does not keep the others from being scheduled.
+#[boxed]
 pub async fn sync(engine: &Engine, ids: &[String], cause: Cause) -> Vec<NotSynced> {
     if ids.is_empty() {
         return Vec::new();
@@ -204,6 +206,7 @@ fn work_of(rule: &RuleRow, wanted: &Wanted) -> Result<NewWork, KeyError> {
 }
 
 /// One bounded pass: rules that are out of step are scheduled, and rows that no rule points to are ended.
+#[boxed]
 pub async fn reconcile(engine: &Engine, now: Timestamp) -> Result<usize, EngineError> {
     let mut reader = engine.store.read().await?;
     let late = rules::to_sync(&mut reader.conn(), now, RECONCILED_AT_ONCE).await?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Path, ensure_in, events::Touched};
 use punctual_model::{
     Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
@@ -76,6 +77,7 @@ impl Change {
 }
 
 /// Writes down that a change is to be applied, in the transaction that makes it.
+#[boxed]
 pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Option<String>, StoreError> {
     let mut again = 0;
     let work = loop {
@@ -95,6 +97,7 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
 const FIRST_BATCHES: usize = 3;
 
 /// Applies the first batches of a change that was just committed. What fails here is done by the work row.
+#[boxed]
 pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> Result<(), EngineError> {
     // On its own, so that nobody waits for what is applied.
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -376,6 +379,7 @@ impl Decide for Loaded {
 }
 
 /// What a changed setting would do to the rows there are, without doing it.
+#[boxed]
 pub async fn plan(
     reader: &mut Reader,
     providers: &Providers,

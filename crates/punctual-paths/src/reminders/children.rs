@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use punctual_boxed::boxed;
 use punctual_store::{
     Conn, StoreError,
     reminders::children::{self, ChildRow},
@@ -53,6 +54,7 @@ pub struct Diff {
 }
 
 impl Diff {
+    #[boxed]
     pub async fn write(&self, conn: &mut Conn<'_>) -> Result<(), StoreError> {
         let gone: Vec<(&str, &str)> =
             self.gone.iter().map(|(setting, child)| (setting.as_str(), child.as_str())).collect();
@@ -63,6 +65,7 @@ impl Diff {
 }
 
 /// Compares what these sources count as, wherever they are counted, with what is written.
+#[boxed]
 pub async fn diff(conn: &mut Conn<'_>, settings: &[Setting], rows: &[SourceRow]) -> Result<Diff, StoreError> {
     let mut diff = Diff::default();
     let counting: Vec<(&Setting, &Counted)> =
@@ -107,6 +110,7 @@ pub async fn diff(conn: &mut Conn<'_>, settings: &[Setting], rows: &[SourceRow])
 }
 
 /// What the children of every parent would come to under a setting that is not applied yet, by setting and parent.
+#[boxed]
 pub async fn tally(
     conn: &mut Conn<'_>,
     setting: &Setting,

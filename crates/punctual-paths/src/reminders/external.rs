@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
 use punctual_engine::{
     Claimed, Decide, Engine, Event, EventSinks, Path,
     events::{EventTaken, SOURCE_CHANGED, Told, take_in},
@@ -163,6 +164,7 @@ impl External {
     }
 
     /// How far it has looked.
+    #[boxed]
     pub async fn cursor(&self, conn: &mut Conn<'_>) -> Result<Cursor, StoreError> {
         let rows = reconciliations::all(conn).await?;
         let own = rows.into_iter().find(|row| row.provider == self.provider());
@@ -172,6 +174,7 @@ impl External {
     }
 
     /// Asks the other database for the next batch.
+    #[boxed]
     pub async fn fetch(&self, cursor: &Cursor) -> Result<Found, ForeignFault> {
         let query = ForeignQuery {
             database: &self.database,
@@ -446,6 +449,7 @@ impl Decide for Looked {
 }
 
 /// What one look would do, without doing it: at most so many batches are asked for.
+#[boxed]
 pub async fn dry_run(
     conn: &mut Conn<'_>,
     providers: &Providers,

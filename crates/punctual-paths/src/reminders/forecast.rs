@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Audience, WorkKey};
 use punctual_store::{
     Conn, StoreError, lists,
@@ -72,6 +73,7 @@ impl Forecast {
 }
 
 /// Looks ahead from one instant to another, over rows that `sees` lets through.
+#[boxed]
 pub async fn forecast(
     conn: &mut Conn<'_>,
     providers: &Providers,

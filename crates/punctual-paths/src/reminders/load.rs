@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use punctual_boxed::boxed;
 use punctual_store::{
     Conn, StoreError, business_units,
     reminders::{
@@ -26,6 +27,7 @@ pub fn read_settings(providers: &Providers, rows: &[SettingRow]) -> Vec<Setting>
 
 /// The settings that concern sources of these types, held for the transaction; with those of the parents of what
 /// they count.
+#[boxed]
 pub async fn heard(
     conn: &mut Conn<'_>,
     providers: &Providers,
@@ -59,6 +61,7 @@ pub async fn zones(
 impl Ground {
     /// Reads what the evaluation of these sources under these settings needs. `fresh` says that a source which is at its
     /// first version has no rows yet, as in the transaction of its first event; only then are messages made at once.
+    #[boxed]
     pub async fn load(
         conn: &mut Conn<'_>,
         settings: Vec<Setting>,
@@ -83,6 +86,7 @@ impl Ground {
     }
 
     /// Where measures stand, and what children come to.
+    #[boxed]
     pub async fn load_measures(
         &mut self,
         conn: &mut Conn<'_>,

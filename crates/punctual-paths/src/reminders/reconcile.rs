@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Path};
 use punctual_model::{Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
 use punctual_store::{
@@ -80,6 +81,7 @@ pub(super) fn next_moment(now: Timestamp, every: SignedDuration) -> Timestamp {
 }
 
 /// Plans the next look of every provider; refuses to start with one that is not bounded.
+#[boxed]
 pub async fn start(engine: &Engine, providers: &Providers) -> Result<(), StartError> {
     providers.check_bounds()?;
     providers.externals.iter().try_for_each(External::check)?;
@@ -119,6 +121,7 @@ pub struct Batch {
 impl Batch {
     /// Reads the next batch of a provider: what changed since it last looked, and then what is met on days without
     /// events.
+    #[boxed]
     pub async fn read(
         conn: &mut Conn<'_>,
         providers: &Providers,
@@ -273,6 +276,7 @@ async fn settings_of(conn: &mut Conn<'_>, kind: &str) -> Result<Vec<SettingRow>,
 }
 
 /// What one whole run would do, without doing it.
+#[boxed]
 pub async fn dry_run(
     conn: &mut Conn<'_>,
     providers: &Providers,

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{
     EnsureOutcome, Event, EventSink, effects, ensure_in,
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
@@ -79,6 +80,7 @@ fn places(subject: &str) -> impl Iterator<Item = (String, String)> + '_ {
 }
 
 /// Brings the rows of these sources, and of the parents that they count for, in line with all settings.
+#[boxed]
 pub async fn apply_to(
     providers: &Providers,
     tx: &mut Tx,
@@ -108,6 +110,7 @@ fn borrowed(places: &BTreeSet<(String, String)>) -> Vec<(&str, &str)> {
 }
 
 /// Writes an outcome; answers what it did, by source.
+#[boxed]
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,

@@ -1,6 +1,7 @@
 //! Why, and why not: for a source and a day, what was decided, by which setting, on which values.
 
 use jiff::{Timestamp, civil::Date};
+use punctual_boxed::boxed;
 use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
@@ -34,6 +35,7 @@ pub struct Step {
 }
 
 /// All that is known about a source and a local day, oldest first. Nothing where there is no such source.
+#[boxed]
 pub async fn why(
     conn: &mut Conn<'_>,
     providers: &Providers,

@@ -4,6 +4,7 @@ use jiff::{
     SignedDuration, Timestamp,
     civil::{Date, Time},
 };
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{InputHash, local_time};
 use punctual_store::{
@@ -22,6 +23,7 @@ const YEARS: i16 = 5;
 
 /// Compares the rules of every business unit's zone with those that its rows were planned by, and announces a change
 /// where they differ. Answers the units whose rows move.
+#[boxed]
 pub async fn check(engine: &Engine) -> Result<Vec<String>, EngineError> {
     let (mut moved, mut after) = (Vec::new(), String::new());
     loop {

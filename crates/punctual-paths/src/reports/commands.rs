@@ -1,6 +1,7 @@
 //! What people do with subscriptions and runs. Each is one transaction, with its audit entry and the next run planned.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, Ensured, effects, ensure_in};
 use punctual_model::{Cause, Fault};
 use punctual_store::{
@@ -42,6 +43,7 @@ impl From<StoreError> for Refused {
 }
 
 /// Writes a subscription, new or over the version that was read, and plans its next run.
+#[boxed]
 pub async fn save(
     engine: &Engine,
     row: &SubscriptionRow,
@@ -94,6 +96,7 @@ impl Change {
 
 /// Pauses, resumes, hands over or removes a subscription. What waits is ended by the first and the last; what was made
 /// stays on record.
+#[boxed]
 pub async fn change(
     engine: &Engine,
     guid: &str,
@@ -133,6 +136,7 @@ pub async fn change(
 }
 
 /// Asks for a run now, under the id that was made for it: the same id again is the same run.
+#[boxed]
 pub async fn run_now(
     engine: &Engine,
     guid: &str,
@@ -177,6 +181,7 @@ pub async fn run_now(
 
 /// Another try of a run. One that is held or has ended without a delivery goes again under the same key and ownership;
 /// of one that is delivered, only messages that are parked are tried again. Nothing is ever made a second time.
+#[boxed]
 pub async fn retry(engine: &Engine, run: &WorkRow, actor: &str) -> Result<WorkRow, EngineError> {
     if run.on_hold {
         return engine.release_work(run.id, actor).await;

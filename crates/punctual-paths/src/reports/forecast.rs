@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::Audience;
 use punctual_store::{Conn, StoreError, lists, report_subscriptions, work::WorkRow};
 
@@ -25,6 +26,7 @@ pub struct Expected {
 }
 
 /// The runs of these rows, with what follows them before `to`.
+#[boxed]
 pub async fn expected(
     conn: &mut Conn<'_>,
     rows: &[WorkRow],

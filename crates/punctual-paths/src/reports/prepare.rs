@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Engine, EngineError};
 use punctual_model::{WorkKey, table::Table};
 use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
@@ -216,6 +217,7 @@ fn tagged(name: &str, tag: &str) -> String {
 }
 
 /// Fetches and presents a report about a period, as the subscription has it: for a look at it.
+#[boxed]
 pub async fn report(
     engine: &Engine,
     sources: &Sources,

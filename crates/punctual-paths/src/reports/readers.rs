@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::tz::TimeZone;
+use punctual_boxed::boxed;
 use punctual_model::{Audience, local_time};
 use punctual_store::{Conn, StoreError, lists, operations::people};
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,7 @@ pub struct Readers {
 
 impl Readers {
     /// Reads who they are now; nobody where the list is gone.
+    #[boxed]
     pub async fn load(conn: &mut Conn<'_>, subscription: &Subscription) -> Result<Self, StoreError> {
         let (targets, channel) = match &subscription.audience {
             Audience::Targets(targets) => (targets.clone(), None),

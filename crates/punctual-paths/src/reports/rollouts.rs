@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::Engine;
 use punctual_store::{
     Lane, StoreError, audit, report_subscriptions,
@@ -30,6 +31,7 @@ pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, actor:
 }
 
 /// The rollout of a scope, where there is one.
+#[boxed]
 pub async fn find(engine: &Engine, scope: &Scope) -> Result<Option<RolloutRow>, StoreError> {
     let (kind, id) = scope.parts();
     let mut reader = engine.store.read().await?;
@@ -37,6 +39,7 @@ pub async fn find(engine: &Engine, scope: &Scope) -> Result<Option<RolloutRow>, 
 }
 
 /// The subscriptions that a rollout is about. One of a business unit that has a rollout of its own goes by that.
+#[boxed]
 pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
     let Scope::BusinessUnit(unit) = scope else { return Ok(vec![scope.parts().1.to_owned()]) };
     let mut reader = engine.store.read().await?;
@@ -52,6 +55,7 @@ pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, Sto
 }
 
 /// Sets a stage.
+#[boxed]
 pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutRow, Refused>, StoreError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let set = stages::set(&mut tx, engine.clock.now(), change).await?;
@@ -62,6 +66,7 @@ pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutR
 }
 
 /// Goes back; answers the keys that the old scheduler may take now.
+#[boxed]
 pub async fn roll_back(
     engine: &Engine,
     change: &Change<'_>,
@@ -74,6 +79,7 @@ pub async fn roll_back(
 }
 
 /// What going back now would give back.
+#[boxed]
 pub async fn would_give_back(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
     let subjects = subjects(engine, scope).await?;
     let owner = Owner::AutomationScheduler.as_str();
@@ -92,6 +98,7 @@ pub enum NotEnded {
 }
 
 /// Ends a rollout at the cutover: from then on there is no old scheduler.
+#[boxed]
 pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(), NotEnded>, StoreError> {
     let (kind, id) = scope.parts();
     let now = engine.clock.now();
@@ -118,6 +125,7 @@ pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(
 /// The runs that were expected from one moment until before another, against those that the old scheduler has taken. A run
 /// belongs to the interval in which it was expected, whenever it was taken; one that was not expected, to that in which it was
 /// taken. The last says that there is more than was looked at.
+#[boxed]
 pub async fn comparison(
     engine: &Engine,
     scope: &Scope,
@@ -157,6 +165,7 @@ pub async fn comparison(
 }
 
 /// Conflicts, failures and latency by stage, over the runs that were due in an interval.
+#[boxed]
 pub async fn figures(
     engine: &Engine,
     scope: &Scope,

@@ -1,6 +1,7 @@
 //! Runs as people look at them: the work row, who owns it, what was made and what became of the messages.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::WorkKey;
 use punctual_store::{
     Conn, StoreError,
@@ -71,6 +72,7 @@ pub fn key_of(guid: &str, named: &str) -> Option<String> {
 }
 
 /// One run of a subscription.
+#[boxed]
 pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option<RunView>, StoreError> {
     let Some(key) = key_of(guid, named) else { return Ok(None) };
     let Some(row) = work::by_key(conn, &key).await? else { return Ok(None) };
@@ -78,6 +80,7 @@ pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option
 }
 
 /// The runs of a subscription, newest first.
+#[boxed]
 pub async fn of(
     conn: &mut Conn<'_>,
     guid: &str,
@@ -98,6 +101,7 @@ pub async fn of(
 }
 
 /// Rows with their ownership, record and messages, in the same order.
+#[boxed]
 pub async fn view(conn: &mut Conn<'_>, rows: Vec<WorkRow>) -> Result<Vec<RunView>, StoreError> {
     let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
     let mut owned = run_ownership::by_keys(conn, keys.clone()).await?;

@@ -2,6 +2,7 @@
 //! second is told who was first, and makes nothing.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_store::{StoreError, Tx, rollouts, run_ownership};
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,7 @@ pub enum Taken {
 }
 
 /// Takes a run for one side, if it is free and the stage allows it. The caller commits before it makes anything.
+#[boxed]
 pub async fn take(
     tx: &mut Tx,
     now: Timestamp,

@@ -1,6 +1,7 @@
 //! Setting a stage, and going back. Both are one transaction, with the audit entry that says who did it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::effects;
 use punctual_store::{
     StoreError, Tx, audit,
@@ -47,6 +48,7 @@ pub enum Refused {
 }
 
 /// Sets a stage; whatever is past the design needs the whole checklist.
+#[boxed]
 pub async fn set(
     tx: &mut Tx,
     now: Timestamp,
@@ -71,6 +73,7 @@ pub async fn set(
 
 /// Goes back to an earlier stage: what was taken here and not delivered is free for the old scheduler, and its rows are
 /// ended. What was delivered stays delivered. Answers the keys that were given back.
+#[boxed]
 pub async fn roll_back(
     tx: &mut Tx,
     now: Timestamp,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, accept_in, effects};
 use punctual_model::{
     Fault, WorkKey,
@@ -73,6 +74,7 @@ pub enum Link {
 }
 
 /// Looks a link up.
+#[boxed]
 pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Result<Link, EngineError> {
     let mut reader = engine.store.read().await?;
     let instance = survey_instances::by_public_id(&mut reader.conn(), public_id).await?;
@@ -90,6 +92,7 @@ pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Re
 }
 
 /// The page was shown to a person. Answers whether that was new.
+#[boxed]
 pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Result<bool, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -104,6 +107,7 @@ pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> 
 }
 
 /// Takes an answer.
+#[boxed]
 pub async fn submit(
     engine: &Engine,
     catalogue: &Catalogue,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{
     Fault,
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::catalogue;
 
 /// Keeps a new survey.
+#[boxed]
 pub async fn create(engine: &Engine, draft: &SurveyDraft, actor: &str) -> Result<SurveyRow, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -26,6 +28,7 @@ pub async fn create(engine: &Engine, draft: &SurveyDraft, actor: &str) -> Result
 }
 
 /// Changes the draft. What is published stays as it is until the next publishing.
+#[boxed]
 pub async fn change(
     engine: &Engine,
     id: i64,
@@ -57,6 +60,7 @@ pub enum Publishing {
 }
 
 /// Checks the draft and pins it as the next version. The same schema again is the same version.
+#[boxed]
 pub async fn publish(engine: &Engine, id: i64, actor: &str) -> Result<Publishing, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;

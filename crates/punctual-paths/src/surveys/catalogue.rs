@@ -10,6 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::survey::{Schema, SurveyTrigger};
 use punctual_store::{Conn, StoreError, facts, surveys};
 use serde_json::{Map, Value};
@@ -79,6 +80,7 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// What is published now, read in the caller's transaction.
+    #[boxed]
     pub async fn current(&self, conn: &mut Conn<'_>) -> Result<Arc<Published>, StoreError> {
         let mark = facts::get(conn, MARK).await?;
         let known = lock(&self.published).clone();
@@ -146,6 +148,7 @@ impl Catalogue {
         Ok(found)
     }
 
+    #[boxed]
     pub async fn version(&self, conn: &mut Conn<'_>, id: i64) -> Result<Option<Arc<Version>>, StoreError> {
         Ok(self.versions(conn, std::iter::once(id)).await?.remove(&id))
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
 use punctual_model::{
     Audience, Effect, Filter, NewNotification, NotificationId,
@@ -51,6 +52,7 @@ pub struct Answered<'a> {
 
 /// Keeps the event of an answer and queues a delivery to each subscriber; answers the event's id. The event is kept also
 /// where nobody hears of it.
+#[boxed]
 pub async fn tell(tx: &mut Tx, now: Timestamp, answered: &Answered<'_>) -> Result<Option<i64>, StoreError> {
     let instance = answered.instance;
     let survey = surveys::get(&mut tx.conn(), instance.survey_id).await?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, ensure_in};
 use punctual_model::{
     Cause, NewWork, Random,
@@ -100,6 +101,7 @@ impl Asked<'_> {
 }
 
 /// Takes events in their order; an answer for each. `units` limits whose surveys may answer.
+#[boxed]
 pub async fn ingest(
     engine: &Engine,
     catalogue: &Catalogue,
@@ -121,6 +123,7 @@ pub async fn ingest(
 }
 
 /// The same in a transaction that the caller commits.
+#[boxed]
 pub async fn ingest_in(
     tx: &mut Tx,
     now: Timestamp,

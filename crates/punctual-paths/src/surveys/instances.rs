@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::WorkKey;
 use punctual_store::{
@@ -40,6 +41,7 @@ pub struct LogEntry {
 const SENT_AGAIN: i64 = 3;
 
 /// The tries of each instance, oldest first, read from the ledger of attempts and from what purges have left of it.
+#[boxed]
 pub async fn delivery_logs(
     conn: &mut Conn<'_>,
     instances: &[InstanceRow],
@@ -169,6 +171,7 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
 }
 
 /// Takes a link back: nothing more is sent, its page is gone, and the same event may make a new one.
+#[boxed]
 pub async fn delete(
     engine: &Engine,
     catalogue: &Catalogue,

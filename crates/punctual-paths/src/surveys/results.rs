@@ -7,6 +7,7 @@ mod tally;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_store::{
     survey_instances::{self, Walked},
@@ -54,6 +55,7 @@ impl ResultsFilter {
 }
 
 /// The published version of a survey, whose questions the results are about.
+#[boxed]
 pub async fn published(
     engine: &Engine,
     catalogue: &Catalogue,
@@ -67,6 +69,7 @@ pub async fn published(
 }
 
 /// Adds everything up.
+#[boxed]
 pub async fn results(
     engine: &Engine,
     survey_id: i64,

@@ -1,6 +1,7 @@
 //! How channels did lately, from the newest tries: bounded, however many there are.
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -49,6 +50,7 @@ const HEALTH: Sql = Sql::same(
 );
 
 /// How each channel did in the last hour, as far as the newest tries tell.
+#[boxed]
 pub async fn health(conn: &mut Conn<'_>, now: Timestamp) -> Result<Vec<HealthRow>> {
     let since = now.saturating_sub(HEALTH_WINDOW).unwrap_or(Timestamp::MIN);
     conn.fetch_all(&HEALTH, args![since, HEALTH_TRIES]).await

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use sqlx::PgPool;
 
 use super::{Ear, Faults, Lane, Reader, Result, Tx, postgres, sqlite::Sqlite, tx::Open};
@@ -73,6 +74,7 @@ enum Backend {
 
 impl Store {
     /// Opens the database, brings its schema up to date and refuses settings that could lose acknowledged rows.
+    #[boxed]
     pub async fn open(options: StoreOptions, now: Timestamp) -> Result<Self> {
         let backend = if let Some(file) = options.url.strip_prefix("sqlite:") {
             Backend::Sqlite(Sqlite::open(Path::new(file.trim_start_matches("//"))).await?)
@@ -91,6 +93,7 @@ impl Store {
     }
 
     /// A transaction that writes. On SQLite it waits for the one writer, settles first.
+    #[boxed]
     pub async fn begin(&self, lane: Lane) -> Result<Tx> {
         let faults = self.0.options.faults.clone();
         let open = match &self.0.backend {
@@ -101,6 +104,7 @@ impl Store {
     }
 
     /// A connection for reading what is committed.
+    #[boxed]
     pub async fn read(&self) -> Result<Reader> {
         let faults = self.0.options.faults.clone();
         Ok(match &self.0.backend {
@@ -134,6 +138,7 @@ impl Store {
     }
 
     /// A connection that listens for other nodes' wake-ups; none on SQLite, where there are no other nodes.
+    #[boxed]
     pub async fn listener(&self) -> Result<Option<Ear>> {
         match &self.0.backend {
             Backend::Sqlite(_) => Ok(None),
@@ -142,6 +147,7 @@ impl Store {
     }
 
     /// Folds SQLite's write-ahead log back into the file; nothing on PostgreSQL.
+    #[boxed]
     pub async fn checkpoint(&self) -> Result<()> {
         match &self.0.backend {
             Backend::Sqlite(sqlite) => sqlite.checkpoint().await,
@@ -150,6 +156,7 @@ impl Store {
     }
 
     /// Like `checkpoint`, and gives the space of the write-ahead log back to the disk, however small it is.
+    #[boxed]
     pub async fn shrink_log(&self) -> Result<()> {
         match &self.0.backend {
             Backend::Sqlite(sqlite) => sqlite.shrink_log().await,
@@ -159,6 +166,7 @@ impl Store {
 
     /// Whether SQLite puts zeros where something was deleted or replaced, so that the file does not keep it. PostgreSQL
     /// has nothing like it.
+    #[boxed]
     pub async fn overwrite_deleted(&self, on: bool) -> Result<()> {
         match &self.0.backend {
             Backend::Sqlite(sqlite) => sqlite.overwrite_deleted(on).await,
@@ -167,6 +175,7 @@ impl Store {
     }
 
     /// Closes every connection; what is committed stays.
+    #[boxed]
     pub async fn close(&self) {
         match &self.0.backend {
             Backend::Sqlite(sqlite) => sqlite.close().await,

@@ -1,6 +1,7 @@
 //! What callers hold: a transaction that writes, a connection that reads, an ear for other nodes.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use sqlx::{Postgres, Transaction, pool::PoolConnection, postgres::PgListener};
 
 use super::{
@@ -52,6 +53,7 @@ impl Tx {
 
     /// Ends the transaction now; dropping it does so a little later. One that cannot be rolled back has lost its
     /// connection, and with it all that it did.
+    #[boxed]
     pub async fn rollback(self) {
         match self.open {
             // Queued ahead of whatever is begun next.
@@ -64,6 +66,7 @@ impl Tx {
         }
     }
 
+    #[boxed]
     pub async fn commit(mut self) -> Result<()> {
         if self.store.tells_others() && matches!(self.open, Open::Postgres(_)) {
             // At most one a commit: NOTIFY takes a lock that orders all commits that use it.
@@ -92,6 +95,7 @@ pub struct Ear(pub(super) PgListener);
 
 impl Ear {
     /// The next thing heard; an error when the connection is lost.
+    #[boxed]
     pub async fn hear(&mut self) -> Result<String> {
         let heard = self.0.recv().await.map_err(StoreError::connection)?;
         Ok(heard.payload().to_owned())

@@ -1,6 +1,7 @@
 //! Circuits: channels that rest because they did not work. A channel that works has no row.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -11,6 +12,7 @@ const OPEN: Sql = Sql::same(
 );
 
 /// A channel that worked until now rests; nothing is changed where it rests already.
+#[boxed]
 pub async fn open(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -28,6 +30,7 @@ const PROBE: Sql = Sql::same(
 );
 
 /// Whether the caller, and nobody else, may try with one message whether the channel works again.
+#[boxed]
 pub async fn probe(conn: &mut Conn<'_>, now: Timestamp, channel: &str, until: Timestamp) -> Result<bool> {
     Ok(conn.execute(&PROBE, args![now, channel, until]).await? > 0)
 }
@@ -38,6 +41,7 @@ const REST: Sql = Sql::same(
 );
 
 /// The channel still does not work: the rest of this number begins.
+#[boxed]
 pub async fn rest(
     conn: &mut Conn<'_>,
     channel: &str,
@@ -51,6 +55,7 @@ pub async fn rest(
 const CLOSE: Sql = Sql::same("circuits.close", "DELETE FROM circuits WHERE channel = $1");
 
 /// The channel works.
+#[boxed]
 pub async fn close(conn: &mut Conn<'_>, channel: &str) -> Result<bool> {
     Ok(conn.execute(&CLOSE, args![channel]).await? > 0)
 }

@@ -1,5 +1,6 @@
 //! How many messages somebody was sent on a local day.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -45,6 +46,7 @@ const READ: Sql = Sql::rows(
 
 /// Counts messages, and answers how many each person has had with them; whoever counts for the same person waits for the
 /// end of this transaction.
+#[boxed]
 pub async fn count(conn: &mut Conn<'_>, days: &[(Day, i64)]) -> Result<Vec<SentRow>> {
     if days.is_empty() {
         return Ok(Vec::new());
@@ -59,6 +61,7 @@ pub async fn count(conn: &mut Conn<'_>, days: &[(Day, i64)]) -> Result<Vec<SentR
 const FORGET: Sql = Sql::same("sent_days.forget", "DELETE FROM sent_days WHERE local_date < $1");
 
 /// Forgets days that are over everywhere.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, before: &str) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }

@@ -1,6 +1,7 @@
 //! What somebody was not sent because it was too much for a day, until it is told in one message.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -41,6 +42,7 @@ const KEEP: Sql = Sql::rows(
     ),
 );
 
+#[boxed]
 pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, items: &[DigestItem]) -> Result<()> {
     macro_rules! column {
         ($field:ident) => {
@@ -79,6 +81,7 @@ const OF: Sql = Sql::rows(
 );
 
 /// What was held back of these days, in the order in which it was.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, days: &[Day]) -> Result<Vec<DigestItem>> {
     if days.is_empty() {
         return Ok(Vec::new());
@@ -91,6 +94,7 @@ pub async fn of(conn: &mut Conn<'_>, days: &[Day]) -> Result<Vec<DigestItem>> {
 const FORGET: Sql = Sql::same("digest_items.forget", "DELETE FROM digest_items WHERE local_date < $1");
 
 /// Forgets what was told long ago.
+#[boxed]
 pub async fn forget(conn: &mut Conn<'_>, before: &str) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }

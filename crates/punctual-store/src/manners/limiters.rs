@@ -1,6 +1,7 @@
 //! Limiters: the places that sends have taken up. Whoever changes one has locked it, so limits hold across nodes.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -42,6 +43,7 @@ const MAKE: Sql = Sql::rows(
 );
 
 /// The limiters of these keys, made where they are missing, and locked in their order until the transaction ends.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, now: Timestamp, keys: Vec<String>) -> Result<Vec<LimiterRow>> {
     let rows: Vec<LimiterRow> = conn.fetch_all(&LOCK, args![keys.clone()]).await?;
     if rows.len() == keys.len() {
@@ -52,6 +54,7 @@ pub async fn lock(conn: &mut Conn<'_>, now: Timestamp, keys: Vec<String>) -> Res
 }
 
 /// The limiters of these keys as they stand, for those who only look.
+#[boxed]
 pub async fn read(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<LimiterRow>> {
     conn.fetch_all(&READ, args![keys]).await
 }
@@ -64,6 +67,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Writes limiters that this transaction has locked.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[LimiterRow]) -> Result<()> {
     let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
     let states: Vec<&str> = rows.iter().map(|row| row.state.as_str()).collect();

@@ -1,6 +1,7 @@
 //! Preferences: what people want, found by any of their addresses.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -37,6 +38,7 @@ const BY_ADDRESSES: Sql =
     Sql::rows("preferences.by_addresses", by_addresses!("$1"), by_addresses!("ANY($1)"));
 
 /// What the people behind these addresses want; the addresses are in lower case and each is there once.
+#[boxed]
 pub async fn by_addresses(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<WantedAt>> {
     if addresses.is_empty() {
         return Ok(Vec::new());
@@ -58,11 +60,13 @@ const LOCK: Sql = Sql::each("preferences.lock", get!(""), get!(" FOR UPDATE"));
 const GET: Sql = Sql::same("preferences.get", get!(""));
 
 /// The row of a person, made where it is missing and locked until the transaction ends.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, now: Timestamp, person: &str) -> Result<PreferenceRow> {
     conn.execute(&MAKE, args![now, person]).await?;
     conn.fetch_one(&LOCK, args![person]).await
 }
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, person: &str) -> Result<Option<PreferenceRow>> {
     conn.fetch_optional(&GET, args![person]).await
 }
@@ -76,6 +80,7 @@ const OWNER: Sql =
     Sql::same("preference_addresses.owner", "SELECT person FROM preference_addresses WHERE address = $1");
 
 /// The person behind an address, which is in lower case.
+#[boxed]
 pub async fn owner(conn: &mut Conn<'_>, address: &str) -> Result<Option<String>> {
     let row: Option<Owner> = conn.fetch_optional(&OWNER, args![address]).await?;
     Ok(row.map(|row| row.person))
@@ -98,6 +103,7 @@ const KEEP_ADDRESSES: Sql = Sql::rows(
 );
 
 /// Writes what a person wants; the row is locked, and the addresses are in lower case and each there once.
+#[boxed]
 pub async fn put(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -118,12 +124,14 @@ const PAGE: Sql = Sql::same(
     "SELECT person, definition, version, updated_at FROM preferences WHERE person > $1 ORDER BY person LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<PreferenceRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
 const DELETE: Sql = Sql::same("preferences.delete", "DELETE FROM preferences WHERE person = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, person: &str) -> Result<bool> {
     conn.execute(&FORGET_ADDRESSES, args![person]).await?;
     Ok(conn.execute(&DELETE, args![person]).await? > 0)

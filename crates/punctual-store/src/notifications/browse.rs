@@ -3,6 +3,7 @@
 //! A page walks backwards from a place along the index that fits its filter best, over a bounded number of rows. What
 //! lies beyond is not looked at; the answer says where to go on.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -313,6 +314,7 @@ impl Walk {
 }
 
 /// One page, newest first.
+#[boxed]
 pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
     let walk = Walk::of(browse);
     let before = upper_bound(conn, walk, browse).await?;

@@ -1,6 +1,7 @@
 //! Claim per channel, settle with the token, and what happens to claims whose node is gone.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -93,6 +94,7 @@ const TAKE: Sql = Sql::rows("notifications.take", take!("$3"), take!("ANY($3)"))
 const EVERY_PRIORITY: i64 = 9;
 
 /// Claims up to `limit` ready notifications of one channel, most urgent first.
+#[boxed]
 pub async fn claim(
     tx: &mut Tx,
     channel: &str,
@@ -104,6 +106,7 @@ pub async fn claim(
 }
 
 /// The same, of those alone that are at least as urgent as this priority.
+#[boxed]
 pub async fn claim_up_to(
     tx: &mut Tx,
     channel: &str,
@@ -169,6 +172,7 @@ const SETTLE: Sql = Sql::rows(
 );
 
 /// Writes outcomes; answers which tokens were still good. The others have moved on and stay as they are.
+#[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -227,6 +231,7 @@ const EARLIEST: Sql = Sql::each(
 );
 
 /// When the next notification of each channel and priority is ready; what has none is left out.
+#[boxed]
 pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<Earliest>> {
     conn.fetch_all(&EARLIEST, args![]).await
 }
@@ -260,6 +265,7 @@ macro_rules! expired {
 const EXPIRED: Sql = Sql::each("notifications.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
 
 /// The oldest expired claims, locked.
+#[boxed]
 pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<ExpiredLease>> {
     conn.fetch_all(&EXPIRED, args![now, limit]).await
 }
@@ -270,6 +276,7 @@ const RELEASE_LEASES: Sql = Sql::same(
 );
 
 /// Ends every lease now, so that the sweep takes the rows: only where no other process can hold one.
+#[boxed]
 pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
     conn.execute(&RELEASE_LEASES, args![now]).await
 }
@@ -284,6 +291,7 @@ const RENEW: Sql = Sql::rows(
 );
 
 /// Extends leases that are still held; answers which are.
+#[boxed]
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
     conn.change(&RENEW, args![lease_until, seqs, tokens], |row| held[row].0).await

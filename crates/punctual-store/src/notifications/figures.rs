@@ -1,5 +1,6 @@
 //! What ended when, for the charts: one bounded look per interval.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -22,6 +23,7 @@ const ENDED_IN: Sql = Sql::same(
 );
 
 /// What ended in an interval, the latest ones, at most so many.
+#[boxed]
 pub async fn ended_in(conn: &mut Conn<'_>, from: i64, to: i64, limit: i64) -> Result<Vec<Ending>> {
     conn.fetch_all(&ENDED_IN, args![from, to, limit]).await
 }
@@ -37,6 +39,7 @@ const COUNT_ENDED: Sql = Sql::same(
 );
 
 /// How many ended in an interval, counted up to a bound; from the index alone.
+#[boxed]
 pub async fn count_ended(conn: &mut Conn<'_>, from: i64, to: i64, bound: i64) -> Result<i64> {
     let row: Count = conn.fetch_one(&COUNT_ENDED, args![from, to, bound]).await?;
     Ok(row.count)
@@ -55,6 +58,7 @@ const LAST_DELIVERED: Sql = Sql::same(
 );
 
 /// When something was last delivered, as far as the last thousand endings tell.
+#[boxed]
 pub async fn last_delivered(conn: &mut Conn<'_>) -> Result<Option<i64>> {
     let row: Latest = conn.fetch_one(&LAST_DELIVERED, args![]).await?;
     Ok(row.at)
@@ -96,6 +100,7 @@ const BY_SITE_AND_CHANNEL: Sql = Sql::same(
 );
 
 /// What ended in an interval, by site and channel; of one business unit where it is given.
+#[boxed]
 pub async fn by_site_and_channel(
     conn: &mut Conn<'_>,
     from: i64,

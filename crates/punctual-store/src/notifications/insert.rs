@@ -1,6 +1,7 @@
 //! Insert-if-absent: the id is the idempotency key, and a purged id stays known.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_model::{Audience, NewNotification};
 use serde::Deserialize;
 use sqlx::FromRow;
@@ -62,6 +63,7 @@ const INSERT_ABSENT: Sql = Sql::rows(
 
 /// Inserts what is new, numbered in the order of the set; answers what was inserted. Callers that may bring the same ids
 /// bring them in one order, so that they cannot deadlock: that of the ids, or that of the one site they come from.
+#[boxed]
 pub async fn insert_absent(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -151,6 +153,7 @@ const PRESENT: Sql = Sql::each(
     present!("SELECT UNNEST($1::text[])"),
 );
 
+#[boxed]
 pub async fn present(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<PresentState>> {
     conn.fetch_all(&PRESENT, args![ids]).await
 }

@@ -1,6 +1,7 @@
 //! The figures of the outbox, computed from the table when somebody asks: exact, and cheap because live and
 //! parked rows have indexes of their own and terminal rows are reached by when they ended.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -71,6 +72,7 @@ macro_rules! figures {
 const KPIS: Sql = Sql::each("notifications.kpis", figures!(sqlite), figures!(postgres));
 
 /// The figures of everything, or of one site.
+#[boxed]
 pub async fn kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>, site: Option<&str>) -> Result<Kpis> {
     let AsOf { now, stuck_before, since, held_back } = as_of;
     conn.fetch_one(&KPIS, args![stuck_before, since, site, now, held_back]).await
@@ -88,6 +90,7 @@ const FAILED_EVENTS: Sql = Sql::same(
 );
 
 /// Deliveries to subscribers that were given up and wait for a person.
+#[boxed]
 pub async fn failed_events(conn: &mut Conn<'_>) -> Result<i64> {
     let Count { count } = conn.fetch_one(&FAILED_EVENTS, args![]).await?;
     Ok(count)
@@ -142,6 +145,7 @@ const SITE_KPIS: Sql = Sql::each(
 );
 
 /// The same figures for each site that has live, parked or recently delivered notifications.
+#[boxed]
 pub async fn site_kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>) -> Result<Vec<SiteKpis>> {
     let AsOf { now, stuck_before, since, held_back } = as_of;
     conn.fetch_all(&SITE_KPIS, args![stuck_before, since, now, held_back]).await

@@ -1,6 +1,7 @@
 //! What people and paths do to notifications: retry, discard, withdraw.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -21,6 +22,7 @@ const RETRY: Sql = Sql::same(
 );
 
 /// A parked notification goes back in line, its count and next attempt reset; `None` if it is not parked.
+#[boxed]
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
     let row: Option<Version> = conn.fetch_optional(&RETRY, args![now, seq]).await?;
     Ok(row.map(|row| row.version))
@@ -35,6 +37,7 @@ const DISCARD: Sql = Sql::same(
 );
 
 /// A person gives a parked notification up; the row stays. `None` if it is not parked.
+#[boxed]
 pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
     let row: Option<Version> = conn.fetch_optional(&DISCARD, args![now, seq]).await?;
     Ok(row.map(|row| row.version))
@@ -78,13 +81,13 @@ const WITHDRAW_PARKED: Sql = Sql::each(
         "status = 'parked'",
         "COALESCE(reason_code, $2)",
         "CAST(NULL AS BIGINT)",
-        "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
+        "SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($3))"
     ),
     withdraw!(
         "status = 'parked'",
         "COALESCE(reason_code, $2)",
         "CAST(NULL AS BIGINT)",
-        "SELECT id FROM work WHERE key = ANY($3)"
+        "SELECT work_id FROM work_keys WHERE key = ANY($3)"
     ),
 );
 const WITHDRAW: Sql = Sql::each(
@@ -93,13 +96,13 @@ const WITHDRAW: Sql = Sql::each(
         "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
         "$2",
         "CASE WHEN reports_back THEN work_id END",
-        "SELECT id FROM work WHERE key IN (SELECT value FROM json_each($3))"
+        "SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($3))"
     ),
     withdraw!(
         "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
         "$2",
         "CASE WHEN reports_back THEN work_id END",
-        "SELECT id FROM work WHERE key = ANY($3)"
+        "SELECT work_id FROM work_keys WHERE key = ANY($3)"
     ),
 );
 macro_rules! too_late {
@@ -116,11 +119,12 @@ macro_rules! too_late {
 }
 const TOO_LATE: Sql = Sql::each(
     "notifications.withdrawn_too_late",
-    too_late!("SELECT id FROM work WHERE key IN (SELECT value FROM json_each($1))"),
-    too_late!("SELECT id FROM work WHERE key = ANY($1)"),
+    too_late!("SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($1))"),
+    too_late!("SELECT work_id FROM work_keys WHERE key = ANY($1)"),
 );
 
 /// Withdraws what these work rows have queued; what is already being sent is answered as too late.
+#[boxed]
 pub async fn withdraw_by_work(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -1,6 +1,7 @@
 //! Retention: terminal rows older than their window go, in small batches, and leave a tombstone.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -99,11 +100,13 @@ const SIZE: Sql = Sql::same(
         (SELECT COUNT(*) FROM notifications WHERE finished_at IS NOT NULL) AS finished",
 );
 
+#[boxed]
 pub async fn purge_size(conn: &mut Conn<'_>, finished_before: Timestamp) -> Result<PurgeSize> {
     conn.fetch_one(&SIZE, args![finished_before]).await
 }
 
 /// Removes up to `limit` terminal rows that ended before `finished_before`.
+#[boxed]
 pub async fn purge(
     conn: &mut Conn<'_>,
     now: Timestamp,

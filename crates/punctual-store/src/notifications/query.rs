@@ -2,12 +2,14 @@
 
 use super::{NotificationRow, Stuck, notification_columns};
 use crate::db::{Conn, Result, Sql, args};
+use punctual_boxed::boxed;
 
 const BY_ID: Sql = Sql::same(
     "notifications.by_id",
     concat!("SELECT ", notification_columns!(), " FROM notifications WHERE id = $1"),
 );
 
+#[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<NotificationRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
@@ -31,6 +33,7 @@ const BY_IDS: Sql = Sql::each(
 );
 
 /// The notifications with these ids, in order of arrival.
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<NotificationRow>> {
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
@@ -90,6 +93,7 @@ const LIST: Sql = Sql::each(
 );
 
 /// A page of notifications, newest first.
+#[boxed]
 pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Vec<NotificationRow>> {
     let f = filter.clone();
     let limited = f.business_units.is_some();
@@ -154,6 +158,7 @@ const BUSY: Sql = Sql::same(
 );
 
 /// Whether any notification waits or is being sent. A probe, not a count.
+#[boxed]
 pub async fn is_busy(conn: &mut Conn<'_>) -> Result<bool> {
     let row: Busy = conn.fetch_one(&BUSY, args![]).await?;
     Ok(row.busy)

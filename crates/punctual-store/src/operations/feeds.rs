@@ -1,6 +1,7 @@
 //! Secret links to calendars. The secret itself is never stored, only its SHA-256.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -25,6 +26,7 @@ const PUT: Sql = Sql::same(
 );
 
 /// Makes the link of an owner; one that was there before stops working.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, feed: &FeedRow) -> Result<()> {
     let f = feed.clone();
     conn.execute(&PUT, args![now, f.owner_type, f.owner_id, f.secret_hash, f.business_unit]).await?;
@@ -37,6 +39,7 @@ const BY_HASH: Sql = Sql::same(
      FROM operations_feeds WHERE secret_hash = $1",
 );
 
+#[boxed]
 pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<FeedRow>> {
     conn.fetch_optional(&BY_HASH, args![secret_hash]).await
 }
@@ -47,6 +50,7 @@ const OF: Sql = Sql::same(
      FROM operations_feeds WHERE owner_type = $1 AND owner_id = $2",
 );
 
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, owner_type: &str, owner_id: &str) -> Result<Option<FeedRow>> {
     conn.fetch_optional(&OF, args![owner_type, owner_id]).await
 }
@@ -56,6 +60,7 @@ const DELETE: Sql = Sql::same(
     "DELETE FROM operations_feeds WHERE owner_type = $1 AND owner_id = $2",
 );
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, owner_type: &str, owner_id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![owner_type, owner_id]).await? > 0)
 }

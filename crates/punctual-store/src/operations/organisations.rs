@@ -1,6 +1,7 @@
 //! What the events and tasks of one organisation have in common: its zone, and the rules that new ones get.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -28,6 +29,7 @@ const PUT: Sql = Sql::same(
          updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, organisation: &OrganisationRow) -> Result<()> {
     let o = organisation.clone();
     let args = args![now, o.id, o.name, o.time_zone, o.all_day_at, o.rules, o.business_unit];
@@ -47,6 +49,7 @@ macro_rules! by_ids {
 }
 const BY_IDS: Sql = Sql::rows("operations_organisations.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<OrganisationRow>> {
     ids.sort_unstable();
     ids.dedup();
@@ -62,6 +65,7 @@ const PAGE: Sql = Sql::same(
      FROM operations_organisations WHERE id > $1 ORDER BY id LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<OrganisationRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
@@ -69,6 +73,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Or
 const DELETE: Sql =
     Sql::same("operations_organisations.delete", "DELETE FROM operations_organisations WHERE id = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }

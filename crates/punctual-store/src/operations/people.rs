@@ -1,6 +1,7 @@
 //! People who may be told about events and tasks.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -30,6 +31,7 @@ const PUT: Sql = Sql::same(
          business_unit = EXCLUDED.business_unit, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, person: &PersonRow) -> Result<()> {
     let p = person.clone();
     let args =
@@ -50,6 +52,7 @@ macro_rules! by_ids {
 }
 const BY_IDS: Sql = Sql::rows("operations_people.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<PersonRow>> {
     ids.sort_unstable();
     ids.dedup();
@@ -77,6 +80,7 @@ const BY_EMAILS: Sql = Sql::each(
 );
 
 /// Those behind these addresses, which are in lower case: for imports, which are rare enough to look at everybody.
+#[boxed]
 pub async fn by_emails(conn: &mut Conn<'_>, mut addresses: Vec<String>) -> Result<Vec<PersonRow>> {
     addresses.sort_unstable();
     addresses.dedup();
@@ -100,6 +104,7 @@ macro_rules! at_emails {
 const AT_EMAILS: Sql = Sql::rows("operations_people.at_emails", at_emails!("$1"), at_emails!("ANY($1)"));
 
 /// Those with these addresses, letter by letter: for every message, so it must find them without looking at everybody.
+#[boxed]
 pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<PersonRow>> {
     if addresses.is_empty() {
         return Ok(Vec::new());
@@ -113,12 +118,14 @@ const PAGE: Sql = Sql::same(
      FROM operations_people WHERE id > $1 ORDER BY id LIMIT $2",
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<PersonRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
 const DELETE: Sql = Sql::same("operations_people.delete", "DELETE FROM operations_people WHERE id = $1");
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }

@@ -1,6 +1,7 @@
 //! The rules that announce events and tasks, and how far each is scheduled. One that is deleted stays readable.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -79,6 +80,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Writes new rules and changed ones, in id order; what was scheduled and sent stays as it is.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RuleRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -120,11 +122,13 @@ const LOCK: Sql =
     Sql::rows("operations_rules.lock", by_ids!("$1"), by_ids!("ANY($1) ORDER BY r.id FOR UPDATE"));
 
 /// Deleted ones too.
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<RuleRow>> {
     some(conn, &BY_IDS, ids).await
 }
 
 /// Held until the transaction ends, in id order; deleted ones too.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<RuleRow>> {
     some(conn, &LOCK, ids).await
 }
@@ -160,11 +164,13 @@ const LOCK_OF_SUBJECT: Sql = Sql::each(
 );
 
 /// The rules of these subjects that are not deleted.
+#[boxed]
 pub async fn of_subjects(conn: &mut Conn<'_>, subjects: Vec<String>) -> Result<Vec<RuleRow>> {
     some(conn, &OF_SUBJECTS, subjects).await
 }
 
 /// The rules of one subject that are not deleted, held until the transaction ends.
+#[boxed]
 pub async fn lock_of_subject(conn: &mut Conn<'_>, subject: &str) -> Result<Vec<RuleRow>> {
     conn.fetch_all(&LOCK_OF_SUBJECT, args![subject]).await
 }
@@ -178,6 +184,7 @@ const PAGE: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<RuleRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
@@ -218,6 +225,7 @@ const MARK_SYNCED: Sql = Sql::rows(
 );
 
 /// Writes down what is scheduled now, for rules that are locked.
+#[boxed]
 pub async fn mark_synced(conn: &mut Conn<'_>, now: Timestamp, rows: &[Synced]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -246,6 +254,7 @@ const MARK_FAILED: Sql = Sql::same(
 );
 
 /// Writes down why a rule could not be scheduled; one that somebody else has brought into step stays so.
+#[boxed]
 pub async fn mark_failed(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -279,11 +288,13 @@ const MARK_PENDING_OF: Sql = Sql::same(
 );
 
 /// The reconciler takes this rule next.
+#[boxed]
 pub async fn mark_pending(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
     Ok(conn.execute(&MARK_PENDING, args![now, id]).await? > 0)
 }
 
 /// The reconciler takes every rule of an organisation: its zone or hours have changed.
+#[boxed]
 pub async fn mark_pending_of(conn: &mut Conn<'_>, now: Timestamp, organisation: &str) -> Result<u64> {
     conn.execute(&MARK_PENDING_OF, args![now, organisation]).await
 }
@@ -302,6 +313,7 @@ const TO_SYNC: Sql = Sql::same(
 );
 
 /// Rules that have been out of step for long enough.
+#[boxed]
 pub async fn to_sync(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<String>> {
     let ids: Vec<Id> = conn.fetch_all(&TO_SYNC, args![now, limit]).await?;
     Ok(ids.into_iter().map(|row| row.id).collect())
@@ -316,6 +328,7 @@ const MARK_SENT: Sql = Sql::rows(
 );
 
 /// Writes down that these occurrences reached somebody: `(rule, occurrence)`.
+#[boxed]
 pub async fn mark_sent(conn: &mut Conn<'_>, now: Timestamp, rows: &[(String, String)]) -> Result<u64> {
     let (ids, occurrences): (Vec<String>, Vec<String>) = rows.iter().cloned().unzip();
     conn.execute(&MARK_SENT, args![now, ids, occurrences]).await
@@ -347,6 +360,7 @@ macro_rules! live_work {
 const LIVE_WORK: Sql = Sql::rows("operations_rules.live_work", live_work!("$1"), live_work!("ANY($1)"));
 
 /// What of these rules is not over.
+#[boxed]
 pub async fn live_work(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<LiveWork>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -379,6 +393,7 @@ const EXPECTED: Sql = Sql::same(
 
 /// The work rows of rules that come next, to see whether their rules still want them. What is due already is decided, and
 /// that decision looks for itself.
+#[boxed]
 pub async fn expected(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expected>> {
     conn.fetch_all(&EXPECTED, args![now, limit]).await
 }

@@ -1,6 +1,7 @@
 //! Events and tasks. One that is deleted stays, with the moment of its deletion.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -79,6 +80,7 @@ struct Id {
 }
 
 /// Keeps new ones; answers the ids of those that were new (by id, and by the identity in another calendar).
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, rows: &[SubjectRow]) -> Result<Vec<String>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -115,6 +117,7 @@ const UPDATE: Sql = Sql::same(
 );
 
 /// Writes what may change of one that was locked.
+#[boxed]
 pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubjectRow) -> Result<u64> {
     let (first_at, last_at) = (row.first_at(), row.last_at());
     let s = row.clone();
@@ -141,6 +144,7 @@ const DELETE: Sql = Sql::same(
      WHERE id = $2 AND deleted_at IS NULL",
 );
 
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![now, id]).await? > 0)
 }
@@ -156,6 +160,7 @@ const LOCK: Sql = Sql::each(
 );
 
 /// One that is not deleted, held until the transaction ends.
+#[boxed]
 pub async fn lock(conn: &mut Conn<'_>, id: &str) -> Result<Option<SubjectRow>> {
     conn.fetch_optional(&LOCK, args![id]).await
 }
@@ -173,6 +178,7 @@ macro_rules! by_ids {
 const BY_IDS: Sql = Sql::rows("operations_subjects.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
 /// Those of these that are not deleted.
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<SubjectRow>> {
     ids.sort_unstable();
     ids.dedup();
@@ -195,6 +201,7 @@ macro_rules! by_uids {
 const BY_UIDS: Sql = Sql::rows("operations_subjects.by_uids", by_uids!("$1"), by_uids!("ANY($1)"));
 
 /// Those that were imported under one of these identities.
+#[boxed]
 pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<SubjectRow>> {
     uids.sort_unstable();
     uids.dedup();
@@ -215,6 +222,7 @@ const PAGE: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
     subject_type: &str,
@@ -266,6 +274,7 @@ const BETWEEN: Sql = Sql::each(
 );
 
 /// Everything with a date that falls between the two moments, by its end.
+#[boxed]
 pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<SubjectRow>> {
     let walked = wanted.to.as_microsecond().saturating_add(LONGEST_MICROS);
     let (last_at, id) = wanted.after.clone().unwrap_or((i64::MIN, String::new()));
@@ -295,6 +304,7 @@ const UNDATED: Sql = Sql::same(
 );
 
 /// Those without any date, the newest first.
+#[boxed]
 pub async fn undated(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<SubjectRow>> {
     conn.fetch_all(&UNDATED, args![limit]).await
 }

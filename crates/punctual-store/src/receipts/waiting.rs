@@ -1,5 +1,6 @@
 //! Messages that a provider took and that did not arrive: they wait until a person has seen them.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -47,6 +48,7 @@ const COUNT_FAILED: Sql = Sql::each(
 );
 
 /// Those that nobody has seen yet, newest first, for someone who sees these business units (or all).
+#[boxed]
 pub async fn failed(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&FAILED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
@@ -56,6 +58,7 @@ struct Count {
     count: i64,
 }
 
+#[boxed]
 pub async fn count_failed(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
     let args = args![units.is_some(), bound, units.unwrap_or_default().to_vec()];
     let row: Count = conn.fetch_one(&COUNT_FAILED, args).await?;
@@ -69,6 +72,7 @@ const SEEN: Sql = Sql::same(
 );
 
 /// A person has seen what did not arrive of this notification; answers of how many targets.
+#[boxed]
 pub async fn seen(conn: &mut Conn<'_>, seq: i64) -> Result<u64> {
     conn.execute(&SEEN, args![seq]).await
 }

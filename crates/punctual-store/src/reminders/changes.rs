@@ -1,6 +1,7 @@
 //! How far a change over many sources has got.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
@@ -22,6 +23,7 @@ const GET: Sql = Sql::same(
     "SELECT key, after_type, after_id, created, updated, deactivated FROM reminder_changes WHERE key = $1",
 );
 
+#[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChangeRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
@@ -35,6 +37,7 @@ const PUT: Sql = Sql::same(
          updated = EXCLUDED.updated, deactivated = EXCLUDED.deactivated, updated_at = EXCLUDED.updated_at",
 );
 
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &ChangeRow) -> Result<()> {
     let bound =
         args![now, &row.key, &row.after_type, &row.after_id, row.created, row.updated, row.deactivated];

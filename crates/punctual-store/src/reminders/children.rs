@@ -1,6 +1,7 @@
 //! What each counted source adds to which parent. Written with the child's own event, so that a parent is summed up
 //! over an index and never by a scan.
 
+use punctual_boxed::boxed;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
@@ -31,6 +32,7 @@ const OF: Sql = Sql::rows(
 );
 
 /// What these pairs of setting and child are counted as so far.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<ChildRow>> {
     let (settings, children): (Vec<&str>, Vec<&str>) = pairs.iter().copied().unzip();
     conn.fetch_all(&OF, args![settings, children]).await
@@ -60,6 +62,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Counts children, each at most once for a setting.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, rows: &[ChildRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -86,6 +89,7 @@ const DELETE: Sql = Sql::rows(
 );
 
 /// Counts children no longer.
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<u64> {
     if pairs.is_empty() {
         return Ok(0);
@@ -123,6 +127,7 @@ const SUMS: Sql = Sql::rows(
 );
 
 /// The sums of these pairs of setting and parent; those without children are left out.
+#[boxed]
 pub async fn sums(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<SumRow>> {
     let mut pairs = pairs.to_vec();
     pairs.sort_unstable();

@@ -1,6 +1,7 @@
 //! How far each provider's reconciliation has looked, and what its last run did.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -21,6 +22,7 @@ const ALL: Sql = Sql::same(
     "SELECT provider, watermark, last_run_at, report FROM reconciliations ORDER BY provider",
 );
 
+#[boxed]
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ReconciliationRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
@@ -32,6 +34,7 @@ const PUT: Sql = Sql::same(
      SET watermark = EXCLUDED.watermark, last_run_at = EXCLUDED.last_run_at, report = EXCLUDED.report",
 );
 
+#[boxed]
 pub async fn put(
     conn: &mut Conn<'_>,
     now: Timestamp,

@@ -1,6 +1,7 @@
 //! Reminder settings: a JSON definition, and the columns by which an event finds those that concern it.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -40,6 +41,7 @@ const INSERT: Sql = Sql::same(
 );
 
 /// A new setting; false when its id is taken.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Result<bool> {
     let bound = args![
         now,
@@ -64,6 +66,7 @@ const UPDATE: Sql = Sql::same(
 );
 
 /// Writes a changed setting over the version that was read; false when there is a newer one.
+#[boxed]
 pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Result<bool> {
     let bound = args![
         now,
@@ -87,6 +90,7 @@ macro_rules! by_ids {
 const BY_IDS: Sql = Sql::rows("reminder_settings.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
 
 /// These settings, deleted ones too: history still names them.
+#[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<SettingRow>> {
     ids.sort_unstable();
     ids.dedup();
@@ -115,6 +119,7 @@ const HEARD: Sql = Sql::each(
 
 /// The settings that concern sources of these types, held until the transaction ends: an event and a change of a
 /// setting cannot miss each other.
+#[boxed]
 pub async fn heard(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&HEARD, args![types]).await
 }
@@ -129,6 +134,7 @@ const OF_TYPE: Sql = Sql::same(
 );
 
 /// The settings for sources of one type, to look at.
+#[boxed]
 pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&OF_TYPE, args![source_type]).await
 }
@@ -142,6 +148,7 @@ const PAGE: Sql = Sql::same(
     ),
 );
 
+#[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }

@@ -1,6 +1,7 @@
 //! Where a measure of a source stands to its threshold, written with the source.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
@@ -37,6 +38,7 @@ const OF: Sql = Sql::rows(
 );
 
 /// The states of these pairs of setting and source.
+#[boxed]
 pub async fn of(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<StateRow>> {
     let mut pairs = pairs.to_vec();
     pairs.sort_unstable();
@@ -68,6 +70,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// Writes states, each at most once in the set.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[StateRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -104,6 +107,7 @@ const FIRE: Sql = Sql::rows(
 );
 
 /// Remembers that a reminder went out: `(setting, source, metric, scope)`.
+#[boxed]
 pub async fn fire(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -127,6 +131,7 @@ const MET: Sql = Sql::same(
 );
 
 /// The sources of a setting whose measure meets its threshold, by id: for days without events.
+#[boxed]
 pub async fn met(conn: &mut Conn<'_>, setting_id: &str, after: &str, limit: i64) -> Result<Vec<StateRow>> {
     conn.fetch_all(&MET, args![setting_id, after, limit]).await
 }

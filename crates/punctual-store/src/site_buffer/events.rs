@@ -1,6 +1,7 @@
 //! The site's event log. An event that goes on is one entry whose count and last time move.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -32,6 +33,7 @@ const PUT: Sql = Sql::same(
 );
 
 /// Writes an entry, or what is new about one that is there. `seq` is not read.
+#[boxed]
 pub async fn put(conn: &mut Conn<'_>, event: &EventRow) -> Result<()> {
     let e = event;
     let bound = args![e.last_at, &e.id, &e.category, &e.kind, e.began_at, e.count, &e.detail];
@@ -43,6 +45,7 @@ const LATEST: Sql =
     Sql::same("events.latest", concat!("SELECT ", columns!(), " FROM events ORDER BY seq DESC LIMIT $1"));
 
 /// The latest entries, newest first.
+#[boxed]
 pub async fn latest(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<EventRow>> {
     conn.fetch_all(&LATEST, args![limit]).await
 }
@@ -57,6 +60,7 @@ const UNREPORTED: Sql = Sql::same(
 );
 
 /// What central has not been told yet, oldest first.
+#[boxed]
 pub async fn unreported(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<EventRow>> {
     conn.fetch_all(&UNREPORTED, args![limit]).await
 }
@@ -65,6 +69,7 @@ const REPORTED: Sql =
     Sql::rows("events.reported", "UPDATE events SET reported_at = $2 WHERE id = $1", NO_POSTGRES);
 
 /// Central has been told of these entries as they stood then.
+#[boxed]
 pub async fn reported(conn: &mut Conn<'_>, told: &[EventRow]) -> Result<()> {
     let ids: Vec<String> = told.iter().map(|event| event.id.clone()).collect();
     let until: Vec<i64> = told.iter().map(|event| event.last_at).collect();
@@ -78,6 +83,7 @@ const TRIM: Sql = Sql::same(
 );
 
 /// Keeps the latest `keep` entries.
+#[boxed]
 pub async fn trim(conn: &mut Conn<'_>, keep: i64) -> Result<u64> {
     conn.execute(&TRIM, args![keep]).await
 }

@@ -1,6 +1,7 @@
 //! Notifications that wait at a site until central has them, and what was last known of those it has.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -31,6 +32,7 @@ const INSERT: Sql = Sql::rows(
 );
 
 /// Takes in what is new, in this order; answers how many were.
+#[boxed]
 pub async fn insert(conn: &mut Conn<'_>, rows: &[NewOutgoing]) -> Result<u64> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -63,6 +65,7 @@ const DIGESTS: Sql = Sql::same(
 );
 
 /// The digests under which these ids are known.
+#[boxed]
 pub async fn digests(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<KnownDigest>> {
     conn.fetch_all(&DIGESTS, args![ids]).await
 }
@@ -97,6 +100,7 @@ const WAITING: Sql = Sql::same(
 );
 
 /// The next rows after `after`, oldest first: at most `limit`, and no more than `bytes` unless the first alone has more.
+#[boxed]
 pub async fn waiting(conn: &mut Conn<'_>, after: i64, limit: i64, bytes: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&WAITING, args![after, limit, bytes]).await
 }
@@ -111,6 +115,7 @@ const HAND_OVER: Sql = Sql::rows(
 );
 
 /// Central has these rows: their content goes, their ids stay.
+#[boxed]
 pub async fn hand_over(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> Result<u64> {
     conn.execute(&HAND_OVER, args![now, seqs]).await
 }
@@ -123,6 +128,7 @@ const REFUSE: Sql = Sql::rows(
 );
 
 /// Central will never take these rows: they leave the queue and are kept, each with why.
+#[boxed]
 pub async fn refuse(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<(i64, String)>) -> Result<u64> {
     let (seqs, reasons): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
     conn.execute(&REFUSE, args![now, seqs, reasons]).await
@@ -145,6 +151,7 @@ const BY_ID: Sql = Sql::same(
     "SELECT id, state, status, retry_count, last_error, enqueued_at, delivered_at FROM outgoing WHERE id = $1",
 );
 
+#[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<OutgoingState>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
@@ -156,6 +163,7 @@ const LEARN: Sql = Sql::same(
 );
 
 /// Keeps what central said, for when it cannot be asked.
+#[boxed]
 pub async fn learn(conn: &mut Conn<'_>, known: &OutgoingState) -> Result<()> {
     let k = known;
     let bound = args![&k.id, &k.status, k.retry_count, k.last_error.clone(), k.delivered_at];
@@ -188,6 +196,7 @@ const BACKLOG: Sql = Sql::same(
         (SELECT COALESCE(SUM(bytes), 0) FROM outgoing WHERE state = 'refused' AND settled_at IS NOT NULL) AS refused_bytes",
 );
 
+#[boxed]
 pub async fn backlog(conn: &mut Conn<'_>, long_before: Timestamp) -> Result<Backlog> {
     conn.fetch_one(&BACKLOG, args![long_before]).await
 }
@@ -203,6 +212,7 @@ const OLDEST: Sql = Sql::same(
 );
 
 /// Since when the oldest row waits. A probe, not a count.
+#[boxed]
 pub async fn oldest(conn: &mut Conn<'_>) -> Result<Option<i64>> {
     let row: Option<Oldest> = conn.fetch_optional(&OLDEST, args![]).await?;
     Ok(row.map(|row| row.enqueued_at))
@@ -215,11 +225,13 @@ const FORGET: Sql = Sql::same(
 );
 
 /// Removes up to `limit` rows that central has had since before this instant.
+#[boxed]
 pub async fn forget_handed_over(conn: &mut Conn<'_>, before: Timestamp, limit: i64) -> Result<u64> {
     conn.execute(&FORGET, args!["handed_over", before, limit]).await
 }
 
 /// Removes up to `limit` rows that were refused before this instant.
+#[boxed]
 pub async fn forget_refused(conn: &mut Conn<'_>, before: Timestamp, limit: i64) -> Result<u64> {
     conn.execute(&FORGET, args!["refused", before, limit]).await
 }

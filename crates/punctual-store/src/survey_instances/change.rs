@@ -1,6 +1,7 @@
 //! What happens to instances.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Conn, Result, Sql, args};
@@ -33,6 +34,7 @@ const SETTLE: Sql = Sql::rows(
 );
 
 /// Writes how instances stand.
+#[boxed]
 pub async fn settle(conn: &mut Conn<'_>, changes: &[Change]) -> Result<u64> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -60,6 +62,7 @@ const OPEN: Sql = Sql::same(
 );
 
 /// The page was shown to a person. Answers whether that was new.
+#[boxed]
 pub async fn open(conn: &mut Conn<'_>, now: Timestamp, public_id: &str) -> Result<bool> {
     Ok(conn.execute(&OPEN, args![now, public_id]).await? > 0)
 }
@@ -72,6 +75,7 @@ const COMPLETE: Sql = Sql::same(
 );
 
 /// It was answered: nothing more is sent. Answers whether it still was to be.
+#[boxed]
 pub async fn complete(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<bool> {
     Ok(conn.execute(&COMPLETE, args![now, id]).await? > 0)
 }
@@ -82,6 +86,7 @@ const DELETE: Sql = Sql::same(
 );
 
 /// Takes a link back. The row stays; its hash is free for another instance.
+#[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: i64) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }

@@ -1,5 +1,6 @@
 //! Reading instances for people: a page of a survey's, and all of them for its results.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -36,6 +37,7 @@ const LIST: Sql = Sql::same(
 );
 
 /// A page of a survey's instances, newest first; over the index by survey.
+#[boxed]
 pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceRow>> {
     let f = filter.clone();
     conn.fetch_all(&LIST, args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit]).await
@@ -53,6 +55,7 @@ const COUNTS: Sql = Sql::same(
     "SELECT status, COUNT(*) AS count FROM survey_instances WHERE survey_id = $1 AND NOT deleted GROUP BY status",
 );
 
+#[boxed]
 pub async fn counts(conn: &mut Conn<'_>, survey_id: i64) -> Result<Vec<StatusCount>> {
     conn.fetch_all(&COUNTS, args![survey_id]).await
 }
@@ -87,6 +90,7 @@ const WALK: Sql = Sql::same(
 );
 
 /// The instances of a survey after this id, oldest first: whoever needs all of them comes again.
+#[boxed]
 pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
     conn.fetch_all(&WALK, args![survey_id, after, limit]).await
 }

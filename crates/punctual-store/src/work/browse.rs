@@ -1,6 +1,7 @@
 //! Pages of work for people: what comes next, what is held, what failed, and everything, newest first. Every page
 //! walks one index over a bounded number of rows.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -69,6 +70,7 @@ const COMING: Sql = Sql::each(
 pub type ComingPlace = (i64, i64);
 
 /// What comes next of these kinds, soonest first, after a place.
+#[boxed]
 pub async fn coming(
     conn: &mut Conn<'_>,
     kinds: &[String],
@@ -117,6 +119,7 @@ pub enum WorkList {
     All,
 }
 
+#[boxed]
 pub async fn browse(
     conn: &mut Conn<'_>,
     list: WorkList,

@@ -5,6 +5,7 @@
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -74,6 +75,7 @@ const TAKE: Sql = Sql::rows(
 );
 
 /// Claims up to `limit` rows of one kind that are ready at `ready_by`, until the lease runs out.
+#[boxed]
 pub async fn claim(
     tx: &mut Tx,
     kind: &str,
@@ -115,6 +117,7 @@ const LOCK_DUE: Sql = Sql::each("work.lock_due", locked!(""), locked!(" FOR UPDA
 
 /// Reads and locks up to `limit` ready rows for a transaction that settles them itself: the lock is the claim, and
 /// whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
+#[boxed]
 pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
     tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
 }
@@ -129,6 +132,7 @@ const RENEW: Sql = Sql::rows(
 );
 
 /// Extends leases that are still held; answers which are. The token stays the same.
+#[boxed]
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
     conn.change(&RENEW, args![lease_until, ids, tokens], |row| held[row].0).await
@@ -155,6 +159,7 @@ const RELEASE: Sql = Sql::rows(
 );
 
 /// Gives claimed rows back untouched, as a node does that is about to stop.
+#[boxed]
 pub async fn release(conn: &mut Conn<'_>, now: Timestamp, held: &[(i64, i64)]) -> Result<u64> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
     conn.execute(&RELEASE, args![now, ids, tokens]).await
@@ -196,6 +201,7 @@ const SETTLE: Sql = Sql::rows(
 );
 
 /// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
+#[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
@@ -236,6 +242,7 @@ const EARLIEST: Sql = Sql::each(
 );
 
 /// When the next row of each of these kinds is ready; kinds with none are left out. One index probe a kind.
+#[boxed]
 pub async fn earliest(conn: &mut Conn<'_>, kinds: &[&str]) -> Result<Vec<(String, i64)>> {
     let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     let rows: Vec<Ready> = conn.fetch_all(&EARLIEST, args![kinds]).await?;
@@ -268,6 +275,7 @@ macro_rules! expired {
 const EXPIRED: Sql = Sql::each("work.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
 
 /// The oldest expired claims, locked.
+#[boxed]
 pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expired>> {
     conn.fetch_all(&EXPIRED, args![now, limit]).await
 }
@@ -278,6 +286,7 @@ const RELEASE_LEASES: Sql = Sql::same(
 );
 
 /// Ends every lease now, so that the sweep takes the rows: only where no other process can hold one.
+#[boxed]
 pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
     conn.execute(&RELEASE_LEASES, args![now]).await
 }

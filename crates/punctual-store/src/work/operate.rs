@@ -1,10 +1,10 @@
 //! What people and paths do to rows that nobody is working on: cancel, release, retry, deactivate, count.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
-use super::WorkRow;
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row that an action changed.
@@ -32,6 +32,7 @@ const DEACTIVATE: Sql = Sql::each(
 );
 
 /// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
+#[boxed]
 pub async fn deactivate(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -51,6 +52,7 @@ const CANCEL: Sql = Sql::same(
 );
 
 /// Stops one row. Nothing is changed when it is already being worked on or ended.
+#[boxed]
 pub async fn cancel(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -70,6 +72,7 @@ const RELEASE_HOLD: Sql = Sql::same(
 );
 
 /// Lets a held row go on; one that was pending is ready at once.
+#[boxed]
 pub async fn release_hold(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
     conn.fetch_optional(&RELEASE_HOLD, args![now, id]).await
 }
@@ -84,6 +87,7 @@ const RETRY: Sql = Sql::same(
 );
 
 /// Brings back a row that ended without completing, ready at once.
+#[boxed]
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Option<Changed>> {
     conn.fetch_optional(&RETRY, args![now, id]).await
 }
@@ -95,34 +99,15 @@ const HASTEN: Sql = Sql::same(
 );
 
 /// Has a row that waits for its next try tried now; its failures stay counted.
+#[boxed]
 pub async fn hasten(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<bool> {
     Ok(conn.execute(&HASTEN, args![now, id]).await? > 0)
-}
-
-const INSERT_RETRY: Sql = Sql::same(
-    "work.insert_retry",
-    "INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-                       ready_at, local_date, time_zone, input_hash, input, status, retry_of, created_at, updated_at)
-     SELECT $3, kind, trigger_type, business_unit, source_type, source_id, setting_id, $1,
-            $1, local_date, time_zone, input_hash, input, 'pending', id, $1, $1
-     FROM work WHERE id = $2
-     ON CONFLICT (key) DO NOTHING
-     RETURNING id, key, version",
-);
-
-/// A second send of a completed row: a new row under a support-retry key, linked to the old one.
-pub async fn insert_retry(
-    conn: &mut Conn<'_>,
-    now: Timestamp,
-    of: &WorkRow,
-    key: &str,
-) -> Result<Option<Changed>> {
-    conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
 }
 
 const SET_TRACE: Sql = Sql::same("work.set_trace", "UPDATE work SET trace_blob = $2 WHERE id = $1");
 
 /// Remembers where the deep trace of a row lies.
+#[boxed]
 pub async fn set_trace(conn: &mut Conn<'_>, id: i64, blob: &str) -> Result<u64> {
     conn.execute(&SET_TRACE, args![id, blob]).await
 }
@@ -156,6 +141,7 @@ const COUNT_DOWN: Sql = Sql::each(
 );
 
 /// Counts settled notifications off their rows (an id stands once for each); zero means all have settled.
+#[boxed]
 pub async fn count_down(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<OpenCount>> {
     conn.fetch_all(&COUNT_DOWN, args![ids]).await
 }
@@ -164,6 +150,7 @@ const COUNT_UP: Sql =
     Sql::same("work.count_up", "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1");
 
 /// A parked notification is tried again: its row waits for it once more.
+#[boxed]
 pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
     conn.execute(&COUNT_UP, args![id]).await
 }

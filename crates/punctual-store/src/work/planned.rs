@@ -1,11 +1,11 @@
 //! What is planned: the rows of sources, rows that end as they are made, and what lies ahead on the calendar.
 
 use jiff::Timestamp;
-use punctual_model::NewWork;
+use punctual_boxed::boxed;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::{Inserted, WorkRow, work_columns};
+use super::{WorkRow, work_columns};
 use crate::db::{Conn, Result, Sql, args};
 
 /// What a path needs to know about a row of one of its sources.
@@ -48,6 +48,7 @@ const OF_SOURCES: Sql = Sql::rows(
 );
 
 /// The rows of one kind that belong to these sources, whatever their state; support retries are left out.
+#[boxed]
 pub async fn of_sources(conn: &mut Conn<'_>, kind: &str, sources: &[(&str, &str)]) -> Result<Vec<OfSource>> {
     if sources.is_empty() {
         return Ok(Vec::new());
@@ -57,64 +58,6 @@ pub async fn of_sources(conn: &mut Conn<'_>, kind: &str, sources: &[(&str, &str)
     sources.dedup();
     let (types, ids): (Vec<&str>, Vec<&str>) = sources.into_iter().unzip();
     conn.fetch_all(&OF_SOURCES, args![kind, types, ids]).await
-}
-
-macro_rules! insert_ended {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO work (key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-                      ready_at, local_date, time_zone, input_hash, input, status, reason_code, created_at, updated_at)
-    ",
-            $values
-        )
-    };
-}
-const INSERT_ENDED: Sql = Sql::rows(
-    "work.insert_ended",
-    insert_ended!("VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, 'deactivated', $2, $1, $1)
-    ON CONFLICT (key) DO NOTHING"),
-    insert_ended!("SELECT r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id,
-           r.due_at, r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, 'deactivated', $2, $1, $1
-    FROM UNNEST($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[],
-            $11::text[], $12::text[], $13::text[], $14::text[])
-        AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-             local_date, time_zone, input_hash, input)
-    ON CONFLICT (key) DO NOTHING
-    RETURNING id, key"),
-);
-
-/// Writes down rows that are over as they are made, with the reason; those that exist stay as they are. Keys are unique
-/// within the set and in order.
-pub async fn insert_ended(
-    conn: &mut Conn<'_>,
-    now: Timestamp,
-    reason: &str,
-    rows: &[&NewWork],
-) -> Result<Vec<Inserted>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        reason,
-        column!(|w| w.key.as_str()),
-        column!(|w| w.kind),
-        column!(|w| w.trigger.as_str()),
-        column!(|w| w.business_unit.as_deref()),
-        column!(|w| w.source.as_ref().map(|(kind, _)| kind.as_str())),
-        column!(|w| w.source.as_ref().map(|(_, id)| id.as_str())),
-        column!(|w| w.setting_id.as_deref()),
-        column!(|w| w.due_at),
-        column!(|w| w.local.as_ref().map(|(date, _)| date.as_str())),
-        column!(|w| w.local.as_ref().map(|(_, zone)| zone.as_str())),
-        column!(|w| w.input_hash.to_string()),
-        column!(|w| w.input.as_str()),
-    ];
-    let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
-    conn.insert(&INSERT_ENDED, bound, record).await
 }
 
 /// A row that goes to another business unit with its source, and the hash that it has there.
@@ -135,7 +78,7 @@ pub struct Transferred {
 }
 
 macro_rules! transfer {
-    ($unit:literal, $hash:literal, $from:literal, $key:literal) => {
+    ($unit:literal, $hash:literal, $from:literal, $which:literal) => {
         concat!(
             "
     UPDATE work
@@ -147,8 +90,8 @@ macro_rules! transfer {
     ",
             $from,
             "
-    WHERE work.key = ",
-            $key,
+    WHERE ",
+            $which,
             " AND work.status <> 'completed' AND work.status <> 'processing'
     RETURNING work.id, work.business_unit, work.status, work.version"
         )
@@ -156,16 +99,18 @@ macro_rules! transfer {
 }
 const TRANSFER: Sql = Sql::rows(
     "work.transfer",
-    transfer!("$3", "$4", "", "$2"),
+    transfer!("$3", "$4", "", "work.key = $2"),
     transfer!(
         "r.business_unit",
         "r.input_hash",
-        "FROM UNNEST($2::text[], $3::text[], $4::text[]) AS r(key, business_unit, input_hash)",
-        "r.key"
+        "FROM UNNEST($2::text[], $3::text[], $4::text[]) AS r(key, business_unit, input_hash)
+         JOIN work_keys AS k ON k.key = r.key",
+        "work.id = k.work_id"
     ),
 );
 
 /// Moves rows to another business unit. What was sent, or is being worked on, stays where it is.
+#[boxed]
 pub async fn transfer(conn: &mut Conn<'_>, now: Timestamp, rows: &[Transfer]) -> Result<Vec<Transferred>> {
     let mut rows: Vec<&Transfer> = rows.iter().collect();
     rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -202,6 +147,7 @@ macro_rules! ahead {
 const AHEAD: Sql = Sql::each("work.ahead", ahead!("INDEXED BY work_ready"), ahead!(""));
 
 /// What of one kind is ready between two instants, soonest first, after a place.
+#[boxed]
 pub async fn ahead(
     conn: &mut Conn<'_>,
     kind: &str,
@@ -223,6 +169,7 @@ const OF_SOURCE: Sql = Sql::same(
 );
 
 /// Every row of one source, in order of time: for people who ask why.
+#[boxed]
 pub async fn of_source(
     conn: &mut Conn<'_>,
     source_type: &str,

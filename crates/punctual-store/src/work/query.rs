@@ -1,5 +1,6 @@
 //! Reading work rows for people: one, a page, and how many there are of each state.
 
+use punctual_boxed::boxed;
 use serde::Deserialize;
 use sqlx::FromRow;
 
@@ -8,13 +9,21 @@ use crate::db::{Conn, Result, Sql, args};
 
 const BY_ID: Sql = Sql::same("work.by_id", concat!("SELECT ", work_columns!(), " FROM work WHERE id = $1"));
 
+#[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: i64) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-const BY_KEY: Sql =
-    Sql::same("work.by_key", concat!("SELECT ", work_columns!(), " FROM work WHERE key = $1"));
+const BY_KEY: Sql = Sql::same(
+    "work.by_key",
+    concat!(
+        "SELECT ",
+        work_columns!(),
+        " FROM work WHERE id = (SELECT work_id FROM work_keys WHERE key = $1)"
+    ),
+);
 
+#[boxed]
 pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_KEY, args![key]).await
 }
@@ -25,9 +34,9 @@ macro_rules! by_keys {
             "
     SELECT ",
             work_columns!(),
-            " FROM work WHERE key IN (",
+            " FROM work WHERE id IN (SELECT work_id FROM work_keys WHERE key IN (",
             $keys,
-            ") ORDER BY key"
+            ")) ORDER BY key"
         )
     };
 }
@@ -38,6 +47,7 @@ const BY_KEYS: Sql = Sql::each(
 );
 
 /// The rows of these keys, in key order.
+#[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<WorkRow>> {
     conn.fetch_all(&BY_KEYS, args![keys]).await
 }
@@ -48,6 +58,7 @@ const RETRIES_OF: Sql = Sql::same(
 );
 
 /// The support retries of a row, oldest first.
+#[boxed]
 pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
     conn.fetch_all(&RETRIES_OF, args![id]).await
 }
@@ -98,6 +109,7 @@ const LIST: Sql =
     Sql::each("work.list", list!("SELECT value FROM json_each($11)"), list!("SELECT UNNEST($11::text[])"));
 
 /// A page of work, newest first.
+#[boxed]
 pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
     let f = filter.clone();
     let limited = f.business_units.is_some();
@@ -153,6 +165,7 @@ const TROUBLED: Sql = Sql::each(
 );
 
 /// Rows of one kind that have failed, are held or wait for another try, newest first; of one source where it is given.
+#[boxed]
 pub async fn troubled(
     conn: &mut Conn<'_>,
     kind: &str,
@@ -193,6 +206,7 @@ const COUNTS: Sql = Sql::each(
 );
 
 /// The figures over these kinds; of what there is more than `at_most`, about that many are counted.
+#[boxed]
 pub async fn counts(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>, at_most: i64) -> Result<Counts> {
     conn.fetch_one(&COUNTS, args![now, at_most, kinds]).await
 }
@@ -213,6 +227,7 @@ const BUSY: Sql = Sql::each(
 );
 
 /// Whether a row of these kinds is ready or any row is being worked on. A probe, not a count.
+#[boxed]
 pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Result<bool> {
     let row: Busy = conn.fetch_one(&BUSY, args![now, kinds]).await?;
     Ok(row.busy)

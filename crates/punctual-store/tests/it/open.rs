@@ -1,7 +1,7 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{Store, StoreError, StoreOptions};
-use punctual_testkit::{Bed, Database, on_both, postgres::TestDatabase};
+use punctual_store::{Lane, Store, StoreError, StoreOptions, work};
+use punctual_testkit::{Bed, Database, new_work, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -143,4 +143,20 @@ async fn nodes_that_start_together_migrate_once() {
     let files =
         std::fs::read_dir(format!("{}/migrations/postgres", env!("CARGO_MANIFEST_DIR"))).unwrap().count();
     assert_eq!(steps, files as i64);
+}
+
+/// PostgreSQL alone: SQLite keeps its index of keys.
+#[tokio::test]
+async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
+    let bed = Bed::on(Database::Postgres).await;
+    let (a, b) = (new_work("test", "a", bed.now()), new_work("test", "b", bed.now()));
+    let ids = crate::work::insert(&bed, &[a.clone(), b]).await;
+    meddle(&bed, "DROP TABLE work_keys").await;
+    meddle(&bed, "CREATE UNIQUE INDEX work_by_key ON work (key)").await;
+    meddle(&bed, "DELETE FROM schema_steps WHERE version >= 14").await;
+    let store = open_beside(&bed).await.unwrap();
+    let mut tx = store.begin(Lane::Settle).await.unwrap();
+    assert!(work::insert_absent(&mut tx.conn(), bed.now(), &[&a]).await.unwrap().is_empty());
+    let found = work::by_key(&mut tx.conn(), "b").await.unwrap();
+    assert_eq!(found.map(|row| row.id), Some(ids[1]));
 }

@@ -23,7 +23,7 @@ use super::{
 const FUTURE: usize = 1_000_000;
 /// A drain of 20,000 rows takes a quarter of a second, in which a small machine has its moods: the middle one of these
 /// counts.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 
 pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let mut table = Table::new(bench, "drain", Keys::Rising).await?;

@@ -1,6 +1,7 @@
 //! Answers as a table: one row for each, one column for each question.
 
 use jiff::Timestamp;
+use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::table::{Amount, Cell, Column, Kind, Table};
 use serde_json::{Map, Value};
@@ -12,6 +13,7 @@ const FIXED: [&str; 7] =
     ["publicId", "triggerId", "customerRef", "triggeredAt", "completedAt", "agentId", "candidate"];
 
 /// Every answer that counts, oldest first.
+#[boxed]
 pub async fn table(
     engine: &Engine,
     survey_id: i64,

@@ -1,5 +1,7 @@
 //! What a connection thread does: transactions, and statements looped over the rows of a set.
 
+use std::any::Any;
+
 use rusqlite::{CachedStatement, Connection};
 
 use super::{bind::Binding, decode::Decoder};
@@ -66,7 +68,7 @@ impl Session {
     /// Answers how many rows were changed.
     pub(in crate::db) fn execute(&mut self, statement: Statement) -> Result<u64, DriverError> {
         let mut changed = 0;
-        self.each_row(statement, |prepared, _, _| {
+        self.each_row(statement, &mut |prepared, _, _| {
             changed += prepared.raw_execute()? as u64;
             Ok(())
         })?;
@@ -79,7 +81,7 @@ impl Session {
         statement: Statement,
     ) -> Result<Vec<(usize, i64)>, DriverError> {
         let mut took = Vec::new();
-        self.each_row(statement, |prepared, conn, row| {
+        self.each_row(statement, &mut |prepared, conn, row| {
             if prepared.raw_execute()? > 0 {
                 took.push((row, conn.last_insert_rowid()));
             }
@@ -88,22 +90,26 @@ impl Session {
         Ok(took)
     }
 
-    pub(in crate::db) fn fetch<T: Record>(&mut self, statement: Statement) -> Result<Vec<T>, DriverError> {
-        let (mut found, mut decoder) = (Vec::new(), Decoder::default());
-        self.each_row(statement, |prepared, _, _| {
+    /// Answers a `Vec<T>`, in a box: what carries it to the caller is then the same code for all records.
+    pub(in crate::db) fn fetch<T: Record>(
+        &mut self,
+        statement: Statement,
+    ) -> Result<Box<dyn Any + Send>, DriverError> {
+        let (mut found, mut decoder) = (Vec::<T>::new(), Decoder::default());
+        self.each_row(statement, &mut |prepared, _, _| {
             let mut rows = prepared.raw_query();
             while let Some(row) = rows.next()? {
                 found.push(decoder.decode(row)?);
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(Box::new(found))
     }
 
     fn each_row(
         &mut self,
         statement: Statement,
-        mut run: impl FnMut(&mut CachedStatement<'_>, &Connection, usize) -> Result<(), DriverError>,
+        run: &mut dyn FnMut(&mut CachedStatement<'_>, &Connection, usize) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
         self.refuse_torn()?;
         let mut prepared = self.conn.prepare_cached(statement.text)?;
