@@ -22,6 +22,10 @@ const SQL_PLACES: [&str; 4] = [
     "crates/punctual-api/tests/it/reminder_external.rs",
 ];
 
+/// Crates whose async functions are awaited in others.
+const AWAITED: [&str; 3] =
+    ["crates/punctual-store/src/", "crates/punctual-engine/src/", "crates/punctual-paths/src/"];
+
 #[derive(Debug, PartialEq)]
 struct Finding {
     path: String,
@@ -80,6 +84,7 @@ fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut found = sql(path, &source);
     found.extend(unfinished(&source));
     found.extend(sleeps_in_tests(path, &source));
+    found.extend(unboxed(path, &source));
     let allowed = |line: usize| {
         source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
     };
@@ -171,6 +176,25 @@ fn sleeps_in_tests(path: &str, source: &Source) -> Found {
         .collect()
 }
 
+/// Public async functions that every crate above would compile for itself. Generic ones are compiled there in any case.
+fn unboxed(path: &str, source: &Source) -> Found {
+    const START: &str = "pub async fn ";
+    if !AWAITED.iter().any(|place| path.starts_with(place)) {
+        return Vec::new();
+    }
+    let is_unboxed = |at: &usize| {
+        let signature = source.code[*at + START.len()..].split('{').next().unwrap_or_default();
+        let is_generic = signature.contains("impl ")
+            || signature.find('<').is_some_and(|open| !signature[..open].contains('('));
+        !is_generic && !source.code[..*at].trim_end().ends_with("#[boxed]")
+    };
+    let starts = source.code.match_indices(START).map(|(at, _)| at);
+    starts
+        .filter(is_unboxed)
+        .map(|at| (source.line_of(at), "awaited in other crates; `#[boxed]` keeps it here"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +244,18 @@ mod tests {
         let text = "fn wait() { sleep(1) }\n#[cfg(test)]\nmod tests { fn a() { tokio::time::sleep(1) } }";
         check_lines("crates/a/src/lib.rs", text, &[3]);
         check_lines("crates/a/tests/it/main.rs", "thread::sleep(second)\nclock.sleep_until(then)", &[1]);
+    }
+
+    #[test]
+    fn what_other_crates_await_is_boxed() {
+        let store = "crates/punctual-store/src/work.rs";
+        check_lines(store, "pub async fn f(a: &A<'_>) -> B {\n}\n#[boxed]\npub async fn g() {}", &[1]);
+        check_lines(
+            store,
+            "pub async fn f<T>(a: T) {}\npub async fn g(a: impl Fn()) {}\nasync fn h() {}",
+            &[],
+        );
+        check_lines("crates/punctual-api/src/work.rs", "pub async fn f() {}", &[]);
     }
 
     #[test]

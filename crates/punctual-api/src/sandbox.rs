@@ -63,8 +63,7 @@ pub async fn move_clock(
     let _alone = app.driver.lock().await;
     match request {
         ClockRequest::Now(now) => {
-            clock.set(now);
-            app.engine.run_ready(now).await?;
+            app.engine.jump(clock, now).await?;
         }
         ClockRequest::Advance(text) => {
             let by = durations::parse(&text).map_err(|_| FieldError::duration_invalid("/advance", &text))?;

@@ -29,7 +29,7 @@ use drain::Draining;
 pub(crate) use held::Held;
 
 /// Long-running rows at once on one node.
-const LONG_RUNNING_AT_ONCE: usize = 2;
+const LONG_RUNNING_AT_ONCE: u32 = 2;
 /// How long a loop rests after a pass failed, so that a database that is down is not hammered.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long to wait when rows are ready and others hold them.
@@ -66,7 +66,7 @@ impl Engine {
             held: self.held.clone(),
             draining: Arc::default(),
             batches: Arc::new(Semaphore::new(self.config.batches_at_once)),
-            long: Arc::new(Semaphore::new(LONG_RUNNING_AT_ONCE)),
+            long: Arc::new(Semaphore::new(LONG_RUNNING_AT_ONCE as usize)),
         };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(node.clone());
         loops.spawn(node.clone().due_loop());
@@ -128,6 +128,11 @@ impl Engine {
 }
 
 impl Node {
+    /// Waits until the loops hold no long-running row, and keeps them from taking another.
+    pub(crate) async fn pause_long_running(&self) -> Option<OwnedSemaphorePermit> {
+        self.long.clone().acquire_many_owned(LONG_RUNNING_AT_ONCE).await.ok()
+    }
+
     /// Waits until `at`, a wake-up for `stage`, or the end; false at the end.
     async fn wait(&self, stage: Stage, at: Timestamp) -> bool {
         tokio::select! {

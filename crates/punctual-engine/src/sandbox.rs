@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::ManualClock;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{DeliveryReport, DueReport, Engine, EngineError, SweepReport};
 
@@ -62,9 +63,24 @@ impl Engine {
         Ok(earliest.and_then(|at| Timestamp::from_microsecond(at).ok()))
     }
 
+    /// Puts a manual clock to `now`, wherever it was, and runs what is ready then.
+    #[boxed]
+    pub async fn jump(&self, clock: &ManualClock, now: Timestamp) -> Result<PassReport, EngineError> {
+        let _paused = self.pause_long_running().await;
+        clock.set(now);
+        self.run_ready(now).await
+    }
+
+    /// Where loops run beside the driver, as in the demo, what they are preparing would lose its lease to a clock that
+    /// moves by hours: it is waited for first.
+    async fn pause_long_running(&self) -> Option<OwnedSemaphorePermit> {
+        self.running()?.pause_long_running().await
+    }
+
     /// Moves a manual clock to `until`, stopping at every instant on the way at which something is ready.
     #[boxed]
     pub async fn advance(&self, clock: &ManualClock, until: Timestamp) -> Result<AdvanceReport, EngineError> {
+        let _paused = self.pause_long_running().await;
         let mut report = AdvanceReport::default();
         let mut last = None;
         while let Some(next) = self.next_ready().await?.filter(|next| *next <= until) {

@@ -119,6 +119,7 @@ impl std::fmt::Debug for ForeignDatabase {
 impl ForeignQuery<'_> {
     /// Runs the query on a connection of its own, which is closed again. Where the database has no types for dates and
     /// instants, columns of nothing else become such.
+    // tidy-allow: the query borrows, and its lifetime is the type's
     pub async fn run(self) -> Result<Table, ForeignFault> {
         let is_untyped = matches!(self.database.0, Kind::Sqlite(_));
         let mut table = self.run_as_stored().await?;
@@ -129,6 +130,7 @@ impl ForeignQuery<'_> {
     }
 
     /// The same with every value as the database has it, so that it can be compared with there.
+    // tidy-allow: the query borrows, and its lifetime is the type's
     pub async fn run_as_stored(self) -> Result<Table, ForeignFault> {
         if !parameters::only_reads(self.sql) {
             return Err(ForeignFault::not_read_only());

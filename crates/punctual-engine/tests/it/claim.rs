@@ -15,6 +15,7 @@ on_both! {
     r07_a_stale_token_changes_nothing;
     r07_a_stalled_worker_cannot_overwrite_the_one_that_took_over;
     a_long_running_row_keeps_its_lease_while_it_is_prepared;
+    a_clock_that_is_moved_waits_for_what_the_loops_prepare;
 }
 
 async fn a_row_that_is_due_is_claimed_with_a_lease_and_a_token(bed: Bed) {
@@ -217,4 +218,26 @@ async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: Bed) {
     gate.let_go();
     let done = signal("the worker's end", working).await.unwrap().unwrap();
     assert_eq!((done.deactivated, done.lost), (1, 0), "twice as long as its lease, and still its own");
+}
+
+async fn a_clock_that_is_moved_waits_for_what_the_loops_prepare(bed: Bed) {
+    let (bed, gate) = long_running(bed);
+    bed.ensure_one(new_work("long", "k:1", bed.now())).await;
+    let running = bed.engine.run();
+    gate.arrived().await;
+    let (before, until) = (bed.now(), bed.after(24 * 3600));
+    let moving = tokio::spawn({
+        let (engine, clock) = (bed.engine.clone(), bed.clock.clone());
+        async move { engine.advance(&clock, until).await }
+    });
+    // Time enough to move it, were it not to wait.
+    for _ in 0..20 {
+        bed.work("k:1").await;
+    }
+    assert_eq!(bed.now(), before);
+    gate.let_go();
+    signal("the clock", moving).await.unwrap().unwrap();
+    let row = bed.work("k:1").await;
+    assert_eq!((row.status.as_str(), row.retry_count), ("deactivated", 0), "prepared once, with its lease");
+    running.stop().await;
 }

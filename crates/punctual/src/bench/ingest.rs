@@ -1,8 +1,11 @@
 //! Schedules ensured, 1,000 a batch, by two callers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::Result;
@@ -69,7 +72,9 @@ pub(super) fn schedules(
 }
 
 pub(super) async fn ensure_all(engine: &Engine, work: Vec<NewWork>) -> Result<()> {
-    let batches: Arc<Vec<Vec<NewWork>>> = Arc::new(work.chunks(BATCH).map(<[NewWork]>::to_vec).collect());
+    let mut rest = work.into_iter();
+    let take = || Some(rest.by_ref().take(BATCH).collect()).filter(|batch: &Vec<NewWork>| !batch.is_empty());
+    let batches: Arc<Vec<Vec<NewWork>>> = Arc::new(iter::from_fn(take).collect());
     let next = Arc::new(AtomicUsize::new(0));
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| {
