@@ -25,45 +25,48 @@ macro_rules! columns {
     };
 }
 
+macro_rules! insert_on_sqlite {
+    ($status:literal) => {
+        concat!(
+            "INSERT INTO work (",
+            columns!(),
+            ")
+     VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, '",
+            $status,
+            "', $2, $1, $1)
+     ON CONFLICT (key) DO NOTHING"
+        )
+    };
+}
 // That numbers are above 0 says nothing but that there are fewer of them than rows: PostgreSQL then keeps the numbers for
 // the join, and not the rows.
-macro_rules! insert {
-    ($name:literal, $status:literal) => {
-        Sql::rows(
-            $name,
-            concat!(
-                "INSERT INTO work (",
-                columns!(),
-                ")
-     VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, '",
-                $status,
-                "', $2, $1, $1)
-     ON CONFLICT (key) DO NOTHING"
-            ),
-            concat!(
-                "WITH taken AS (
+macro_rules! insert_on_postgres {
+    ($status:literal) => {
+        concat!(
+            "WITH taken AS (
          INSERT INTO work_keys (key, work_id) SELECT k.key, nextval('work_id_seq') FROM UNNEST($3::text[]) AS k(key)
          ON CONFLICT (key) DO NOTHING
          RETURNING key, work_id)
      INSERT INTO work (id, ",
-                columns!(),
-                ")
+            columns!(),
+            ")
      SELECT taken.work_id, r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id,
             r.due_at, r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, '",
-                $status,
-                "', $2, $1, $1
+            $status,
+            "', $2, $1, $1
      FROM UNNEST($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
              $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[])
          AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
               local_date, time_zone, input_hash, input)
      JOIN taken ON taken.key = r.key AND taken.work_id > 0
      RETURNING id, key"
-            ),
         )
     };
 }
-const INSERT_ABSENT: Sql = insert!("work.insert_absent", "pending");
-const INSERT_ENDED: Sql = insert!("work.insert_ended", "deactivated");
+const INSERT_ABSENT: Sql =
+    Sql::rows("work.insert_absent", insert_on_sqlite!("pending"), insert_on_postgres!("pending"));
+const INSERT_ENDED: Sql =
+    Sql::rows("work.insert_ended", insert_on_sqlite!("deactivated"), insert_on_postgres!("deactivated"));
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
 #[boxed]
