@@ -140,4 +140,22 @@ mod tests {
         assert!(selects_packages(&words("-p punctual-store claim")));
         assert!(selects_packages(&words("--package=punctual-store")));
     }
+
+    #[test]
+    fn every_trial_has_tests() {
+        let mut sources = String::new();
+        let mut folders = vec![run::root().join("crates")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+                    sources.push_str(&std::fs::read_to_string(entry.path()).unwrap());
+                }
+            }
+        }
+        for Trial { name, .. } in TRIALS {
+            assert!(sources.contains(&format!("fn rig_{name}_")), "`rig {name}` would run nothing");
+        }
+    }
 }

@@ -12,9 +12,9 @@ use punctual_testkit::{
 };
 
 on_both! {
-    r09_two_nodes_drain_one_backlog_and_work_each_row_once;
-    r09_four_nodes_drain_one_backlog_and_work_each_row_once;
-    r09_a_node_that_dies_in_the_middle_leaves_nothing_behind;
+    rig_nodes_r09_two_nodes_drain_one_backlog_and_work_each_row_once;
+    rig_nodes_r09_four_nodes_drain_one_backlog_and_work_each_row_once;
+    rig_nodes_r09_a_node_that_dies_in_the_middle_leaves_nothing_behind;
 }
 
 /// Work that sends one message each; decisions and sends are counted.
@@ -78,11 +78,11 @@ async fn check_drained(rows: usize, decided: &AtomicUsize, received: &Receiver) 
     assert_eq!((verdict.duplicates, verdict.repeated_attempts), (0, 0));
 }
 
-async fn r09_two_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
+async fn rig_nodes_r09_two_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
     drained_by(&bed, 2).await;
 }
 
-async fn r09_four_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
+async fn rig_nodes_r09_four_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
     drained_by(&bed, 4).await;
 }
 
@@ -96,7 +96,7 @@ async fn drained_by(bed: &Bed, count: usize) {
     assert!(worked.iter().all(|worked| *worked > 0), "every node had a share: {worked:?}");
 }
 
-async fn r09_a_node_that_dies_in_the_middle_leaves_nothing_behind(bed: Bed) {
+async fn rig_nodes_r09_a_node_that_dies_in_the_middle_leaves_nothing_behind(bed: Bed) {
     let (bed, decided, received) = counting(&bed);
     let rows = scale(2_000, 50_000);
     backlog(&bed, rows).await;
