@@ -137,6 +137,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping => Self::unavailable(&EngineError::Stopping),
+            EngineError::Panicked(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "There is none of that id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {
                 let detail = format!("{} is {state}; {allowed}.", capitalised(subject));

@@ -15,11 +15,11 @@ use punctual_model::{
     Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, manners::ChannelManners,
 };
 use punctual_store::{Conn, StoreError, channels, subscribers};
-use tokio::sync::Semaphore;
 
 use crate::{
     arrivals::Hears,
     config::later,
+    delivery::Permits,
     secrets::open_settings,
     vault::{Vault, is_reference},
 };
@@ -36,7 +36,7 @@ pub struct Opened {
     pub at_most_once: bool,
     /// What it keeps to.
     pub manners: ChannelManners,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) permits: Arc<Permits>,
     adapter: String,
     /// Version and time of the definition: one that was removed and made again counts from 1 anew.
     written: (i64, i64),
@@ -242,7 +242,7 @@ impl Channels {
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
         let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|e| e.to_string())?;
         let retry = RetryPolicy::from_json(&retry).unwrap_or_default();
-        let permits = Arc::new(Semaphore::new(channel.permits()));
+        let permits = Permits::new(channel.permits());
         Ok(Opened {
             key,
             channel,

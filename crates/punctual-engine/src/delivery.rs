@@ -1,37 +1,44 @@
-//! The delivery stage: claim per channel, resolve targets, write the intent, send, settle.
+//! The delivery stage: claim per channel, resolve targets, write the intents, send, record each answer, settle.
 //!
 //! No transaction is open and no connection is held while something is being sent, so a hanging server delays no
 //! intake, status or figure. Each channel has its own permits, so it delays no other channel either.
+//!
+//! The unit of delivery is the target: an intent on disk means that its call is about to start, and an answer is recorded
+//! when it comes. A message to many is sent in windows of as many calls as the channel has permits for.
 
+mod claim;
 mod conclude;
 mod files;
 mod manners;
 mod own;
+mod permits;
 mod plan;
+mod record;
 mod render;
 mod send;
 mod settle;
 mod suppressed;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::Targets;
 use punctual_store::{
-    Lane, StoreError, Tx, attempts,
+    StoreError, attempts,
     notifications::{self, ClaimedNotification, Delivery},
 };
-use tokio::sync::OwnedSemaphorePermit;
 
-use manners::{Promise, failover};
+pub(crate) use claim::Open;
+use manners::Promise;
 pub(crate) use own::HandOver;
-use plan::{Plan, plan};
-use settle::Outcomes;
+pub(crate) use permits::{Class, Permit, Permits};
+pub(crate) use send::Until;
 
-use crate::{Engine, EngineError, Opened, config::later, intake::UNROUTED};
+use crate::{Engine, EngineError, Opened};
 
 /// What one tick of the delivery stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,20 +74,24 @@ impl DeliveryReport {
     }
 }
 
-/// Notifications whose intents are on disk: what is to be sent now.
+/// Claimed notifications, with the intents of their first window of calls on disk.
 pub(crate) struct Sending {
     pub(crate) channel: Arc<Opened>,
     pub(crate) items: Vec<ToSend>,
     /// What is to be kept when it has ended.
     pub(crate) promise: Promise,
-    /// Held until everything here has been sent.
-    pub(crate) _permits: Option<OwnedSemaphorePermit>,
+    /// For the calls whose intents are on disk.
+    pub(crate) permits: Permit,
+    /// When the claim was asked for: its lease is trusted from then on.
+    pub(crate) claimed_at: Timestamp,
 }
 
 /// One claimed notification and the targets that have not said yes yet.
 pub(crate) struct ToSend {
     pub(crate) row: ClaimedNotification,
-    pub(crate) targets: Vec<String>,
+    pub(crate) targets: Targets,
+    /// How many of its targets, from the first on, have an intent on disk.
+    pub(crate) intended: usize,
     /// Set where a target of this notification has failed for good before.
     pub(crate) failed_before: Option<String>,
     /// When its other targets are next, and why they wait.
@@ -92,13 +103,50 @@ pub(crate) struct ToSend {
 }
 
 impl ToSend {
-    pub(crate) fn new(row: ClaimedNotification, targets: Vec<String>) -> Self {
-        Self { row, targets, failed_before: None, later: None, failover: Vec::new(), left_out: None }
+    pub(crate) fn new(row: ClaimedNotification, targets: Targets) -> Self {
+        Self {
+            row,
+            targets,
+            intended: 0,
+            failed_before: None,
+            later: None,
+            failover: Vec::new(),
+            left_out: None,
+        }
     }
 
     /// Others of its targets wait until then; the earliest counts.
     pub(crate) fn waits(&mut self, until: Timestamp, reason: &'static str) {
         self.later = Some(self.later.map_or((until, reason), |first| first.min((until, reason))));
+    }
+
+    fn intent(&self, target: &str) -> attempts::Intent {
+        intent(&self.row, target)
+    }
+}
+
+fn intent(row: &ClaimedNotification, target: &str) -> attempts::Intent {
+    attempts::Intent { seq: row.seq, target: target.to_owned(), n: row.tries, channel: row.channel.clone() }
+}
+
+/// Chooses the calls of the first window, at most `calls`: one target of each message in turn, so that a message to many
+/// does not hold back the others. Returns their intents.
+fn first_window(items: &mut [ToSend], mut calls: usize) -> Vec<attempts::Intent> {
+    let mut intents = Vec::with_capacity(calls.min(items.len()));
+    loop {
+        let before = intents.len();
+        for item in items.iter_mut() {
+            if calls > 0
+                && let Some(target) = item.targets.get(item.intended)
+            {
+                intents.push(item.intent(target));
+                item.intended += 1;
+                calls -= 1;
+            }
+        }
+        if intents.len() == before {
+            return intents;
+        }
     }
 }
 
@@ -117,17 +165,39 @@ pub(crate) fn event_id(row: &ClaimedNotification) -> Option<String> {
 }
 
 impl Engine {
-    /// One bounded pass over every channel that has something ready; ends when all of it has settled.
+    /// One bounded pass over every channel that has something ready; ends when all of it has settled. A channel that
+    /// fails does not keep the others from their turn.
     #[boxed]
     pub async fn delivery_tick(&self, now: Timestamp, limit: i64) -> Result<DeliveryReport, EngineError> {
         self.refresh_channels(now).await?;
         let mut report = DeliveryReport::default();
+        let mut failed = None;
         for key in self.ready_channels(now).await? {
-            let (done, sending) = self.claim_deliveries(&key, now, limit, None).await?;
-            report.add(&done);
-            if let Some(sending) = sending {
-                report.add(&self.send_all(sending, now).await?);
+            match self.deliver_channel(&key, now, limit).await {
+                Ok(done) => report.add(&done),
+                Err(error) => failed = failed.or(Some(error)),
             }
+        }
+        failed.map_or(Ok(report), Err)
+    }
+
+    async fn deliver_channel(
+        &self,
+        key: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> Result<DeliveryReport, EngineError> {
+        let open = match self.channels.get(key) {
+            Some(channel) => {
+                let mut permits = channel.permits.clone().wait(Class::Urgent).await;
+                permits.append(channel.permits.take_free(Class::Urgent, usize::MAX));
+                Some(Open { channel, permits })
+            }
+            None => None,
+        };
+        let (mut report, sendings) = self.claim_deliveries(key, now, limit, Class::Normal, open).await?;
+        for sending in sendings {
+            report.add(&self.send_all(sending, Until::Tried).await?);
         }
         Ok(report)
     }
@@ -139,16 +209,26 @@ impl Engine {
         Ok(ready.map(|(channel, _)| channel).collect())
     }
 
+    /// When the next notification of each channel can be claimed, soonest first.
     pub(crate) async fn earliest_deliveries(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let mut reader = self.store.read().await?;
         let mut earliest: HashMap<String, i64> = HashMap::new();
-        for row in notifications::earliest(&mut reader.conn()).await? {
-            let at = self.manners.claimable_at(&row.channel, row.priority, row.ready_at);
-            earliest.entry(row.channel).and_modify(|first| *first = at.min(*first)).or_insert(at);
+        for (channel, _, at) in self.earliest_by_class().await? {
+            earliest.entry(channel).and_modify(|first| *first = at.min(*first)).or_insert(at);
         }
         let mut earliest: Vec<(String, i64)> = earliest.into_iter().collect();
         earliest.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
         Ok(earliest)
+    }
+
+    /// The same for each class of messages, in no order.
+    pub(crate) async fn earliest_by_class(&self) -> Result<Vec<(String, Class, i64)>, StoreError> {
+        let mut reader = self.store.read().await?;
+        let rows = notifications::earliest(&mut reader.conn()).await?;
+        let earliest = rows.into_iter().map(|row| {
+            let at = self.manners.claimable_at(&row.channel, row.priority, row.ready_at);
+            (row.channel, Class::of(row.priority), at)
+        });
+        Ok(earliest.collect())
     }
 
     /// Reads what is defined and what holds, where that was not done lately: for pages.
@@ -167,96 +247,6 @@ impl Engine {
         if self.manners.is_stale(now) {
             let mut reader = self.store.read().await?;
             self.manners.refresh(&mut reader.conn(), now).await?;
-        }
-        Ok(())
-    }
-
-    /// Claims ready notifications of one channel, plans them, and writes the intents with the claim. What needs no
-    /// sending (no channel, no recipients, everyone already has it) is settled at once.
-    pub(crate) async fn claim_deliveries(
-        &self,
-        key: &str,
-        now: Timestamp,
-        limit: i64,
-        permits: Option<OwnedSemaphorePermit>,
-    ) -> Result<(DeliveryReport, Option<Sending>), EngineError> {
-        let opened = self.channels.get(key);
-        let lease_until = later(now, self.lease_for(opened.as_deref()));
-        let mut tx = self.store.begin(Lane::Intake).await?;
-        let limit = limit.min(self.config.batch);
-        let Some(terms) = self.terms(&mut tx, opened.as_deref(), key, now, limit).await? else {
-            return Ok(Default::default());
-        };
-        let (up_to, limit) = (terms.up_to, terms.limit);
-        let rows = notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, limit).await?;
-        if rows.is_empty() {
-            return Ok(Default::default());
-        }
-        let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
-        let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
-        let (mut items, mut settled) = (Vec::new(), Vec::new());
-        for one in planned {
-            match one {
-                Plan::Send(to_send) => items.push(to_send),
-                Plan::Settle(row, delivery) => {
-                    let delivery = failover::go_on(&row, &failover::order_of(&row), delivery, now);
-                    settled.push((row, delivery));
-                }
-            }
-        }
-        let (promise, given_back) =
-            self.take_places(&mut tx, terms, opened.as_deref(), &mut items, now).await?;
-        settled.extend(given_back);
-        self.intend(&mut tx, &items, now).await?;
-        let unsent = Outcomes { rows: &settled, tries: &[], in_doubt: &HashSet::new(), again: false };
-        report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
-        tx.commit().await?;
-        self.metrics.claimed(report.claimed);
-        let sending = match opened {
-            Some(channel) if !items.is_empty() => {
-                Some(Sending { channel, items, promise, _permits: permits })
-            }
-            _ => None,
-        };
-        Ok((report, sending))
-    }
-
-    async fn plan_in(
-        &self,
-        tx: &mut Tx,
-        opened: Option<&Opened>,
-        key: &str,
-        rows: Vec<ClaimedNotification>,
-        now: Timestamp,
-    ) -> Result<Vec<Plan>, StoreError> {
-        let lists = plan::lists_of(tx, &rows).await?;
-        let again: Vec<i64> = rows.iter().filter(|row| row.tries > 1).map(|row| row.seq).collect();
-        let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
-        let ledger = plan::Ledger::new(earlier);
-        let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
-        let plans = rows
-            .into_iter()
-            .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
-            .collect();
-        // The list last: an order of channels may have led to another address.
-        let plans = self.mind(tx, opened, plans, &ledger, now).await?;
-        self.leave_out_suppressed(tx, plans, &ledger, now).await
-    }
-
-    async fn intend(&self, tx: &mut Tx, items: &[ToSend], now: Timestamp) -> Result<(), StoreError> {
-        let intents: Vec<attempts::Intent> = items
-            .iter()
-            .flat_map(|item| {
-                item.targets.iter().map(|target| attempts::Intent {
-                    seq: item.row.seq,
-                    target: target.clone(),
-                    n: item.row.tries,
-                    channel: item.row.channel.clone(),
-                })
-            })
-            .collect();
-        if !intents.is_empty() {
-            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
         Ok(())
     }

@@ -13,4 +13,13 @@ pub enum EngineError {
     /// What was asked does not fit the state the row is in.
     #[error("{subject} is {state}; {allowed}")]
     StateNotAllowed { subject: &'static str, state: String, allowed: &'static str },
+    #[error("panicked: {0}")]
+    Panicked(String),
+}
+
+impl EngineError {
+    /// Whether the database is at fault and no row: the same may work a little later.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_unavailable())
+    }
 }

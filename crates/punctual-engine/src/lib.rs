@@ -7,6 +7,7 @@ pub mod arrivals;
 pub mod attention;
 pub mod channels;
 pub mod config;
+mod confine;
 mod delivery;
 mod due;
 pub mod effects;

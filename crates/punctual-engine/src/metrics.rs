@@ -44,6 +44,11 @@ struct ByReason {
     reason: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByTask {
+    task: String,
+}
+
 pub struct Metrics {
     registry: Registry,
     accepted: Counter,
@@ -57,6 +62,8 @@ pub struct Metrics {
     batches: Histogram,
     queue: Family<ByState, Gauge>,
     loop_failures: Counter<u64, AtomicU64>,
+    panics: Family<ByTask, Counter>,
+    isolated: Counter,
     resting: Family<OfChannel, Gauge>,
     held_back: Family<ByReason, Counter>,
 }
@@ -84,6 +91,8 @@ impl Metrics {
             batches: Histogram::new([1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 250.0, 500.0, 1000.0]),
             queue: Family::default(),
             loop_failures: Counter::default(),
+            panics: Family::default(),
+            isolated: Counter::default(),
             resting: Family::default(),
             held_back: Family::default(),
             registry: Registry::default(),
@@ -111,6 +120,12 @@ impl Metrics {
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
         registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
         registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
+        registry.register("task_panics", "Panics that were survived, by task", metrics.panics.clone());
+        registry.register(
+            "rows_isolated",
+            "Rows that failed alone and were taken out of their batch",
+            metrics.isolated.clone(),
+        );
         registry.register("channel_resting", "1 for a channel that rests", metrics.resting.clone());
         registry.register(
             "held_back",
@@ -194,6 +209,14 @@ impl Metrics {
 
     pub(crate) fn loop_failed(&self) {
         self.loop_failures.inc();
+    }
+
+    pub(crate) fn panicked(&self, task: &str) {
+        self.panics.get_or_create(&ByTask { task: task.to_owned() }).inc();
+    }
+
+    pub(crate) fn row_isolated(&self) {
+        self.isolated.inc();
     }
 
     pub(crate) fn channel_rests(&self, channel: &str, rests: bool) {

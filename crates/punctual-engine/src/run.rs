@@ -6,13 +6,17 @@
 
 mod drain;
 mod held;
+mod lanes;
 mod loops;
 
 use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
     sync::{Arc, PoisonError},
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{Lane, Stage, notifications, work};
@@ -22,11 +26,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Engine, EngineError,
     config::later,
-    delivery::Sending,
+    confine::panic_message,
+    delivery::{Sending, Until},
     due::{Batch, chain},
 };
 use drain::Draining;
 pub(crate) use held::Held;
+use lanes::Lanes;
 
 /// Long-running rows at once on one node.
 const LONG_RUNNING_AT_ONCE: u32 = 2;
@@ -51,6 +57,7 @@ pub(crate) struct Node {
     tasks: TaskTracker,
     held: Arc<Held>,
     draining: Arc<Draining>,
+    lanes: Arc<Lanes>,
     batches: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
@@ -65,18 +72,19 @@ impl Engine {
             tasks: tasks.clone(),
             held: self.held.clone(),
             draining: Arc::default(),
+            lanes: Arc::default(),
             batches: Arc::new(Semaphore::new(self.config.batches_at_once)),
             long: Arc::new(Semaphore::new(LONG_RUNNING_AT_ONCE as usize)),
         };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(node.clone());
-        loops.spawn(node.clone().due_loop());
-        loops.spawn(node.clone().delivery_loop());
-        loops.spawn(node.clone().sweep_loop());
+        loops.spawn(node.clone().supervised("due", Node::due_loop));
+        loops.spawn(node.clone().supervised("delivery", Node::delivery_loop));
+        loops.spawn(node.clone().supervised("sweep", Node::sweep_loop));
         if self.config.purges {
-            loops.spawn(node.clone().purge_loop());
+            loops.spawn(node.clone().supervised("purge", Node::purge_loop));
         }
-        loops.spawn(node.clone().checkpoint_loop());
-        loops.spawn(node.listen_loop());
+        loops.spawn(node.clone().supervised("checkpoint", Node::checkpoint_loop));
+        loops.spawn(node.supervised("listen", Node::listen_loop));
         loops.close();
         Running { engine: self.clone(), stop, loops, tasks }
     }
@@ -109,6 +117,11 @@ impl Engine {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether this node works: false once a stop was asked for.
+    pub fn is_running(&self) -> bool {
+        self.running().is_some()
+    }
+
     /// Ends the leases this node still holds, so that nobody has to wait for them to run out. A send without an answer
     /// becomes uncertain, as it is.
     async fn give_back(&self) -> Result<(), EngineError> {
@@ -128,6 +141,37 @@ impl Engine {
 }
 
 impl Node {
+    /// Runs a loop, and starts it again where it panics.
+    async fn supervised<F: Future<Output = ()>>(self, name: &'static str, run: fn(Self) -> F) {
+        while let Err(panic) = AssertUnwindSafe(run(self.clone())).catch_unwind().await {
+            self.panicked(name, &*panic);
+            if !self.rest(REST_AFTER_FAILURE).await {
+                return;
+            }
+        }
+    }
+
+    /// Runs a task whose panic is counted and ends nothing but the task.
+    fn spawn_watched(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let node = self.clone();
+        self.tasks.spawn(async move {
+            if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
+                node.panicked(name, &*panic);
+                // What it left is looked for again, after a pause.
+                if node.rest(REST_AFTER_FAILURE).await {
+                    let now = node.engine.clock.now().as_microsecond();
+                    node.engine.store.wake().raise(Stage::Work, now);
+                    node.engine.store.wake().raise(Stage::Delivery, now);
+                }
+            }
+        });
+    }
+
+    fn panicked(&self, task: &'static str, panic: &(dyn Any + Send)) {
+        self.engine.metrics.panicked(task);
+        tracing::error!(task, error = panic_message(panic), "a task panicked");
+    }
+
     /// Waits until the loops hold no long-running row, and keeps them from taking another.
     pub(crate) async fn pause_long_running(&self) -> Option<OwnedSemaphorePermit> {
         self.long.clone().acquire_many_owned(LONG_RUNNING_AT_ONCE).await.ok()
@@ -153,7 +197,7 @@ impl Node {
     /// Works a batch whose rows may have been claimed a little early, each at its moment.
     fn spawn_batch(&self, batch: Batch, permit: OwnedSemaphorePermit) {
         let node = self.clone();
-        self.tasks.spawn(async move {
+        self.spawn_watched("due", async move {
             let Batch { path, mut rows } = batch;
             let _held = node.held.work(rows.iter().map(|row| (row.id, row.version)).collect());
             while let Some(first) = rows.first() {
@@ -182,14 +226,14 @@ impl Node {
         });
     }
 
-    /// Sends a claimed batch; its permits are free afterwards, which the delivery loop is told.
+    /// Sends a claimed batch, and wakes the delivery loop when it has ended.
     pub(crate) fn spawn_sending(&self, sending: Sending) {
         let node = self.clone();
-        self.tasks.spawn(async move {
+        self.spawn_watched("sending", async move {
             let held = sending.items.iter().map(|item| (item.row.seq, item.row.version)).collect();
             let _held = node.held.sends(held);
             let now = node.engine.clock.now();
-            if let Err(error) = node.engine.send_all(sending, now).await {
+            if let Err(error) = node.engine.send_all(sending, Until::Written(node.stop.clone())).await {
                 node.failed("delivery", &error);
             }
             node.engine.store.wake().raise(Stage::Delivery, now.as_microsecond());

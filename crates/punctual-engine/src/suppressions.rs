@@ -13,7 +13,10 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::suppression::{SuppressionReason, channel_type, normal_address};
+use punctual_model::{
+    address::comparable,
+    suppression::{SuppressionReason, channel_type},
+};
 use punctual_store::{
     Conn, Lane, StoreError, Tx, audit,
     suppressions::{self, SuppressionRow},
@@ -83,7 +86,7 @@ impl Suppressions {
                 return Vec::new();
             }
             let kind = channel_type(channel);
-            let normal = targets.into_iter().map(|target| normal_address(kind, target));
+            let normal = targets.into_iter().map(|target| comparable(target));
             normal
                 .filter(|address| hashes.is_none_or(|hashes| hashes.contains(&hash(kind, address))))
                 .map(|address| (kind.to_owned(), address))
@@ -141,7 +144,7 @@ pub(crate) fn found_out(
     let kind = channel_type(channel);
     SuppressionRow {
         channel_type: kind.to_owned(),
-        address: normal_address(kind, target),
+        address: comparable(target),
         reason: reason.as_str().to_owned(),
         source,
         detail,

@@ -1,20 +1,27 @@
 //! The sweep: claims whose worker is gone go back in line, and tries with no certain end are marked.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{NextTry, RetryPolicy};
 use punctual_store::{
     Lane, Stage, attempts, audit,
-    notifications::{self, Delivery},
+    notifications::{self, Delivery, NotificationHead},
     work::{self, Settlement},
 };
 
-use crate::{Engine, EngineError, due::chain};
+use crate::{
+    Engine, EngineError,
+    config::later,
+    confine::{Pieces, guarded},
+    due::chain,
+};
 
 /// Rows one pass takes of each table.
 const SWEPT_AT_ONCE: i64 = 500;
+/// How long a work row that cannot be swept is left alone.
+const PUT_OFF_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// What one pass of the sweep did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,8 +40,9 @@ impl Engine {
     #[boxed]
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
         let mut report = SweepReport::default();
-        self.sweep_work(now, &mut report).await?;
-        self.sweep_notifications(now, &mut report).await?;
+        // Neither may keep the other, or what workflows repair, from its turn.
+        let work = self.sweep_work(now, &mut report).await;
+        let notifications = self.sweep_notifications(now, &mut report).await;
         for (kind, path) in self.paths.iter() {
             match path.reconcile(self, now).await {
                 Ok(repaired) => report.repaired += repaired,
@@ -44,6 +52,7 @@ impl Engine {
                 }
             }
         }
+        work.and(notifications)?;
         Ok(report)
     }
 
@@ -62,56 +71,116 @@ impl Engine {
     }
 
     async fn sweep_work(&self, now: Timestamp, report: &mut SweepReport) -> Result<(), EngineError> {
+        let expired = {
+            let mut reader = self.store.read().await?;
+            work::expired(&mut reader.conn(), now, SWEPT_AT_ONCE).await?
+        };
+        let mut pieces = Pieces::of(&expired);
+        while let Some(rows) = pieces.next() {
+            pieces.worked(rows, guarded(self.sweep_work_rows(rows, now)).await)?;
+        }
+        for (swept, held) in pieces.done {
+            report.work += swept;
+            report.held += held;
+        }
+        for (row, error) in pieces.failed {
+            self.put_off_work(row, now, &error).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many rows were swept, and how many of them are on hold now.
+    async fn sweep_work_rows(
+        &self,
+        expired: &[work::Expired],
+        now: Timestamp,
+    ) -> Result<(usize, usize), EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let expired = work::expired(&mut tx.conn(), now, SWEPT_AT_ONCE).await?;
-        if expired.is_empty() {
-            return Ok(());
-        }
+        let rows: Vec<Settlement> = expired
+            .iter()
+            .map(|row| {
+                let path = self.paths.get(&row.kind);
+                let policy = path.map_or(RetryPolicy::Ladder, |path| path.retry_policy());
+                after_expiry(row, policy, now, self.random.unit())
+            })
+            .collect();
+        // Those that another node has swept in the meantime have another version.
+        let swept: HashSet<i64> = work::settle(&mut tx.conn(), now, &rows).await?.into_iter().collect();
         let mut entries = Vec::new();
-        let mut rows = Vec::new();
-        for row in expired {
-            let policy = self.paths.get(&row.kind).map_or(RetryPolicy::Ladder, |path| path.retry_policy());
-            let settlement = after_expiry(&row, policy, now, self.random.unit());
-            if settlement.on_hold {
-                report.held += 1;
-                entries.push(audit::Entry {
-                    actor: "engine".into(),
-                    action: "hold",
-                    subject_kind: "work",
-                    subject_id: row.id.to_string(),
-                    from: Some("processing".into()),
-                    to: Some("pending".into()),
-                    version: Some(row.version + 1),
-                    reason: settlement.reason.clone(),
-                    data: None,
-                });
-            } else {
+        for (row, settlement) in expired.iter().zip(&rows).filter(|(row, _)| swept.contains(&row.id)) {
+            if !settlement.on_hold {
                 tx.raise(Stage::Work, settlement.retry_at.unwrap_or(now));
+                continue;
             }
-            rows.push(settlement);
+            entries.push(audit::Entry {
+                actor: "engine".into(),
+                action: "hold",
+                subject_kind: "work",
+                subject_id: row.id.to_string(),
+                from: Some("processing".into()),
+                to: Some("pending".into()),
+                version: Some(row.version + 1),
+                reason: settlement.reason.clone(),
+                data: None,
+            });
         }
-        report.work += work::settle(&mut tx.conn(), now, &rows).await?.len();
         audit::append(&mut tx.conn(), now, &entries).await?;
         tx.commit().await?;
-        Ok(())
+        Ok((swept.len(), entries.len()))
+    }
+
+    /// A row that cannot be swept is looked at again later, so that it does not stand before the others for ever.
+    async fn put_off_work(
+        &self,
+        row: &work::Expired,
+        now: Timestamp,
+        error: &EngineError,
+    ) -> Result<(), EngineError> {
+        tracing::error!(work.id = row.id, work.kind = row.kind, error = %chain(error), "a work row cannot be swept");
+        self.metrics.row_isolated();
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        work::renew(&mut tx.conn(), later(now, PUT_OFF_FOR), &[(row.id, row.version)]).await?;
+        Ok(tx.commit().await?)
     }
 
     async fn sweep_notifications(&self, now: Timestamp, report: &mut SweepReport) -> Result<(), EngineError> {
         self.refresh_channels(now).await?;
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let expired = notifications::expired(&mut tx.conn(), now, SWEPT_AT_ONCE).await?;
-        if expired.is_empty() {
-            return Ok(());
+        let expired = {
+            let mut reader = self.store.read().await?;
+            notifications::expired(&mut reader.conn(), now, SWEPT_AT_ONCE).await?
+        };
+        let mut pieces = Pieces::of(&expired);
+        while let Some(rows) = pieces.next() {
+            pieces.worked(rows, guarded(self.sweep_notification_rows(rows, now)).await)?;
         }
-        let seqs = expired.iter().map(|row| row.seq).collect();
-        let mut uncertain = attempts::mark_uncertain(&mut tx.conn(), now, seqs).await?;
-        uncertain.sort_unstable();
-        uncertain.dedup();
-        let in_doubt: HashSet<i64> = uncertain.iter().copied().collect();
+        for swept in pieces.done {
+            report.notifications += swept.notifications;
+            report.uncertain += swept.uncertain;
+            report.parked += swept.parked;
+        }
+        for (head, error) in pieces.failed {
+            self.park_unswept(head, now, &error).await?;
+            report.parked += 1;
+        }
+        Ok(())
+    }
+
+    async fn sweep_notification_rows(
+        &self,
+        expired: &[NotificationHead],
+        now: Timestamp,
+    ) -> Result<SweepReport, EngineError> {
+        let mut report = SweepReport::default();
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        // Locks the rows, and leaves out what another node has swept or settled in the meantime.
+        let tokens: Vec<(i64, i64)> = expired.iter().map(|row| (row.seq, row.version)).collect();
+        let held: HashSet<i64> =
+            notifications::renew(&mut tx.conn(), now, &tokens).await?.into_iter().collect();
+        let uncertain = attempts::mark_uncertain(&mut tx.conn(), now, held.iter().copied().collect()).await?;
         let (mut rows, mut entries, mut back) = (Vec::new(), Vec::new(), Vec::new());
-        for row in expired {
+        for row in expired.iter().filter(|row| held.contains(&row.seq)) {
             let channel = self.channels.get(&row.channel);
-            let doubt = in_doubt.contains(&row.seq);
+            let doubt = uncertain.contains_key(&row.seq);
             let next = self.after_doubt(channel.as_deref(), row.retry_count, doubt, now);
             let parks = next.is_none();
             if doubt {
@@ -147,15 +216,39 @@ impl Engine {
                 channel: None,
             });
         }
-        report.uncertain += uncertain.len();
-        self.metrics.uncertain(uncertain.len());
+        report.uncertain = uncertain.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
         if !uncertain.is_empty() {
-            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
+            attempts::count_uncertain(&mut tx.conn(), &uncertain).await?;
         }
-        report.notifications += notifications::settle(&mut tx.conn(), now, &rows).await?.len();
+        report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
         audit::append(&mut tx.conn(), now, &entries).await?;
         self.tell_paths(&mut tx, back, now).await?;
         tx.commit().await?;
+        self.metrics.uncertain(report.uncertain);
+        Ok(report)
+    }
+
+    /// A row that cannot be swept is parked, so that a person can look and it does not stand before the others for ever.
+    async fn park_unswept(
+        &self,
+        head: &NotificationHead,
+        now: Timestamp,
+        error: &EngineError,
+    ) -> Result<(), EngineError> {
+        let error = chain(error);
+        tracing::error!(notification.id = head.id, error, "a message is parked: its lease cannot be swept");
+        self.metrics.row_isolated();
+        let delivery = Delivery {
+            seq: head.seq,
+            token: head.version,
+            status: "parked",
+            retry_count: head.retry_count,
+            last_error: Some(format!("its node is gone, and it could not be taken over: {error}")),
+            reason: Some("sweep-failed".to_owned()),
+            retry_at: None,
+            channel: None,
+        };
+        self.park_alone(head, &delivery, &error, now).await?;
         Ok(())
     }
 }

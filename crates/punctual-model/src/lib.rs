@@ -3,6 +3,7 @@
 //! Everything here is plain values and pure functions, so that rules can be tested, simulated and
 //! forecast without a database. Storage is `punctual-store`, the pipeline is `punctual-engine`.
 
+pub mod address;
 pub mod channel;
 pub mod clock;
 pub mod decision;
@@ -28,6 +29,7 @@ pub mod suppression;
 pub mod survey;
 pub mod table;
 
+pub use address::Targets;
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
 pub use clock::{Clock, ManualClock, Random};
 pub use decision::{Arrival, Cause, Decided, Decision, Effect, NewWork, Trigger};

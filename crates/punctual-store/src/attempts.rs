@@ -2,6 +2,8 @@
 
 mod health;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use serde::Deserialize;
@@ -126,6 +128,48 @@ pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u6
     .await
 }
 
+const RECORD_UNCERTAIN: Sql = Sql::rows(
+    "attempts.record_uncertain",
+    "UPDATE attempts
+     SET finished_at = $4, outcome = 'uncertain', answer = $5
+     WHERE notification_seq = $1 AND target = $2 AND n = $3 AND outcome IS NULL",
+    "UPDATE attempts
+     SET finished_at = r.finished_at, outcome = 'uncertain', answer = r.answer
+     FROM UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[])
+         AS r(seq, target, n, finished_at, answer)
+     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+       AND attempts.outcome IS NULL
+     RETURNING notification_seq AS id",
+);
+
+/// Writes that nobody knows what came of these tries. Returns how many targets of each notification were marked by this
+/// call: one that was marked before is not counted again.
+#[boxed]
+pub async fn record_uncertain(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<BTreeMap<i64, i64>> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            results.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![
+        column!(|r| r.seq),
+        column!(|r| r.target.as_str()),
+        column!(|r| r.n),
+        column!(|r| r.finished_at),
+        column!(|r| r.answer.as_deref()),
+    ];
+    Ok(counted(conn.change(&RECORD_UNCERTAIN, bound, |row| results[row].seq).await?))
+}
+
+/// How often each number occurs.
+fn counted(seqs: impl IntoIterator<Item = i64>) -> BTreeMap<i64, i64> {
+    let mut counts = BTreeMap::new();
+    for seq in seqs {
+        *counts.entry(seq).or_default() += 1;
+    }
+    counts
+}
+
 macro_rules! of { ($seqs:literal) => { concat!("
     SELECT notification_seq, target, n, node, channel, started_at, finished_at, outcome, provider_id, answer
     FROM attempts WHERE notification_seq IN (", $seqs, ")
@@ -157,26 +201,40 @@ const UNCERTAIN: Sql = Sql::each(
     uncertain!("SELECT UNNEST($2::bigint[])"),
 );
 
-macro_rules! count_uncertain {
-    ($seqs:literal) => {
-        concat!(
-            "
-    UPDATE notifications SET uncertain = uncertain + 1 WHERE seq IN (",
-            $seqs,
-            ")"
-        )
-    };
-}
-const COUNT_UNCERTAIN: Sql = Sql::each(
+const COUNT_UNCERTAIN: Sql = Sql::rows(
     "notifications.count_uncertain",
-    count_uncertain!("SELECT value FROM json_each($1)"),
-    count_uncertain!("SELECT UNNEST($1::bigint[])"),
+    "UPDATE notifications SET uncertain = uncertain + $2 WHERE seq = $1",
+    "UPDATE notifications SET uncertain = uncertain + r.targets
+     FROM UNNEST($1::bigint[], $2::bigint[]) AS r(wanted, targets)
+     WHERE seq = r.wanted",
 );
 
-/// Counts an uncertain try on each of these notifications, for the figure that people watch.
+/// Adds to each notification the number of its targets whose outcome is uncertain.
 #[boxed]
-pub async fn count_uncertain(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<u64> {
-    conn.execute(&COUNT_UNCERTAIN, args![seqs]).await
+pub async fn count_uncertain(conn: &mut Conn<'_>, counts: &BTreeMap<i64, i64>) -> Result<u64> {
+    let (seqs, targets): (Vec<i64>, Vec<i64>) = counts.iter().map(|(seq, count)| (*seq, *count)).unzip();
+    conn.execute(&COUNT_UNCERTAIN, args![seqs, targets]).await
+}
+
+const WITHDRAW: Sql = Sql::rows(
+    "attempts.withdraw",
+    "DELETE FROM attempts WHERE notification_seq = $1 AND target = $2 AND n = $3 AND outcome IS NULL",
+    "DELETE FROM attempts
+     USING UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS r(seq, target, n)
+     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+       AND attempts.outcome IS NULL",
+);
+
+/// Takes back intents whose calls were never started.
+#[boxed]
+pub async fn withdraw(conn: &mut Conn<'_>, intents: &[Intent]) -> Result<u64> {
+    macro_rules! column {
+        (|$row:ident| $value:expr) => {
+            intents.iter().map(|$row| $value).collect::<Vec<_>>()
+        };
+    }
+    let bound = args![column!(|i| i.seq), column!(|i| i.target.as_str()), column!(|i| i.n)];
+    conn.execute(&WITHDRAW, bound).await
 }
 
 #[derive(FromRow, Deserialize)]
@@ -184,9 +242,14 @@ struct Seq {
     seq: i64,
 }
 
-/// An intent without a result, whose node is gone, may or may not have been sent. Answers whose were.
+/// Marks intents without a result, whose node is gone: they may or may not have been sent. Returns how many targets of
+/// each notification were marked.
 #[boxed]
-pub async fn mark_uncertain(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> Result<Vec<i64>> {
+pub async fn mark_uncertain(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    seqs: Vec<i64>,
+) -> Result<BTreeMap<i64, i64>> {
     let rows: Vec<Seq> = conn.fetch_all(&UNCERTAIN, args![now, seqs]).await?;
-    Ok(rows.into_iter().map(|row| row.seq).collect())
+    Ok(counted(rows.into_iter().map(|row| row.seq)))
 }

@@ -19,8 +19,8 @@ use sqlx::FromRow;
 
 pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
 pub use claim::{
-    ClaimedNotification, Delivery, Earliest, ExpiredLease, claim, claim_up_to, earliest, expired,
-    release_leases, renew, settle,
+    ClaimedNotification, Delivery, Earliest, NotificationHead, claim, claim_these, claim_up_to, earliest,
+    expired, ready_heads, release_leases, renew, settle,
 };
 pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};

@@ -4,6 +4,7 @@ mod builder;
 mod database;
 mod look;
 mod put;
+mod refuse;
 
 use std::{
     ops::Deref,

@@ -1,7 +1,7 @@
 //! `/api/v1/suppressions`: addresses that get nothing over channels of a type.
 
 use jiff::Timestamp;
-use punctual_model::{SuppressionReason, suppression::normal_address};
+use punctual_model::{SuppressionReason, address::comparable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -60,7 +60,7 @@ pub fn read_key(channel_type: &str, given: &str) -> Result<(String, String), Fie
     }
     match address::fault(Some(channel_type), given, || "/address".to_owned()) {
         Some(fault) => Err(fault),
-        None => Ok((channel_type.to_owned(), normal_address(channel_type, given))),
+        None => Ok((channel_type.to_owned(), comparable(given))),
     }
 }
 

@@ -1,14 +1,53 @@
 //! What the answers of all targets mean for the notification: one pure function.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use punctual_model::{NextTry, RetryPolicy, SendOutcome};
-use punctual_store::notifications::Delivery;
+use punctual_store::notifications::{ClaimedNotification, Delivery};
 
 use super::{ToSend, manners::deferred, parked, send::Answer};
 
+/// What the answers of a notification come to so far. The answers themselves are recorded and gone.
+#[derive(Default)]
+pub(super) struct Tally {
+    transient: Option<String>,
+    uncertain: Option<String>,
+    /// Reason and error.
+    permanent: Option<(String, String)>,
+    retry_after: Option<Duration>,
+}
+
+impl Tally {
+    /// Whether nothing speaks against it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.transient.is_none() && self.uncertain.is_none() && self.permanent.is_none()
+    }
+
+    /// Counts one answer; an error says whose it is where there are several targets.
+    pub(super) fn add(&mut self, answer: &Answer, targets: usize) {
+        let named =
+            |error: &str| if targets > 1 { format!("{}: {error}", answer.target) } else { error.to_owned() };
+        match &answer.outcome {
+            SendOutcome::Delivered { .. } => {}
+            SendOutcome::Transient { error, retry_after } => {
+                self.transient = Some(named(error));
+                self.retry_after = self.retry_after.max(*retry_after);
+            }
+            SendOutcome::Uncertain { error } => self.uncertain = Some(named(error)),
+            SendOutcome::Permanent { reason, error } => {
+                self.permanent = Some((reason.as_str().to_owned(), named(error)));
+            }
+        }
+    }
+}
+
+/// What becomes of a notification whose calls have all ended. `unfinished` where some of its targets were not called,
+/// because the node stops or may not start calls any more.
 pub(super) fn conclude(
     item: &ToSend,
-    answers: &[Answer],
+    tally: Tally,
+    unfinished: bool,
     retry: RetryPolicy,
     at_most_once: bool,
     now: Timestamp,
@@ -16,25 +55,11 @@ pub(super) fn conclude(
 ) -> Delivery {
     let row = &item.row;
     let tries = row.retry_count + 1;
-    let (mut again, mut uncertain, mut permanent) = (None, None, None);
-    let mut retry_after = None;
-    for answer in answers {
-        match &answer.outcome {
-            SendOutcome::Delivered { .. } => {}
-            SendOutcome::Transient { error, retry_after: asked } => {
-                again = Some(named(answer, error, answers.len()));
-                retry_after = retry_after.max(*asked);
-            }
-            SendOutcome::Uncertain { error } => uncertain = Some(named(answer, error, answers.len())),
-            SendOutcome::Permanent { reason, error } => {
-                permanent = Some((reason.as_str().to_owned(), named(answer, error, answers.len())));
-            }
-        }
-    }
+    let Tally { transient, uncertain, permanent, retry_after } = tally;
     if let (Some(error), true) = (&uncertain, at_most_once) {
         return Delivery { retry_count: tries, ..parked(row, "uncertain", error.clone()) };
     }
-    if let Some(error) = again.or(uncertain) {
+    if let Some(error) = transient.or(uncertain) {
         let failures = u32::try_from(tries).unwrap_or(u32::MAX);
         return match retry.next(failures, now, unit_random(), retry_after) {
             NextTry::At(at) => Delivery {
@@ -47,16 +72,23 @@ pub(super) fn conclude(
                 retry_at: Some(at),
                 channel: None,
             },
+            // Those that were not called have their attempts before them.
+            NextTry::GiveUp if unfinished => Delivery { last_error: Some(error), ..handed_back(row, now) },
             NextTry::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
         };
     }
-    // Others wait for an hour or a place: it goes on, and what has failed for good is not tried again.
-    if let Some((until, reason)) = item.later {
+    // Some were not called, or wait for an hour or a place: it goes on, and what has failed for good is not tried again.
+    let rest = match item.later {
+        _ if unfinished => Some(handed_back(row, now)),
+        Some((until, reason)) => Some(deferred(row, until, reason)),
+        None => None,
+    };
+    if let Some(rest) = rest {
         return Delivery {
             status: if permanent.is_some() || row.retry_count > 0 { "retrying" } else { "pending" },
             retry_count: row.retry_count.max(1),
             last_error: permanent.map(|(_, error)| error),
-            ..deferred(row, until, reason)
+            ..rest
         };
     }
     let permanent =
@@ -76,7 +108,7 @@ pub(super) fn conclude(
     }
 }
 
-/// An error says whose it is where there are several.
-fn named(answer: &Answer, error: &str, of: usize) -> String {
-    if of > 1 { format!("{}: {error}", answer.target) } else { error.to_owned() }
+/// A notification that any node may go on with at once.
+pub(super) fn handed_back(row: &ClaimedNotification, now: Timestamp) -> Delivery {
+    Delivery { reason: None, ..deferred(row, now, "") }
 }

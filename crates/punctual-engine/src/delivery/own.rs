@@ -1,20 +1,16 @@
 //! A node that has just decided or been asked to send something may send it itself: the notification is inserted
 //! already claimed, with its intents, which saves a claim and a commit.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::Audience;
+use punctual_model::{Audience, Targets};
 use punctual_store::{
     StoreError, Tx, attempts,
     notifications::{ClaimedNotification, InsertedNotification, Queued},
 };
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Promise, Sending, ToSend};
+use super::{Class, Open, Promise, Sending, ToSend, first_window};
 use crate::{Engine, Opened, channels::SUBSCRIBERS, config::later};
 
 /// What a committed decision leaves to be sent by this node.
@@ -33,33 +29,35 @@ impl HandOver {
     }
 }
 
-/// A channel with permits for what this node keeps.
-pub(crate) struct Reserved {
-    channel: Arc<Opened>,
-    permits: OwnedSemaphorePermit,
-}
-
 impl Engine {
-    /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit.
-    pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Reserved> {
-        let mut wanted: HashMap<String, u32> = HashMap::new();
+    /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit. A message to many
+    /// needs one permit to begin with.
+    pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Open> {
+        let mut wanted: HashMap<String, (Class, usize)> = HashMap::new();
         for item in queued.iter().filter(|item| self.keeps(item, now)) {
-            *wanted.entry(item.channel.clone()).or_default() += 1;
+            let Audience::Targets(targets) = &item.new.audience else { continue };
+            let (class, calls) = wanted.entry(item.channel.clone()).or_insert((Class::Urgent, 0));
+            // Permits that are kept for urgent messages are for them alone.
+            if Class::of(item.new.priority) == Class::Normal {
+                *class = Class::Normal;
+            }
+            *calls += targets.len();
         }
         let mut reserved = Vec::new();
-        for (key, count) in wanted {
+        for (key, (class, calls)) in wanted {
             let Some(channel) = self.channels.get(&key).filter(|channel| self.sends_freely(channel)) else {
                 continue;
             };
-            let free = u32::try_from(channel.permits.available_permits()).unwrap_or(u32::MAX);
-            let count = count.min(free);
-            let Ok(permits) = channel.permits.clone().try_acquire_many_owned(count) else { continue };
+            let permits = channel.permits.take_free(class, calls);
+            if permits.count() == 0 {
+                continue;
+            }
             let until = later(now, self.lease_for(Some(&channel)));
             let own = queued.iter_mut().filter(|item| item.channel == key && self.keeps(item, now));
-            for item in own.take(usize::try_from(count).unwrap_or(0)) {
+            for item in own.take(permits.count()) {
                 item.lease_until = Some(until);
             }
-            reserved.push(Reserved { channel, permits });
+            reserved.push(Open { channel, permits });
         }
         // Of an id that comes twice only the first is inserted, and only that may be sent.
         let mut seen = HashSet::with_capacity(queued.len());
@@ -93,7 +91,7 @@ impl Engine {
         tx: &mut Tx,
         queued: Vec<Queued>,
         inserted: Vec<InsertedNotification>,
-        reserved: Vec<Reserved>,
+        reserved: Vec<Open>,
         now: Timestamp,
     ) -> Result<HandOver, StoreError> {
         if reserved.is_empty() {
@@ -101,32 +99,29 @@ impl Engine {
         }
         let seqs: HashMap<String, i64> = inserted.into_iter().map(|row| (row.id, row.seq)).collect();
         let mut items: HashMap<String, Vec<ToSend>> = HashMap::new();
-        let mut intents = Vec::new();
         for item in queued.into_iter().filter(|item| item.lease_until.is_some()) {
             let id = item.new.id.to_string();
             // An id that was already there is being sent, or was, by whoever inserted it.
             let Some(seq) = seqs.get(&id).copied() else { continue };
             let Audience::Targets(targets) = &item.new.audience else { continue };
-            let targets = unique(targets);
-            intents.extend(targets.iter().map(|target| attempts::Intent {
-                seq,
-                target: target.clone(),
-                n: 1,
-                channel: item.channel.clone(),
-            }));
+            let targets: Targets = targets.iter().cloned().collect();
             let key = item.channel.clone();
             let row = claimed(item, id, seq);
             items.entry(key).or_default().push(ToSend::new(row, targets));
         }
+        let (mut sendings, mut intents) = (Vec::new(), Vec::new());
+        for Open { channel, mut permits } in reserved {
+            let Some(mut items) = items.remove(channel.key.as_str()) else { continue };
+            let window = first_window(&mut items, permits.count());
+            let permits = permits.split(window.len());
+            intents.extend(window);
+            let promise = Promise::default();
+            sendings.push(Sending { channel, items, promise, permits, claimed_at: now });
+        }
         if !intents.is_empty() {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
-        let sendings = reserved.into_iter().filter_map(|reserved| {
-            let items = items.remove(reserved.channel.key.as_str())?;
-            let (channel, promise) = (reserved.channel, Promise::default());
-            Some(Sending { channel, items, promise, _permits: Some(reserved.permits) })
-        });
-        Ok(HandOver(sendings.collect()))
+        Ok(HandOver(sendings))
     }
 }
 
@@ -134,11 +129,6 @@ fn sendable(item: &Queued, now: Timestamp) -> bool {
     let has_targets = matches!(&item.new.audience, Audience::Targets(targets) if !targets.is_empty());
     let is_plain = item.new.topic.is_none() && item.new.failover.is_empty();
     has_targets && is_plain && item.ready_at <= now
-}
-
-fn unique(targets: &[String]) -> Vec<String> {
-    let mut seen = HashSet::new();
-    targets.iter().filter(|target| seen.insert(target.to_lowercase())).cloned().collect()
 }
 
 /// The row as the claim would have returned it.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use punctual_model::{Targets, address::comparable};
 use punctual_store::{
     StoreError, Tx,
     attempts::AttemptRow,
@@ -18,7 +19,8 @@ pub(super) enum Plan {
     Settle(ClaimedNotification, Delivery),
 }
 
-/// What earlier tries of these notifications came to, by notification and target.
+/// What earlier tries of these notifications came to, by notification and target, in comparable form: a list whose
+/// spelling has changed names the same people.
 pub(super) struct Ledger(HashMap<i64, BTreeMap<String, Past>>);
 
 #[derive(Clone, PartialEq)]
@@ -47,7 +49,7 @@ impl Ledger {
             let entry = ledger
                 .entry(attempt.notification_seq)
                 .or_default()
-                .entry(attempt.target)
+                .entry(comparable(&attempt.target))
                 .or_insert(Past::Open);
             // A recorded yes is never undone by a later line.
             if *entry != Past::Delivered {
@@ -58,7 +60,7 @@ impl Ledger {
     }
 
     fn past(&self, seq: i64, target: &str) -> Option<&Past> {
-        self.0.get(&seq)?.get(target)
+        self.0.get(&seq)?.get(&comparable(target))
     }
 
     /// Whether this target has said yes.
@@ -131,25 +133,25 @@ pub(super) fn plan(
 }
 
 /// Leaves out who already has it, and who cannot be reached.
-fn choose(row: ClaimedNotification, targets: Vec<String>, ledger: &Ledger) -> Plan {
-    let empty = BTreeMap::new();
-    let past = ledger.0.get(&row.seq).unwrap_or(&empty);
-    let failed_before = past.iter().find_map(|(target, past)| match past {
-        Past::Permanent { channel, answer } if *channel == row.channel && targets.contains(target) => {
-            Some(format!("{target}: {answer}"))
-        }
-        _ => None,
-    });
+fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
+    let mut failed_before = None;
     // An operator's retry starts the count again, and with it the targets that had failed for good.
     let tries_all_failed = row.retry_count == 0;
-    let open: Vec<String> = targets
-        .into_iter()
-        .filter(|target| match past.get(target) {
-            Some(Past::Delivered) => false,
-            Some(Past::Permanent { channel, .. }) => tries_all_failed || *channel != row.channel,
-            Some(Past::Open) | None => true,
-        })
-        .collect();
+    let mut open = Targets::default();
+    for target in targets {
+        match ledger.past(row.seq, &target) {
+            Some(Past::Delivered) => {}
+            Some(Past::Permanent { channel, answer }) if *channel == row.channel => {
+                failed_before = failed_before.or_else(|| Some(format!("{target}: {answer}")));
+                if tries_all_failed {
+                    open.add(target);
+                }
+            }
+            Some(Past::Permanent { .. } | Past::Open) | None => {
+                open.add(target);
+            }
+        }
+    }
     if !open.is_empty() {
         let failed_before = if tries_all_failed { None } else { failed_before };
         return Plan::Send(ToSend { failed_before, ..ToSend::new(row, open) });
@@ -183,9 +185,8 @@ fn reroute(row: &ClaimedNotification, channel: &str, now: Timestamp) -> Delivery
     }
 }
 
-/// The addresses of a stored JSON array, each once.
-pub(super) fn addresses(json: Option<&str>) -> Vec<String> {
-    let mut seen = HashSet::new();
+/// The addresses of a stored JSON array.
+pub(super) fn addresses(json: Option<&str>) -> Targets {
     let all: Vec<String> = json.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    all.into_iter().filter(|address| seen.insert(address.to_lowercase())).collect()
+    all.into_iter().collect()
 }

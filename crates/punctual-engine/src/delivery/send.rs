@@ -1,43 +1,71 @@
-//! Sending: every target of a batch, as many at once as the channel permits, settled as the answers come in.
+//! Sending claimed notifications: calls in windows of at most the permits at hand, each answer recorded when it comes.
+//!
+//! One commit writes the answers that have come in and the intents of the calls that start next, so that after a crash
+//! only calls that were under way can be repeated, whatever the number of targets. Calls go on while a commit is under
+//! way. No call starts after a stop was asked for, after the trusted end of the lease, or while its renewal has failed.
+
+mod call;
+mod underway;
 
 use std::{
-    collections::{HashMap, HashSet},
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
 };
 
-use futures_util::{FutureExt, StreamExt, stream};
-use jiff::Timestamp;
-use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
-use punctual_store::{
-    Lane, attempts,
-    notifications::{self, ClaimedNotification, Delivery},
-    receipts::{self, Expected},
-    suppressions::SuppressionRow,
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, pending},
+    stream::FuturesUnordered,
 };
+use jiff::Timestamp;
+use punctual_model::{ReasonCode, SendOutcome};
+use punctual_store::{
+    Lane,
+    notifications::{self, Delivery},
+};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeliveryReport, Promise, Sending, ToSend,
-    conclude::conclude,
-    event_id,
+    DeliveryReport, Permit, Promise, Sending, ToSend,
+    conclude::{conclude, handed_back},
     files::{Files, Unread},
     manners::failover,
     parked,
-    settle::Outcomes,
-    suppressed,
+    record::{Part, Window, Written},
+    render::{Templates, Unrenderable},
 };
-use crate::{
-    Engine, EngineError, Opened,
-    config::later,
-    due::chain,
-    manners::{Heard, links::Holder},
-};
+use crate::{Engine, EngineError, Opened, config::later, confine::panic_message, due::chain};
+use underway::{Content, Queue, Underway};
 
-/// Settled together at most: about 5 ms of SQLite's writer.
-const SETTLED_AT_ONCE: usize = 500;
+/// Answers that are gathered before they are written: about 5 ms of SQLite's writer.
+const WRITTEN_AT_ONCE: usize = 500;
 
-/// How often a result is written before it is given up. The messages are out: forgetting that would send them again.
-const SETTLE_TRIES: usize = 3;
+/// How soon a renewal that failed is tried again.
+const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// How long the results of calls are tried to be written.
+#[derive(Clone)]
+pub(crate) enum Until {
+    /// A few times: whoever ticks is told of the failure.
+    Tried,
+    /// Until they are written: forgetting them would repeat the calls. No call starts once a stop was asked for.
+    Written(CancellationToken),
+}
+
+impl Until {
+    fn is_stopped(&self) -> bool {
+        matches!(self, Self::Written(stop) if stop.is_cancelled())
+    }
+
+    async fn stopped(&self) {
+        match self {
+            Self::Tried => pending().await,
+            Self::Written(stop) => stop.cancelled().await,
+        }
+    }
+}
 
 /// The answer for one target.
 pub(super) struct Answer {
@@ -46,333 +74,386 @@ pub(super) struct Answer {
     pub(super) at: Timestamp,
 }
 
-/// A notification that is being sent, with the answers so far.
-struct Underway {
-    item: ToSend,
-    answers: Vec<Answer>,
+/// The rows that a renewal still found, and when it was asked for.
+struct Renewed {
+    asked_at: Timestamp,
+    held: HashSet<i64>,
 }
 
-/// What came of sends, ready to be written.
-#[derive(Default)]
-struct Sent {
-    results: Vec<attempts::AttemptResult>,
-    settled: Vec<(ClaimedNotification, Delivery)>,
-    /// Those of which nobody knows whether they arrived.
-    in_doubt: HashSet<i64>,
-    /// Addresses that are of no use any more.
-    suppressed: Vec<SuppressionRow>,
-    /// What the provider will tell more about.
-    expected: Vec<Expected>,
-    /// What the channel's answers mean for itself.
-    heard: Heard,
+struct Sender<'e> {
+    engine: &'e Engine,
+    channel: Arc<Opened>,
     promise: Promise,
-    /// When each call ended.
-    ended: Vec<Timestamp>,
+    until: Until,
+    items: HashMap<i64, Underway>,
+    queue: Queue,
+    /// Notifications with something to write.
+    touched: BTreeSet<i64>,
+    calls: FuturesUnordered<BoxFuture<'static, (i64, Answer)>>,
+    permits: Permit,
+    trusted_until: Timestamp,
+    renewal_failed: bool,
+    /// No call starts any more.
+    halted: bool,
+    report: DeliveryReport,
 }
-
-/// Notifications whose lease was lost: nothing more is sent for them.
-type Lost = Arc<Mutex<HashSet<i64>>>;
 
 impl Engine {
-    /// Sends a batch to the end and settles it; what settles early is written early.
+    /// Sends a batch to the end and settles it; what is answered early is written early.
     pub(crate) async fn send_all(
         &self,
         sending: Sending,
-        now: Timestamp,
+        until: Until,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, promise, _permits } = sending;
-        let mut templates = self.templates_of(&items).await?;
-        let mut report = DeliveryReport::default();
-        let (mut underway, mut calls, mut done) = (HashMap::new(), Vec::new(), Vec::new());
-        let lost = Lost::default();
+        let Sending { channel, items, promise, permits, claimed_at } = sending;
+        let mut sender = Sender {
+            engine: self,
+            trusted_until: later(claimed_at, self.lease_for(Some(&channel))),
+            channel,
+            promise,
+            until,
+            items: HashMap::with_capacity(items.len()),
+            queue: Queue::default(),
+            touched: BTreeSet::new(),
+            calls: FuturesUnordered::new(),
+            permits,
+            renewal_failed: false,
+            halted: false,
+            report: DeliveryReport::default(),
+        };
+        match self.templates_of(&items).await {
+            Ok(templates) => {
+                sender.prepare(items, templates).await;
+                sender.run().await
+            }
+            // Nothing was called: any node may go on at once.
+            Err(error) => {
+                sender.hand_back(items);
+                sender.run().await?;
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn renew_sending(&self, channel: &Opened, held: Vec<(i64, i64)>) -> Result<Renewed, EngineError> {
+        let asked_at = self.clock.now();
+        let until = later(asked_at, self.lease_for(Some(channel)));
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let held = notifications::renew(&mut tx.conn(), until, &held).await?.into_iter().collect();
+        tx.commit().await?;
+        Ok(Renewed { asked_at, held })
+    }
+}
+
+impl Sender<'_> {
+    /// Makes the texts and reads the files; what cannot be made is ended at once.
+    async fn prepare(&mut self, items: Vec<ToSend>, mut templates: Templates) {
+        let now = self.engine.clock.now();
+        let mut ready = Vec::with_capacity(items.len());
         for item in items {
-            let text = match templates.render(&item.row) {
+            let seq = item.row.seq;
+            let text = catch_unwind(AssertUnwindSafe(|| templates.render(&item.row)));
+            let text = text
+                .unwrap_or_else(|panic| Err(Unrenderable { reason: "panic", error: panic_message(&*panic) }));
+            let text = match text {
                 Ok(text) => text,
                 Err(fault) => {
-                    done.push(unsendable(item, fault.reason, fault.error, now));
+                    self.end_unsendable(item, fault.reason, fault.error, now);
                     continue;
                 }
             };
-            let files = match self.files_of(&item.row).await {
-                Ok(files) => files,
-                Err(Unread::Gone(error)) => {
-                    done.push(unsendable(item, "attachment-missing", error, now));
-                    continue;
+            match self.engine.files_of(&item.row).await {
+                Ok(files) => {
+                    let one = Underway::new(item, Content { text, files });
+                    ready.push((seq, one.intended));
+                    self.queue.push(&one);
+                    self.items.insert(seq, one);
                 }
+                Err(Unread::Gone(error)) => self.end_unsendable(item, "attachment-missing", error, now),
+                // Tried again as one that a channel did not take.
                 Err(Unread::Unreachable(error)) => {
-                    done.push(unread(item, &error, now));
-                    continue;
+                    let mut one = Underway::new(item, Content { text, files: Files::default() });
+                    one.end_uncalled(&SendOutcome::Transient { error, retry_after: None }, now);
+                    self.touched.insert(seq);
+                    self.items.insert(seq, one);
                 }
-            };
-            for target in &item.targets {
-                let mut message = outgoing(&item.row, &channel, target, &text, now);
-                message.unsubscribe = self.unsubscribe_link(&item.row, target);
-                calls.push(self.call(channel.clone(), item.row.seq, message, files.clone(), lost.clone()));
             }
-            underway.insert(item.row.seq, Underway { item, answers: Vec::new() });
         }
-        let at_once = channel.channel.permits().clamp(1, calls.len().max(1));
-        let mut answers = stream::iter(calls).buffer_unordered(at_once);
-        let mut renew_at = self.clock.sleep_until(later(self.clock.now(), self.config.renew_every));
+        for (seq, intended) in ready {
+            self.start(seq, 0, intended);
+        }
+    }
+
+    /// Takes back the intents of messages whose texts cannot be read now.
+    fn hand_back(&mut self, items: Vec<ToSend>) {
+        self.halted = true;
+        for item in items {
+            let mut one = Underway::new(item, Content::empty());
+            one.unstarted = one.item.targets[..one.intended].to_vec();
+            self.touched.insert(one.item.row.seq);
+            self.items.insert(one.item.row.seq, one);
+        }
+    }
+
+    /// A message whose text cannot be made is parked without a call; its intents are closed.
+    fn end_unsendable(&mut self, item: ToSend, reason: &'static str, error: String, now: Timestamp) {
+        let delivery = parked(&item.row, reason, error.clone());
+        let seq = item.row.seq;
+        let mut one = Underway::new(item, Content::empty());
+        one.end_uncalled(&SendOutcome::Permanent { reason: ReasonCode::new(reason), error }, now);
+        one.given = Some(delivery);
+        self.touched.insert(seq);
+        self.items.insert(seq, one);
+    }
+
+    async fn run(mut self) -> Result<DeliveryReport, EngineError> {
+        let engine = self.engine;
+        let until = self.until.clone();
+        let mut writing: Option<BoxFuture<'_, Result<Written, EngineError>>> = None;
+        let mut renewing: Option<BoxFuture<'_, Result<Renewed, EngineError>>> = None;
+        let mut waiting: Option<BoxFuture<'static, Permit>> = None;
+        let mut renew_at = engine.clock.sleep_until(later(engine.clock.now(), engine.config.renew_every));
         loop {
-            // What has an answer is settled while the others are still being sent, but never one by one when
-            // many answers are there at once.
-            let next = match answers.next().now_or_never() {
-                Some(next) if done.len() < SETTLED_AT_ONCE => next,
-                ready => {
-                    if !done.is_empty() {
-                        report.add(&self.settle_sent(&channel, &promise, std::mem::take(&mut done)).await?);
-                    }
-                    match ready {
-                        Some(next) => next,
-                        None => tokio::select! {
-                            next = answers.next() => next,
-                            () = &mut renew_at => {
-                                self.renew_sending(&channel, &underway, &lost).await?;
-                                renew_at = self.clock.sleep_until(later(self.clock.now(), self.config.renew_every));
-                                continue;
-                            }
-                        },
-                    }
+            self.gather();
+            if !self.halted && (until.is_stopped() || self.is_past_its_places()) {
+                self.halt();
+            }
+            if writing.is_none() {
+                self.take_free_permits();
+                if let Some(window) = self.next_window() {
+                    let (channel, promise) = (self.channel.clone(), self.promise.clone());
+                    writing = Some(Box::pin(engine.record(channel, promise, window, until.clone())));
+                } else if self.items.is_empty() {
+                    return Ok(self.report);
                 }
-            };
-            let Some((seq, answer)) = next else { break };
-            let Some(one) = underway.get_mut(&seq) else { continue };
-            one.answers.extend(answer);
-            if one.answers.len() == one.item.targets.len()
-                && let Some(Underway { item, answers }) = underway.remove(&seq)
-            {
-                done.push((item, answers, None));
+            }
+            match self.queue.class().filter(|_| self.permits.count() == 0 && self.may_start()) {
+                Some(class) if waiting.is_none() => {
+                    waiting = Some(Box::pin(self.channel.permits.clone().wait(class)));
+                }
+                Some(_) => {}
+                None => waiting = None,
+            }
+            tokio::select! {
+                biased;
+                Some((seq, answer)) = self.calls.next(), if !self.calls.is_empty() => self.answered(seq, answer),
+                written = ready(&mut writing) => {
+                    writing = None;
+                    self.written(written?);
+                }
+                permit = ready(&mut waiting) => {
+                    waiting = None;
+                    self.permits.append(permit);
+                }
+                () = &mut renew_at, if renewing.is_none() => {
+                    let held = self.items.values().map(|one| (one.item.row.seq, one.item.row.version)).collect();
+                    let channel = self.channel.clone();
+                    renewing = Some(Box::pin(async move { engine.renew_sending(&channel, held).await }));
+                }
+                renewed = ready(&mut renewing) => {
+                    renewing = None;
+                    let again = self.renewed(renewed);
+                    renew_at = engine.clock.sleep_until(later(engine.clock.now(), again));
+                }
+                () = until.stopped(), if !self.halted => {}
             }
         }
-        report.add(&self.settle_sent(&channel, &promise, done).await?);
-        Ok(report)
     }
 
-    /// Where a mail of a topic says no: nothing else has such a link.
-    fn unsubscribe_link(&self, row: &ClaimedNotification, target: &str) -> Option<String> {
-        let topic = row.topic.clone().filter(|_| target.contains('@'))?;
-        Some(self.preference_link(&Holder { address: target.to_owned(), topic: Some(topic) }))
-    }
-
-    /// One call to the outside. A channel that panics or forgets its own time limit harms only this message.
-    async fn call(
-        &self,
-        channel: Arc<Opened>,
-        seq: i64,
-        mut message: Outgoing,
-        files: Files,
-        lost: Lost,
-    ) -> (i64, Option<Answer>) {
-        if lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&seq) {
-            return (seq, None);
-        }
-        message.attachments = files.as_ref().clone();
-        drop(files);
-        let target = message.address.clone();
-        let limit = channel.channel.timeout() * 2;
-        let send = AssertUnwindSafe(channel.channel.send(message)).catch_unwind();
-        let outcome = match tokio::time::timeout(limit, send).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => {
-                SendOutcome::Permanent { reason: ReasonCode::new("panic"), error: "the channel broke".into() }
+    /// Takes the answers that are there already, so that many are written together.
+    fn gather(&mut self) {
+        for _ in 0..WRITTEN_AT_ONCE {
+            match self.calls.next().now_or_never() {
+                Some(Some((seq, answer))) => self.answered(seq, answer),
+                _ => return,
             }
-            Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
+        }
+    }
+
+    fn answered(&mut self, seq: i64, answer: Answer) {
+        if let Some(one) = self.items.get_mut(&seq) {
+            one.answer(answer);
+            self.touched.insert(seq);
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        !self.halted
+            && !self.renewal_failed
+            && !self.until.is_stopped()
+            && self.engine.clock.now() < self.trusted_until
+            && !self.is_past_its_places()
+    }
+
+    fn is_past_its_places(&self) -> bool {
+        self.promise.until().is_some_and(|until| self.engine.clock.now() >= until)
+    }
+
+    /// Starts the calls of targets whose intents are on disk, or leaves their intents to be taken back.
+    fn start(&mut self, seq: i64, from: usize, count: usize) {
+        let may_start = self.may_start();
+        let Some(one) = self.items.get_mut(&seq) else { return };
+        let may_start = may_start && !one.is_over;
+        let to = (from + count).min(one.item.targets.len());
+        for target in &one.item.targets[from.min(to)..to] {
+            if !may_start {
+                one.unstarted.push(target.clone());
+                continue;
+            }
+            let permit = self.permits.split(1);
+            let (engine, channel) = (self.engine.clone(), self.channel.clone());
+            let (item, content) = (one.item.clone(), one.content.clone());
+            self.calls.push(Box::pin(engine.call(channel, item, content, target.clone(), permit)));
+            one.started += 1;
+        }
+        if !may_start {
+            one.is_over = true;
+            self.queue.remove(seq);
+            self.touched.insert(seq);
+        }
+    }
+
+    /// No call starts any more; what was not called is handed back once the calls under way have ended.
+    fn halt(&mut self) {
+        self.halted = true;
+        self.queue = Queue::default();
+        self.permits.split(usize::MAX);
+        self.touched.extend(self.items.keys().copied());
+    }
+
+    fn take_free_permits(&mut self) {
+        if let Some(class) = self.queue.class()
+            && self.may_start()
+        {
+            let left: usize = self.items.values().map(|one| one.item.targets.len() - one.intended).sum();
+            let wanted = left.saturating_sub(self.permits.count());
+            self.permits.append(self.channel.permits.take_free(class, wanted));
+        }
+    }
+
+    /// What is to be written now: answers, ends, and the intents of the next calls.
+    fn next_window(&mut self) -> Option<Window> {
+        let now = self.engine.clock.now();
+        let mut parts: BTreeMap<i64, Part> = BTreeMap::new();
+        if self.may_start() {
+            self.choose_next_calls(&mut parts);
+        }
+        let mut ended = Vec::new();
+        let touched = std::mem::take(&mut self.touched);
+        for seq in touched {
+            let Some(one) = self.items.get_mut(&seq) else { continue };
+            let part = parts.entry(seq).or_insert_with(|| Part::new(one.item.clone()));
+            part.speaks_of_channel = one.given.is_none();
+            part.answers = std::mem::take(&mut one.fresh);
+            part.withdraw = std::mem::take(&mut one.unstarted);
+            ended.extend(part.answers.iter().map(|answer| answer.at));
+            if one.has_ended(self.halted) {
+                if let Some(one) = self.items.remove(&seq) {
+                    part.delivery = Some(self.conclude(one, now));
+                }
+                self.queue.remove(seq);
+            }
+        }
+        parts.retain(|_, part| !part.is_empty());
+        if parts.is_empty() {
+            return None;
+        }
+        let outcomes = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
+        let heard = self.engine.hear(self.channel.key.as_str(), outcomes.map(|answer| &answer.outcome), now);
+        Some(Window { parts: parts.into_values().collect(), heard, ended })
+    }
+
+    /// One target of each notification in turn, for as many calls as there are permits.
+    fn choose_next_calls(&mut self, parts: &mut BTreeMap<i64, Part>) {
+        for _ in 0..self.permits.count() {
+            let Some(seq) = self.queue.pop() else { return };
+            let Some(one) = self.items.get_mut(&seq) else { continue };
+            let Some(target) = one.item.targets.get(one.intended) else { continue };
+            let part = parts.entry(seq).or_insert_with(|| Part::new(one.item.clone()));
+            part.intend.push(target.clone());
+            one.intended += 1;
+            one.being_intended += 1;
+            self.queue.push(one);
+        }
+    }
+
+    fn conclude(&self, one: Underway, now: Timestamp) -> Delivery {
+        let (engine, channel) = (self.engine, &self.channel);
+        let Underway { item, tally, given, started, answered, .. } = one;
+        let unfinished = started < item.targets.len();
+        let mut delivery = match given {
+            Some(delivery) => delivery,
+            None if answered == 0 && unfinished && tally.is_empty() => handed_back(&item.row, now),
+            None => conclude(&item, tally, unfinished, channel.retry, channel.at_most_once, now, || {
+                engine.random.unit()
+            }),
         };
-        let at = self.clock.now();
-        self.metrics.sent(channel.key.as_str(), &outcome);
-        (seq, Some(Answer { target, outcome, at }))
+        if self.promise.probe {
+            delivery = engine.spared(&item.row, delivery, now);
+        }
+        let delivery = failover::for_left_out(&item, delivery);
+        failover::go_on(&item.row, &item.failover, delivery, now)
     }
 
-    async fn renew_sending(
-        &self,
-        channel: &Opened,
-        underway: &HashMap<i64, Underway>,
-        lost: &Lost,
-    ) -> Result<(), EngineError> {
-        let held: Vec<(i64, i64)> =
-            underway.values().map(|one| (one.item.row.seq, one.item.row.version)).collect();
-        if held.is_empty() {
-            return Ok(());
-        }
-        let until = later(self.clock.now(), self.lease_for(Some(channel)));
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let still: HashSet<i64> =
-            notifications::renew(&mut tx.conn(), until, &held).await?.into_iter().collect();
-        tx.commit().await?;
-        let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.extend(held.iter().map(|(seq, _)| *seq).filter(|seq| !still.contains(seq)));
-        Ok(())
-    }
-
-    /// Records answers in the ledger and settles the notifications, in one transaction.
-    async fn settle_sent(
-        &self,
-        channel: &Opened,
-        promise: &Promise,
-        done: Vec<(ToSend, Vec<Answer>, Option<Delivery>)>,
-    ) -> Result<DeliveryReport, EngineError> {
-        if done.is_empty() {
-            return Ok(DeliveryReport::default());
-        }
-        let now = self.clock.now();
-        // A text that could not be made says nothing of the channel.
-        let asked = done.iter().filter(|(_, _, given)| given.is_none());
-        let outcomes = asked.flat_map(|(_, answers, _)| answers).map(|answer| &answer.outcome);
-        let heard = self.hear(channel.key.as_str(), outcomes, now);
-        let mut sent = Sent { promise: promise.clone(), heard, ..Sent::default() };
-        for (item, answers, given) in done {
-            let mut delivery = given.unwrap_or_else(|| {
-                conclude(&item, &answers, channel.retry, channel.at_most_once, now, || self.random.unit())
-            });
-            if promise.probe {
-                delivery = self.spared(&item.row, delivery, now);
+    fn written(&mut self, written: Written) {
+        self.report.add(&written.report);
+        for (seq, count) in written.intended {
+            let Some(one) = self.items.get_mut(&seq) else { continue };
+            one.being_intended = 0;
+            if written.held.contains(&seq) {
+                let from = one.intended - count;
+                self.start(seq, from, count);
+            } else {
+                // Their intents were not written.
+                one.intended -= count;
+                self.lose(seq);
             }
-            let delivery = failover::for_left_out(&item, delivery);
-            let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
-            sent.ended.extend(answers.iter().map(|answer| answer.at));
-            if answers.iter().any(|answer| matches!(answer.outcome, SendOutcome::Uncertain { .. })) {
-                sent.in_doubt.insert(item.row.seq);
-            }
-            for answer in answers {
-                sent.suppressed.extend(suppressed::refused(&item.row, &answer));
-                if channel.channel.takes_receipts() {
-                    sent.expected.extend(expected(&item.row, &answer));
-                }
-                sent.results.push(recorded(&item.row, answer));
-            }
-            sent.settled.push((item.row, delivery));
         }
-        let mut tries = 1;
-        loop {
-            match self.write_sent(channel, &sent, now, tries > 1).await {
-                Err(error) if tries < SETTLE_TRIES => {
-                    tracing::warn!(error = %chain(&error), "what was sent could not be recorded; it is tried again");
-                    tries += 1;
-                }
-                done => return done,
+        for seq in written.failed {
+            self.lose(seq);
+            // What is under way is recorded when it ends.
+            if self.items.get(&seq).is_some_and(|one| one.answered == one.started && one.fresh.is_empty()) {
+                self.items.remove(&seq);
             }
         }
     }
 
-    async fn write_sent(
-        &self,
-        channel: &Opened,
-        sent: &Sent,
-        now: Timestamp,
-        again: bool,
-    ) -> Result<DeliveryReport, EngineError> {
-        let key = channel.key.as_str();
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let circuit = self.write_rest(&mut tx, key, &sent.heard, now).await?;
-        // What may have been written before is not written twice: those places lapse by themselves.
-        if !again {
-            self.free_places(&mut tx, &sent.promise, &sent.ended, now).await?;
+    /// The claim has moved on, or the row cannot be written: no further call starts for it.
+    fn lose(&mut self, seq: i64) {
+        if let Some(one) = self.items.get_mut(&seq) {
+            one.is_over = true;
+            self.queue.remove(seq);
+            self.touched.insert(seq);
         }
-        if !sent.expected.is_empty() {
-            let told = receipts::expect(&mut tx.conn(), channel.adapter(), &sent.expected).await?;
-            self.follow_receipts(&mut tx, now, &told).await?;
+    }
+
+    /// Takes the result of a renewal; returns when to renew next.
+    fn renewed(&mut self, renewed: Result<Renewed, EngineError>) -> Duration {
+        match renewed {
+            Ok(Renewed { asked_at, held }) => {
+                self.renewal_failed = false;
+                self.trusted_until = later(asked_at, self.engine.lease_for(Some(&self.channel)));
+                let lost: Vec<i64> = self.items.keys().copied().filter(|seq| !held.contains(seq)).collect();
+                lost.into_iter().for_each(|seq| self.lose(seq));
+                self.engine.config.renew_every
+            }
+            Err(error) => {
+                tracing::warn!(
+                    channel.key = self.channel.key.as_str(),
+                    error = %chain(&error),
+                    "leases could not be renewed; no call starts until they are"
+                );
+                self.renewal_failed = true;
+                self.engine.config.renew_every.min(RENEW_AGAIN_AFTER)
+            }
         }
-        self.suppress_in(&mut tx, now, &sent.suppressed).await?;
-        let outcomes =
-            Outcomes { rows: &sent.settled, tries: &sent.results, in_doubt: &sent.in_doubt, again };
-        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
-        tx.commit().await?;
-        self.remember_rest(key, &sent.heard, circuit);
-        self.manners.ask_again(key);
-        self.metrics.uncertain(sent.in_doubt.len());
-        Ok(report)
     }
 }
 
-fn outgoing(
-    row: &ClaimedNotification,
-    channel: &Opened,
-    target: &str,
-    text: &punctual_templates::Rendered,
-    now: Timestamp,
-) -> Outgoing {
-    Outgoing {
-        notification: row.id.parse().unwrap_or(punctual_model::NotificationId(Default::default())),
-        channel: channel.key.clone(),
-        address: target.to_owned(),
-        attempt: row.tries,
-        // From the notification and the target alone: the same in every attempt. An event brings its own.
-        message_id: event_id(row).unwrap_or_else(|| derive_uuid(&["target", &row.id, target]).to_string()),
-        kind: row.kind.clone(),
-        subject: text.subject.clone(),
-        body: text.body.clone(),
-        html: text.html.clone(),
-        type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
-        // Read once for all targets, and put in when it is this one's turn.
-        attachments: Vec::new(),
-        unsubscribe: None,
-        at: now,
-    }
-}
-
-/// A message whose text cannot be made is parked without a try; its intents are closed.
-fn unsendable(
-    item: ToSend,
-    reason: &'static str,
-    error: String,
-    now: Timestamp,
-) -> (ToSend, Vec<Answer>, Option<Delivery>) {
-    let delivery = parked(&item.row, reason, error.clone());
-    let answers = item
-        .targets
-        .iter()
-        .map(|target| Answer {
-            target: target.clone(),
-            outcome: SendOutcome::Permanent { reason: ReasonCode::new(reason), error: error.clone() },
-            at: now,
-        })
-        .collect();
-    (item, answers, Some(delivery))
-}
-
-/// A message whose files cannot be read now is tried again as one that a channel did not take.
-fn unread(item: ToSend, error: &str, now: Timestamp) -> (ToSend, Vec<Answer>, Option<Delivery>) {
-    let answers = item
-        .targets
-        .iter()
-        .map(|target| Answer {
-            target: target.clone(),
-            outcome: SendOutcome::Transient { error: error.to_owned(), retry_after: None },
-            at: now,
-        })
-        .collect();
-    (item, answers, None)
-}
-
-/// What a receipt will find this message by.
-fn expected(row: &ClaimedNotification, answer: &Answer) -> Option<Expected> {
-    match &answer.outcome {
-        SendOutcome::Delivered { provider_id } if !provider_id.is_empty() => Some(Expected {
-            provider_id: provider_id.clone(),
-            channel: row.channel.clone(),
-            seq: row.seq,
-            target: answer.target.clone(),
-            attempt: row.tries,
-        }),
-        _ => None,
-    }
-}
-
-fn recorded(row: &ClaimedNotification, answer: Answer) -> attempts::AttemptResult {
-    let (outcome, provider_id, text) = match answer.outcome {
-        SendOutcome::Delivered { provider_id } => ("delivered", Some(provider_id), None),
-        SendOutcome::Transient { error, .. } => ("transient", None, Some(error)),
-        SendOutcome::Permanent { error, .. } => ("permanent", None, Some(error)),
-        SendOutcome::Uncertain { error } => ("uncertain", None, Some(error)),
-    };
-    attempts::AttemptResult {
-        seq: row.seq,
-        target: answer.target,
-        n: row.tries,
-        finished_at: answer.at,
-        outcome,
-        provider_id,
-        answer: text,
+/// The result of a future that may not be there.
+async fn ready<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => pending().await,
     }
 }

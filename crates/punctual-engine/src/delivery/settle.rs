@@ -8,56 +8,51 @@ use std::{
 use jiff::Timestamp;
 use punctual_store::{
     Stage, StoreError, Tx,
-    attempts::{self, AttemptResult},
+    attempts::AttemptResult,
     audit,
     notifications::{self, ClaimedNotification, Delivery},
     work,
 };
 
-use super::{DeliveryReport, event_id};
+use super::{DeliveryReport, event_id, record::write_results};
 use crate::{Engine, SettledWork, effects};
 
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
 pub(super) struct Outcomes<'a> {
-    pub(super) rows: &'a [(ClaimedNotification, Delivery)],
-    /// What came of the tries behind them.
+    pub(super) rows: &'a [(&'a ClaimedNotification, &'a Delivery)],
+    /// What calls have answered, of these notifications and of others that go on.
     pub(super) tries: &'a [AttemptResult],
-    /// Those of which nobody knows whether they arrived.
-    pub(super) in_doubt: &'a HashSet<i64>,
-    /// The same was written before and not confirmed: a row that already stands as it should is then no stranger's
-    /// work.
+    /// The same was written before and not confirmed: a row already in its target state was written by us.
     pub(super) again: bool,
 }
 
 impl Engine {
-    /// Writes outcomes, and counts those in doubt. Notifications come before their tries, in the order in which the
-    /// sweep takes them: the other way round the two could wait for each other.
+    /// Writes outcomes and answers. Notifications come before their attempts, in the order in which the sweep takes them:
+    /// the other way round the two could wait for each other.
     pub(super) async fn settle_deliveries_in(
         &self,
         tx: &mut Tx,
         outcomes: &Outcomes<'_>,
         now: Timestamp,
     ) -> Result<DeliveryReport, StoreError> {
-        let Outcomes { rows, tries, in_doubt, again } = *outcomes;
+        let Outcomes { rows, tries, again } = *outcomes;
         let mut report = DeliveryReport::default();
+        let held: HashSet<i64> = if rows.is_empty() {
+            HashSet::new()
+        } else {
+            let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| (*delivery).clone()).collect();
+            notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect()
+        };
+        let uncertain = write_results(tx, tries).await?;
+        self.metrics.uncertain(uncertain);
         if rows.is_empty() {
             return Ok(report);
         }
-        let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| delivery.clone()).collect();
-        let held: HashSet<i64> =
-            notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect();
-        if !tries.is_empty() {
-            attempts::record(&mut tx.conn(), tries).await?;
-        }
         let already =
             if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
-        let uncertain: Vec<i64> = in_doubt.intersection(&held).copied().collect();
-        if !uncertain.is_empty() {
-            attempts::count_uncertain(&mut tx.conn(), uncertain).await?;
-        }
         let (mut entries, mut back) = (Vec::new(), Vec::new());
-        for (row, delivery) in rows {
+        for &(row, delivery) in rows {
             if !held.contains(&delivery.seq) {
                 if already.contains(&delivery.seq) {
                     report.count(delivery);
@@ -150,7 +145,7 @@ impl Engine {
 /// Those of these rows that have taken the step we wanted them to take, and no other.
 async fn settled_before(
     tx: &mut Tx,
-    rows: &[(ClaimedNotification, Delivery)],
+    rows: &[(&ClaimedNotification, &Delivery)],
 ) -> Result<HashSet<i64>, StoreError> {
     let ids = rows.iter().map(|(row, _)| row.id.clone()).collect();
     let now = notifications::by_ids(&mut tx.conn(), ids).await?;
@@ -236,7 +231,7 @@ fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
 }
 
 impl DeliveryReport {
-    fn count(&mut self, delivery: &Delivery) {
+    pub(super) fn count(&mut self, delivery: &Delivery) {
         match delivery.status {
             "delivered" => self.delivered += 1,
             "parked" => self.parked += 1,

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_model::{
-    SendOutcome, SuppressionReason,
-    suppression::{after_refusal, channel_type, normal_address},
+    SendOutcome, SuppressionReason, Targets,
+    address::comparable,
+    suppression::{after_refusal, channel_type},
 };
 use punctual_store::{
     StoreError, Tx,
@@ -43,7 +44,7 @@ impl Engine {
         let mut doubtful: Vec<(String, String)> = planned
             .iter()
             .flat_map(|plan| match plan {
-                Plan::Send(item) => self.suppressions.doubtful(&item.row.channel, &item.targets),
+                Plan::Send(item) => self.suppressions.doubtful(&item.row.channel, item.targets.iter()),
                 Plan::Settle(..) => Vec::new(),
             })
             .collect();
@@ -84,11 +85,11 @@ fn leave_out(
         return Plan::Send(item);
     }
     let kind = channel_type(&item.row.channel).to_owned();
-    let (mut open, mut last) = (Vec::new(), None);
+    let (mut open, mut last) = (Targets::default(), None);
     for target in std::mem::take(&mut item.targets) {
-        let address = normal_address(&kind, &target);
+        let address = comparable(&target);
         let Some(row) = found.get(&(kind.as_str(), address.as_str())) else {
-            open.push(target);
+            open.add(target);
             continue;
         };
         skipped.push(SkippedTarget {

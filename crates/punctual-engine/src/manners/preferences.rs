@@ -2,7 +2,10 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::manners::{Preference, Topic, preference::looked_up};
+use punctual_model::{
+    address::comparable,
+    manners::{Preference, Topic},
+};
 use punctual_store::{
     Lane, StoreError, Tx, audit,
     manners::preferences::{self, PreferenceRow},
@@ -66,7 +69,7 @@ impl Engine {
     #[boxed]
     pub async fn preference_of(&self, person: &str) -> Result<Option<PreferenceRow>, EngineError> {
         let mut reader = self.store.read().await?;
-        let owner = preferences::owner(&mut reader.conn(), &looked_up(person)).await?;
+        let owner = preferences::owner(&mut reader.conn(), &comparable(person)).await?;
         Ok(preferences::get(&mut reader.conn(), owner.as_deref().unwrap_or(person)).await?)
     }
 
@@ -94,16 +97,16 @@ impl Engine {
 
 /// The name under which a person is kept: whoever an address belongs to, else what was given.
 async fn named(tx: &mut Tx, person: &str) -> Result<String, StoreError> {
-    let address = looked_up(person);
+    let address = comparable(person);
     let owner = preferences::owner(&mut tx.conn(), &address).await?;
     Ok(owner.unwrap_or_else(|| if person.contains('@') { address } else { person.trim().to_owned() }))
 }
 
 async fn write(tx: &mut Tx, now: Timestamp, person: &str, preference: &Preference) -> Result<(), StoreError> {
     let mut addresses: Vec<String> =
-        preference.addresses.values().map(|address| looked_up(address)).collect();
+        preference.addresses.values().map(|address| comparable(address)).collect();
     // Whoever is kept under an address is found by it.
-    addresses.push(looked_up(person));
+    addresses.push(comparable(person));
     addresses.sort_unstable();
     addresses.dedup();
     let definition =

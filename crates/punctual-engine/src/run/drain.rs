@@ -50,7 +50,7 @@ impl Node {
     pub(super) fn drain(&self, kind: String) {
         let Some(drains) = self.draining.start(&kind) else { return };
         let node = self.clone();
-        self.tasks.spawn(async move {
+        self.spawn_watched("due", async move {
             // One row that is due does not need several workers to find that there is no second.
             let mut last = node.drain_batch(&kind).await;
             if last == Last::Full {

@@ -128,39 +128,19 @@ impl Node {
         }
     }
 
-    /// Claims for every channel that has something ready and a free permit; answers when to look again.
+    /// Has every channel worked that has something ready; returns when to look again.
     async fn delivery_pass(&self) -> Result<Timestamp, EngineError> {
         let engine = &self.engine;
         let now = engine.clock.now();
         engine.refresh_channels(now).await?;
         let mut next = later(now, engine.config.poll_every);
-        for (key, at) in engine.earliest_deliveries().await? {
+        for (key, class, at) in engine.earliest_by_class().await? {
             let at = Timestamp::from_microsecond(at).unwrap_or(now);
             if at > now {
                 next = next.min(at);
-                continue;
+            } else {
+                self.work_lane(key, class);
             }
-            let (permits, limit) = match engine.channels.get(&key) {
-                None => (None, engine.config.batch),
-                Some(opened) => {
-                    let free = opened
-                        .permits
-                        .available_permits()
-                        .min(usize::try_from(engine.config.batch).unwrap_or(1));
-                    let count = u32::try_from(free).unwrap_or(0);
-                    match opened.permits.clone().try_acquire_many_owned(count) {
-                        // The end of a send wakes this loop.
-                        _ if count == 0 => continue,
-                        Err(_) => continue,
-                        Ok(permits) => (Some(permits), i64::from(count)),
-                    }
-                }
-            };
-            let (report, sending) = engine.claim_deliveries(&key, now, limit, permits).await?;
-            if let Some(sending) = sending {
-                self.spawn_sending(sending);
-            }
-            next = if report.claimed > 0 { Timestamp::MIN } else { next.min(later(now, REST_WHEN_TAKEN)) };
         }
         Ok(next)
     }

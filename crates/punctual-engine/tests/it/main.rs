@@ -8,6 +8,7 @@ mod decide;
 mod deliver;
 mod ensure;
 mod files;
+mod isolation;
 mod lease;
 mod listeners;
 mod loops;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use punctual_model::SendOutcome;
 use punctual_testkit::{
-    Bed, Database, Scripted, Seeded, channel::delivered, history::Receiver, on_both, scale,
+    Bed, Database, Gated, Scripted, Seeded, channel::delivered, history::Receiver, on_both, scale, signal,
 };
 use serde_json::json;
 
@@ -15,6 +15,10 @@ on_both! {
     r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked;
     r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked;
     r11_a_sender_that_dies_doubles_exactly_what_was_in_flight;
+    r11_a_message_to_many_repeats_only_the_calls_under_way;
+    r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing;
+    r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_kept;
+    r11_answers_are_kept_over_an_outage_of_the_database;
 }
 
 const CHANNEL: &str = "lossy:default";
@@ -167,4 +171,160 @@ async fn r11_a_sender_that_dies_doubles_exactly_what_was_in_flight(bed: Bed) {
     );
     assert!(verdict.duplicates <= marks, "{} were sent twice and {marks} marked", verdict.duplicates);
     assert!(verdict.duplicates >= deaths);
+}
+
+/// A receiver that takes everything, and stalls with the message that comes after so many others.
+fn stalling(permits: usize, stalls_after: usize) -> (Scripted, Arc<Receiver>, Arc<tokio::sync::Semaphore>) {
+    let (received, stalled) = (Arc::new(Receiver::default()), Arc::new(tokio::sync::Semaphore::new(0)));
+    let (log, reached, calls) = (received.clone(), stalled.clone(), Arc::new(AtomicUsize::new(0)));
+    let adapter = Scripted::future("lossy", move |message| {
+        log.log(&message);
+        let stalls = message.attempt == 1 && calls.fetch_add(1, Ordering::SeqCst) >= stalls_after;
+        if stalls {
+            reached.add_permits(1);
+        }
+        async move {
+            if stalls {
+                std::future::pending::<()>().await;
+            }
+            delivered()
+        }
+    });
+    (adapter.permits(permits).timeout(std::time::Duration::from_secs(60)), received, stalled)
+}
+
+async fn to_many(bed: &Bed, count: usize) -> (String, Vec<String>) {
+    bed.channel_with(CHANNEL, "lossy", json!({ "max": 20, "intervalSeconds": 60 }), false).await;
+    let targets: Vec<String> = (0..count).map(|n| format!("{n}@example.org")).collect();
+    let named: Vec<&str> = targets.iter().map(String::as_str).collect();
+    let id = bed.accept_one(bed.message_over(CHANNEL, &named)).await;
+    (id, targets)
+}
+
+/// The sender of a message to many is gone in the middle: only calls that were under way are repeated, each is marked.
+async fn r11_a_message_to_many_repeats_only_the_calls_under_way(bed: Bed) {
+    // One of the channel's permits is kept for urgent messages.
+    const PERMITS: usize = 7;
+    let (adapter, received, stalled) = stalling(PERMITS + 1, 96);
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    let (id, targets) = to_many(&bed, 200).await;
+    let (engine, now) = (bed.engine.clone(), bed.now());
+    let sending = tokio::spawn(async move { engine.delivery_tick(now, 50).await.map(drop) });
+    // All permits are with calls that never end; every answer before them is recorded.
+    signal("the stalled calls", stalled.acquire_many(PERMITS as u32)).await.unwrap().forget();
+    signal("the recorded answers", async {
+        while bed.attempts(&id).await.iter().filter(|one| one.outcome.is_some()).count() < 96 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    sending.abort();
+    assert!(sending.await.is_err());
+    let open = bed.attempts(&id).await.iter().filter(|one| one.outcome.is_none()).count();
+    assert_eq!(open, PERMITS, "an intent means that its call is about to start");
+    bed.wait(300);
+    let swept = bed.engine.sweep_tick(bed.now()).await.unwrap();
+    assert_eq!((swept.notifications, swept.uncertain), (1, PERMITS));
+    bed.tick().await;
+    bed.run_for(86_400).await;
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.uncertain), ("delivered", PERMITS as i64), "it counts targets");
+    let verdict = received.check(targets.iter().map(|target| (id.as_str(), target.as_str())));
+    assert_eq!((verdict.lost, verdict.duplicates), (0, PERMITS));
+    assert_eq!((verdict.duplicates_after_id_check, verdict.repeated_attempts), (0, 0));
+}
+
+/// A planned stop in the middle: nothing is repeated, and what was not called is sent by whoever comes next.
+async fn r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing(bed: Bed) {
+    let (gate, adapter) = Gated::new("lossy");
+    let bed = bed.with(|bed| bed.adapter(adapter.permits(8)));
+    let running = bed.engine.run();
+    let (id, targets) = to_many(&bed, 100).await;
+    let mut called = Vec::new();
+    for _ in 0..7 {
+        called.push(gate.arrived().await.address);
+    }
+    let stopping = tokio::spawn(running.stop());
+    // The stop is asked for; what is under way ends, and nothing else begins.
+    signal("the stop", async {
+        while bed.engine.is_running() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    gate.let_go(1_000);
+    signal("the end", stopping).await.unwrap();
+    assert!(gate.nobody_else_arrived().await, "no call starts after a stop was asked for");
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.uncertain, row.lease_expires_at), ("pending", 0, None));
+    assert_eq!(bed.attempts(&id).await.len(), 7);
+    let next = bed.node("b").await;
+    next.tick().await;
+    for _ in 0..93 {
+        called.push(gate.arrived().await.address);
+    }
+    assert!(gate.nobody_else_arrived().await);
+    called.sort_unstable();
+    let mut targets = targets;
+    targets.sort_unstable();
+    assert_eq!(called, targets, "each once");
+    assert_eq!(bed.notification(&id).await.status, "delivered");
+}
+
+/// A node that stands still for longer than its lease starts no call afterwards, and its late answers are kept.
+async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_kept(bed: Bed) {
+    let (gate, adapter) = Gated::new("lossy");
+    let bed = bed.with(|bed| bed.adapter(adapter.permits(4)));
+    let (id, _) = to_many(&bed, 12).await;
+    // A future that nobody polls stands still as a stopped process does.
+    let mut stalled = bed.engine.delivery_tick(bed.now(), 50);
+    for _ in 0..4 {
+        tokio::select! {
+            _ = &mut stalled => panic!("it waits at the gate"),
+            _ = gate.arrived() => {}
+        }
+    }
+    // Longer than any lease: another node takes the message over and finishes it.
+    bed.wait(3600);
+    let other = bed.node("b").await;
+    other.engine.sweep_tick(bed.now()).await.unwrap();
+    gate.let_go(1_000);
+    other.tick().await;
+    let report = signal("the stalled node", stalled).await.unwrap();
+    assert_eq!(report.lost, 1, "{report:?}");
+    let mut calls = 0;
+    while !gate.nobody_else_arrived().await {
+        calls += 1;
+    }
+    assert_eq!(calls, 12, "those of the other node, and none after the stall");
+    let row = bed.notification(&id).await;
+    assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 4));
+    let audit = bed.audit("notification", &id).await;
+    assert!(audit.iter().any(|entry| entry.starts_with("late-result")), "{audit:?}");
+    let late = bed.attempts(&id).await.into_iter().filter(|one| one.node == "a");
+    assert!(
+        late.into_iter().all(|one| one.outcome.as_deref() == Some("delivered")),
+        "the late answers are the truth"
+    );
+}
+
+/// Answers that cannot be written for a while are written in the end, and nothing is sent again.
+async fn r11_answers_are_kept_over_an_outage_of_the_database(bed: Bed) {
+    let (adapter, received, _) = stalling(8, usize::MAX);
+    let bed = bed.with(|bed| bed.adapter(adapter));
+    let running = bed.engine.run();
+    bed.faults.fail("attempts.record", false, 25);
+    let (id, targets) = to_many(&bed, 30).await;
+    signal("the delivery", async {
+        while bed.notification(&id).await.status != "delivered" {
+            // Each pause between two tries ends when the clock moves.
+            bed.wait(1);
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    running.stop().await;
+    let verdict = received.check(targets.iter().map(|target| (id.as_str(), target.as_str())));
+    assert_eq!((verdict.lost, verdict.duplicates), (0, 0));
+    assert_eq!(bed.notification(&id).await.uncertain, 0);
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Span, reasons};
-use crate::suppression::normal_address;
 
 /// What is known about one person; as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,13 +74,6 @@ pub fn next_in<'o>(order: &'o [String], channel: &str) -> Option<&'o str> {
     order.get(at).map(String::as_str)
 }
 
-/// An address as it is looked up, whatever it is for: people write them in any case, and numbers with all kinds of signs
-/// between the digits.
-pub fn looked_up(address: &str) -> String {
-    let kind = if address.trim_start().starts_with('+') { "sms" } else { "" };
-    normal_address(kind, address)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,19 +95,6 @@ mod tests {
             assert_eq!(preference.refuses(topic, channel), refused, "{topic:?} {channel}");
         }
         assert_eq!(Preference::default().refuses(Some("offers"), "email:default"), None);
-    }
-
-    #[test]
-    fn an_address_is_found_however_it_is_written() {
-        for (written, found) in [
-            (" Ann@Example.org ", "ann@example.org"),
-            ("+964 770 000 0001", "+9647700000001"),
-            ("+49 (30) 123-4567", "+49301234567"),
-            ("+", "+"),
-            ("Ann", "ann"),
-        ] {
-            assert_eq!(looked_up(written), found);
-        }
     }
 
     #[test]

@@ -43,22 +43,42 @@ pub struct ClaimedNotification {
     pub version: i64,
 }
 
-macro_rules! claim { ($lock:literal) => { concat!("
+/// The columns of a [`ClaimedNotification`]; what a claim raises is given as it is after the claim.
+macro_rules! columns {
+    ($tries:literal, $version:literal) => {
+        concat!(
+            "seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
+         attachments, retry_count, ",
+            $tries,
+            ", ready_at, work_id, reports_back, priority, business_unit, topic, failover, ",
+            $version
+        )
+    };
+}
+
+macro_rules! claim {
+    ($lock:literal) => {
+        concat!(
+            "
     WITH due AS MATERIALIZED (
-        SELECT ready.seq, ready.version FROM generate_series(0::bigint, $5) AS p(priority), LATERAL (
-            SELECT seq, version FROM notifications
+        SELECT ready.ready_seq, ready.token FROM generate_series(0::bigint, $5) AS p(level), LATERAL (
+            SELECT seq AS ready_seq, version AS token FROM notifications
             WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-              AND priority = p.priority AND ready_at <= $2
+              AND priority = p.level AND ready_at <= $2
             ORDER BY ready_at, seq
-            LIMIT $4", $lock, ") AS ready
+            LIMIT $4",
+            $lock,
+            ") AS ready
         LIMIT $4)
     UPDATE notifications
-    SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = notifications.version + 1
+    SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
     FROM due
-    WHERE notifications.seq = due.seq AND notifications.version = due.version
-    RETURNING notifications.seq, notifications.id, kind, channel, list_name, targets, subject, body, html, template,
-        locale, context, type_data, attachments, retry_count, tries, ready_at, work_id, reports_back, notifications.priority,
-        business_unit, topic, failover, notifications.version") } }
+    WHERE seq = due.ready_seq AND version = due.token
+    RETURNING ",
+            columns!("tries", "version")
+        )
+    };
+}
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
 const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
@@ -68,14 +88,15 @@ const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
 // bound beside it is not for the index.
 const READY: Sql = Sql::same(
     "notifications.ready",
-    "SELECT seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-         attachments, retry_count, tries + 1 AS tries, ready_at, work_id, reports_back, priority, business_unit, topic, failover,
-         version + 1 AS version
-     FROM notifications
+    concat!(
+        "SELECT ",
+        columns!("tries + 1 AS tries", "version + 1 AS version"),
+        " FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
        AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND +priority <= $4 AND ready_at <= $2
      ORDER BY priority, ready_at, seq
-     LIMIT $3",
+     LIMIT $3"
+    ),
 );
 macro_rules! take {
     ($which:literal) => {
@@ -127,6 +148,108 @@ pub async fn claim_up_to(
         rows
     } else {
         conn.fetch_all(sql, args![channel, now, lease_until, limit, priority]).await?
+    };
+    rows.sort_by_key(|row| row.seq);
+    Ok(rows)
+}
+
+/// What identifies a notification and its work, without anything of its content.
+#[derive(Clone, Debug, FromRow, Deserialize)]
+pub struct NotificationHead {
+    pub seq: i64,
+    pub id: String,
+    pub channel: String,
+    pub retry_count: i64,
+    pub tries: i64,
+    pub work_id: Option<i64>,
+    pub reports_back: bool,
+    pub version: i64,
+}
+
+macro_rules! head {
+    () => {
+        "seq, id, channel, retry_count, tries, work_id, reports_back, version"
+    };
+}
+
+macro_rules! ready_heads {
+    ($levels:literal) => {
+        concat!(
+            "
+    SELECT ",
+            head!(),
+            " FROM notifications
+    WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+      AND priority IN (",
+            $levels,
+            ") AND ready_at <= $2
+    ORDER BY priority, ready_at, seq
+    LIMIT $3"
+        )
+    };
+}
+// Relies on notifications_ready.
+const READY_HEADS: Sql = Sql::each(
+    "notifications.ready_heads",
+    ready_heads!("SELECT value FROM json_each('[0,1,2,3,4,5,6,7,8,9]') WHERE value <= $4"),
+    ready_heads!("SELECT generate_series(0::bigint, $4)"),
+);
+
+/// The rows that a claim of this channel would take, without their content: for finding the one that a claim fails on.
+#[boxed]
+pub async fn ready_heads(
+    conn: &mut Conn<'_>,
+    channel: &str,
+    priority: i64,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<NotificationHead>> {
+    conn.fetch_all(&READY_HEADS, args![channel, now, limit, priority]).await
+}
+
+const CLAIM_THESE: Sql = Sql::same(
+    "notifications.claim_these",
+    concat!(
+        "UPDATE notifications
+     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
+     FROM UNNEST($1::bigint[], $4::bigint[]) AS r(wanted, token)
+     WHERE seq = r.wanted AND version = r.token AND lease_expires_at IS NULL
+     RETURNING ",
+        columns!("tries", "version")
+    ),
+);
+const READY_THESE: Sql = Sql::same(
+    "notifications.claim_these",
+    concat!(
+        "SELECT ",
+        columns!("tries + 1 AS tries", "version + 1 AS version"),
+        " FROM notifications
+     WHERE seq IN (SELECT value FROM json_each($1)) AND lease_expires_at IS NULL
+     ORDER BY seq"
+    ),
+);
+
+/// Claims these rows, as far as they are still as they were read.
+#[boxed]
+pub async fn claim_these(
+    tx: &mut Tx,
+    heads: &[NotificationHead],
+    now: Timestamp,
+    lease_until: Timestamp,
+) -> Result<Vec<ClaimedNotification>> {
+    let mut conn = tx.conn();
+    let seqs: Vec<i64> = heads.iter().map(|head| head.seq).collect();
+    let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
+        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&READY_THESE, args![seqs]).await?;
+        rows.retain(|row| heads.iter().any(|head| (head.seq, head.version + 1) == (row.seq, row.version)));
+        if !rows.is_empty() {
+            let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+            conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
+        }
+        rows
+    } else {
+        let tokens: Vec<i64> = heads.iter().map(|head| head.version).collect();
+        conn.fetch_all(&CLAIM_THESE, args![seqs, now, lease_until, tokens]).await?
     };
     rows.sort_by_key(|row| row.seq);
     Ok(rows)
@@ -236,37 +359,23 @@ pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<Earliest>> {
     conn.fetch_all(&EARLIEST, args![]).await
 }
 
-/// A claimed notification whose node did not settle it in time.
-#[derive(Clone, Debug, FromRow, Deserialize)]
-pub struct ExpiredLease {
-    pub seq: i64,
-    pub id: String,
-    pub channel: String,
-    pub retry_count: i64,
-    pub tries: i64,
-    pub work_id: Option<i64>,
-    pub reports_back: bool,
-    pub version: i64,
-}
-
-macro_rules! expired {
-    ($lock:literal) => {
-        concat!(
-            "
-    SELECT seq, id, channel, retry_count, tries, work_id, reports_back, version FROM notifications
-    WHERE lease_expires_at IS NOT NULL AND lease_expires_at <= $1
-    ORDER BY lease_expires_at
-    LIMIT $2",
-            $lock
-        )
-    };
-}
 // Relies on notifications_leased.
-const EXPIRED: Sql = Sql::each("notifications.expired", expired!(""), expired!(" FOR UPDATE SKIP LOCKED"));
+const EXPIRED: Sql = Sql::same(
+    "notifications.expired",
+    concat!(
+        "SELECT ",
+        head!(),
+        " FROM notifications
+     WHERE lease_expires_at IS NOT NULL AND lease_expires_at <= $1
+     ORDER BY lease_expires_at
+     LIMIT $2"
+    ),
+);
 
-/// The oldest expired claims, locked.
+/// The oldest claims whose node did not settle them in time. Nothing is locked: whoever changes one names the version
+/// that was read.
 #[boxed]
-pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<ExpiredLease>> {
+pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<NotificationHead>> {
     conn.fetch_all(&EXPIRED, args![now, limit]).await
 }
 

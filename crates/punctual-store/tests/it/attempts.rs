@@ -1,5 +1,7 @@
 //! The statements of `attempts`.
 
+use std::collections::BTreeMap;
+
 use punctual_store::attempts::{self, AttemptResult, Intent};
 use punctual_testkit::{Bed, on_both};
 
@@ -7,6 +9,8 @@ on_both! {
     an_intent_is_written_before_and_its_result_after;
     an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth;
     the_same_try_is_not_written_twice;
+    an_uncertain_target_is_counted_once_however_often_it_is_written;
+    an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not;
     uncertain_tries_are_counted_on_the_notification;
     the_last_hour_of_each_channel_is_counted;
 }
@@ -106,7 +110,8 @@ async fn an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_tru
     .await
     .unwrap();
     attempts::record(&mut tx.conn(), &[result(&bed, 1, "a", 1, "delivered")]).await.unwrap();
-    assert_eq!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1, 3]).await.unwrap(), [1]);
+    let marked = attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1, 3]).await.unwrap();
+    assert_eq!(marked, BTreeMap::from([(1, 1)]));
     assert!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1]).await.unwrap().is_empty());
     assert_eq!(attempts::record(&mut tx.conn(), &[result(&bed, 1, "b", 1, "delivered")]).await.unwrap(), 1);
     tx.commit().await.unwrap();
@@ -124,15 +129,41 @@ async fn the_same_try_is_not_written_twice(bed: Bed) {
     assert!(attempts::intend(&mut tx.conn(), bed.now(), "n", &[intent(1, "a", 1)]).await.is_err());
 }
 
+async fn an_uncertain_target_is_counted_once_however_often_it_is_written(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let intents = [intent(1, "a", 1), intent(1, "b", 1), intent(2, "a", 1)];
+    attempts::intend(&mut tx.conn(), bed.now(), "n", &intents).await.unwrap();
+    let results: Vec<_> = [(1, "a"), (1, "b"), (2, "a"), (3, "a")]
+        .map(|(seq, target)| result(&bed, seq, target, 1, "uncertain"))
+        .into();
+    let counts = attempts::record_uncertain(&mut tx.conn(), &results).await.unwrap();
+    assert_eq!(counts, BTreeMap::from([(1, 2), (2, 1)]));
+    assert!(attempts::record_uncertain(&mut tx.conn(), &results).await.unwrap().is_empty());
+    assert!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1, 2]).await.unwrap().is_empty());
+}
+
+async fn an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not(bed: Bed) {
+    let mut tx = bed.begin().await;
+    let intents = [intent(1, "a", 1), intent(1, "b", 1), intent(1, "a", 2)];
+    attempts::intend(&mut tx.conn(), bed.now(), "n", &intents).await.unwrap();
+    attempts::record(&mut tx.conn(), &[result(&bed, 1, "b", 1, "delivered")]).await.unwrap();
+    let back = [intent(1, "a", 1), intent(1, "b", 1)];
+    assert_eq!(attempts::withdraw(&mut tx.conn(), &back).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    let left = of(&bed, vec![1]).await;
+    assert_eq!(left, [(1, "b".into(), 1, Some("delivered".to_owned())), (1, "a".into(), 2, None)]);
+}
+
 async fn uncertain_tries_are_counted_on_the_notification(bed: Bed) {
     let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
     let seq = bed.notification(&ids[0]).await.seq;
     let mut tx = bed.begin().await;
     for _ in 0..2 {
-        assert_eq!(attempts::count_uncertain(&mut tx.conn(), vec![seq, 999]).await.unwrap(), 1);
+        let counts = BTreeMap::from([(seq, 3), (999, 1)]);
+        assert_eq!(attempts::count_uncertain(&mut tx.conn(), &counts).await.unwrap(), 1);
     }
     tx.commit().await.unwrap();
-    assert_eq!(bed.notification(&ids[0]).await.uncertain, 2);
+    assert_eq!(bed.notification(&ids[0]).await.uncertain, 6);
     assert_eq!(bed.notification(&ids[1]).await.uncertain, 0);
     bed.leaves_open("rows only");
 }

@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::manners::{Priority, hours, preference::looked_up, reasons};
+use punctual_model::{
+    Targets,
+    address::comparable,
+    manners::{Priority, hours, reasons},
+};
 use punctual_store::{
     StoreError, Tx, audit,
     manners::days::{self, Day},
@@ -31,7 +35,7 @@ enum Verdict {
 /// One message with its recipients sorted.
 struct Sorted {
     item: ToSend,
-    go: Vec<String>,
+    go: Targets,
     later: Option<(Timestamp, &'static str)>,
     left_out: Vec<(String, &'static str)>,
     digest: Vec<(Day, String)>,
@@ -123,7 +127,7 @@ impl Engine {
         }
         let mut sorted = Sorted {
             is_known_to_some: ledger.is_known_to_some(item.row.seq),
-            go: Vec::new(),
+            go: Targets::default(),
             later: None,
             left_out: Vec::new(),
             digest: Vec::new(),
@@ -142,7 +146,8 @@ impl Engine {
                 Reached::At(address) => address,
             };
             match judge(&sorted.item.row, opened, people, &target, now) {
-                Verdict::Go => sorted.go.push(address),
+                // Two people may share an address: it gets one message.
+                Verdict::Go => drop(sorted.go.add(address)),
                 Verdict::Later(until, why) => {
                     sorted.later = Some(sorted.later.map_or((until, why), |first| first.min((until, why))));
                 }
@@ -172,7 +177,7 @@ impl Engine {
             return Reached::Has;
         }
         let kind = channel.split(':').next().unwrap_or(channel);
-        let same = |address: &String| looked_up(address) == looked_up(target);
+        let same = |address: &String| comparable(address) == comparable(target);
         let is_elsewhere = preference.addresses.iter().any(|(of, address)| of != kind && same(address));
         let address = match preference.address(kind) {
             Some(own) if is_elsewhere => own.to_owned(),
@@ -202,7 +207,7 @@ impl Engine {
             if is_alarm(row) || row.kind == digest::KIND {
                 continue;
             }
-            for target in &one.go {
+            for target in one.go.iter() {
                 let Some(cap) = people.preference(target).daily_cap.or(everybody) else { continue };
                 // A second try is not a second message.
                 if ledger.was_tried(row.seq, target) {
@@ -238,7 +243,7 @@ impl Engine {
                 continue;
             }
             if let Some(one) = sorted.get_mut(index) {
-                one.go.retain(|address| *address != target);
+                one.go.remove(&target);
                 one.digest.push((day, target));
             }
         }

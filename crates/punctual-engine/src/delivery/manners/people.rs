@@ -6,10 +6,7 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use punctual_model::{
-    local_time,
-    manners::{Preference, preference::looked_up},
-};
+use punctual_model::{address::comparable, local_time, manners::Preference};
 use punctual_store::{
     StoreError, Tx, business_units, manners::preferences, notifications::ClaimedNotification,
     operations::people,
@@ -47,7 +44,7 @@ impl People {
         has_cap: bool,
     ) -> Result<Self, StoreError> {
         let mut known = HashMap::new();
-        let addresses: Vec<String> = targets.iter().map(|target| looked_up(target)).collect();
+        let addresses: Vec<String> = targets.iter().map(|target| comparable(target)).collect();
         let mut asked: Vec<String> = addresses.clone();
         asked.sort_unstable();
         asked.dedup();
@@ -56,7 +53,7 @@ impl People {
             let zone = zone(preference.time_zone.as_deref());
             let person = Person { key: row.person, preference, zone };
             for other in person.preference.addresses.values() {
-                known.entry(looked_up(other)).or_insert_with(|| person.clone());
+                known.entry(comparable(other)).or_insert_with(|| person.clone());
             }
             known.insert(row.address, person);
         }
@@ -78,12 +75,12 @@ impl People {
         units: HashSet<String>,
     ) -> Result<(), StoreError> {
         let without =
-            |target: &String| self.known.get(&looked_up(target)).is_none_or(|person| person.zone.is_none());
+            |target: &String| self.known.get(&comparable(target)).is_none_or(|person| person.zone.is_none());
         let mut mails: Vec<String> =
             targets.into_iter().filter(|target| target.contains('@') && without(target)).collect();
         mails.sort_unstable();
         for row in people::at_emails(&mut tx.conn(), mails).await? {
-            let Some(address) = row.email.as_deref().map(looked_up) else { continue };
+            let Some(address) = row.email.as_deref().map(comparable) else { continue };
             let preference = self.nobody.clone();
             let found = zone(row.time_zone.as_deref());
             let person =
@@ -97,18 +94,18 @@ impl People {
     }
 
     pub(super) fn preference(&self, target: &str) -> &Arc<Preference> {
-        self.known.get(&looked_up(target)).map_or(&self.nobody, |person| &person.preference)
+        self.known.get(&comparable(target)).map_or(&self.nobody, |person| &person.preference)
     }
 
     /// Under what somebody is counted.
     pub(super) fn key(&self, target: &str) -> String {
-        let address = looked_up(target);
+        let address = comparable(target);
         self.known.get(&address).map_or(address, |person| person.key.clone())
     }
 
     /// Where somebody lives: as they say, else where the message's unit does, else as the channel says.
     pub(super) fn zone(&self, target: &str, row: &ClaimedNotification, opened: &Opened) -> TimeZone {
-        let own = self.known.get(&looked_up(target)).and_then(|person| person.zone.clone());
+        let own = self.known.get(&comparable(target)).and_then(|person| person.zone.clone());
         own.or_else(|| row.business_unit.as_ref().and_then(|unit| self.units.get(unit).cloned()))
             .or_else(|| zone(opened.manners.time_zone.as_deref()))
             .unwrap_or(TimeZone::UTC)

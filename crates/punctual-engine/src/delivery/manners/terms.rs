@@ -44,6 +44,13 @@ pub(crate) struct Promise {
     pub(in crate::delivery) probe: bool,
 }
 
+impl Promise {
+    /// Until when calls may start: later the places that they were counted for may have been given to others.
+    pub(in crate::delivery) fn until(&self) -> Option<Timestamp> {
+        self.held.as_ref().map(|(_, until)| *until)
+    }
+}
+
 impl Engine {
     /// The terms for a claim of this channel; nothing where there is nothing to be had now. A channel without limits that
     /// works costs no statement.
@@ -102,14 +109,12 @@ impl Engine {
         &self,
         tx: &mut Tx,
         terms: Terms,
-        opened: Option<&Opened>,
+        opened: &Opened,
         items: &mut Vec<ToSend>,
         now: Timestamp,
     ) -> Result<(Promise, Vec<(ClaimedNotification, Delivery)>), StoreError> {
         let promise = Promise { held: None, probe: terms.probe };
-        let (Some(mut places), Some(opened)) = (terms.places, opened) else {
-            return Ok((promise, Vec::new()));
-        };
+        let Some(mut places) = terms.places else { return Ok((promise, Vec::new())) };
         let wanted = |items: &[ToSend]| items.iter().map(|item| item.targets.len()).sum::<usize>();
         let given_back = cut(items, places.free, later(now, ASK_AGAIN));
         let count = wanted(items);

@@ -1,0 +1,278 @@
+//! Claiming ready notifications of one channel, planning them, and writing the intents of the first window.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use punctual_store::{
+    Lane, StoreError, Tx, attempts, audit,
+    notifications::{self, ClaimedNotification, Delivery, NotificationHead},
+};
+
+use super::{
+    Class, DeliveryReport, Permit, Sending, first_window,
+    manners::{failover, terms::Terms},
+    plan::{self, Plan, plan},
+    settle::Outcomes,
+};
+use crate::{
+    Engine, EngineError, Opened,
+    config::later,
+    confine::{Pieces, guarded},
+    due::chain,
+    intake::UNROUTED,
+};
+
+/// An open channel, with permits for the calls of a claim.
+pub(crate) struct Open {
+    pub(crate) channel: Arc<Opened>,
+    pub(crate) permits: Permit,
+}
+
+/// The reason of a notification that could not be claimed and planned: the fault lies in its row.
+const UNWORKABLE: &str = "delivery-failed";
+
+impl Engine {
+    /// Claims ready notifications of one channel, plans them, and writes the intents of the first window with the claim.
+    /// What needs no sending (no channel, no recipients, everyone already has it) is settled at once.
+    ///
+    /// Where the set fails because of a row, it is split until that row is alone and parked; the others go on.
+    pub(crate) async fn claim_deliveries(
+        &self,
+        key: &str,
+        now: Timestamp,
+        limit: i64,
+        class: Class,
+        mut open: Option<Open>,
+    ) -> Result<(DeliveryReport, Vec<Sending>), EngineError> {
+        let limit = limit.min(self.config.batch);
+        let whole = Which::Ready { class, limit };
+        match guarded(self.claim_and_plan(key, now, whole, open.as_mut())).await {
+            Ok((report, sending)) => Ok((report, sending.into_iter().collect())),
+            Err(error) if error.is_unavailable() => Err(error),
+            Err(error) => {
+                tracing::warn!(channel.key = key, error = %chain(&error), "a batch failed and is split");
+                self.claim_in_pieces(key, now, class, limit, open).await
+            }
+        }
+    }
+
+    async fn claim_in_pieces(
+        &self,
+        key: &str,
+        now: Timestamp,
+        class: Class,
+        limit: i64,
+        mut open: Option<Open>,
+    ) -> Result<(DeliveryReport, Vec<Sending>), EngineError> {
+        let heads = {
+            let mut reader = self.store.read().await?;
+            notifications::ready_heads(&mut reader.conn(), key, class.up_to(), now, limit).await?
+        };
+        let mut pieces = Pieces::of(&heads);
+        while let Some(piece) = pieces.next() {
+            // Each takes permits of what is left.
+            let work = self.claim_and_plan(key, now, Which::These(piece), open.as_mut());
+            pieces.worked(piece, guarded(work).await)?;
+        }
+        let (mut report, mut sendings) = (DeliveryReport::default(), Vec::new());
+        for (claimed, sending) in pieces.done {
+            report.add(&claimed);
+            sendings.extend(sending);
+        }
+        for (head, error) in pieces.failed {
+            report.add(&self.park_unworkable(head, now, &error).await?);
+        }
+        Ok((report, sendings))
+    }
+
+    async fn claim_and_plan(
+        &self,
+        key: &str,
+        now: Timestamp,
+        which: Which<'_>,
+        open: Option<&mut Open>,
+    ) -> Result<(DeliveryReport, Option<Sending>), EngineError> {
+        let opened = open.as_ref().map(|open| open.channel.clone());
+        let lease_until = later(now, self.lease_for(opened.as_deref()));
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let Some(terms) = self.terms(&mut tx, opened.as_deref(), key, now, which.limit()).await? else {
+            return Ok(Default::default());
+        };
+        let rows = match which {
+            Which::Ready { class, .. } => {
+                let up_to = terms.up_to.min(class.up_to());
+                notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, terms.limit).await?
+            }
+            Which::These(heads) => {
+                let allowed = usize::try_from(terms.limit).unwrap_or(0).min(heads.len());
+                notifications::claim_these(&mut tx, &heads[..allowed], now, lease_until).await?
+            }
+        };
+        if rows.is_empty() {
+            return Ok(Default::default());
+        }
+        self.metrics.claimed(rows.len());
+        let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
+        let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
+        let (sending, settled) = self.first_intents(&mut tx, open, terms, planned, now).await?;
+        let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
+        let unsent = Outcomes { rows: &settled, tries: &[], again: false };
+        report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
+        tx.commit().await?;
+        Ok((report, sending))
+    }
+
+    /// Writes the intents of the first window; returns what is to be sent and what is settled without sending.
+    async fn first_intents(
+        &self,
+        tx: &mut Tx,
+        open: Option<&mut Open>,
+        terms: Terms,
+        planned: Vec<Plan>,
+        now: Timestamp,
+    ) -> Result<(Option<Sending>, Vec<(ClaimedNotification, Delivery)>), StoreError> {
+        let (mut items, mut settled) = (Vec::new(), Vec::new());
+        for one in planned {
+            match one {
+                Plan::Send(to_send) => items.push(to_send),
+                Plan::Settle(row, delivery) => {
+                    let delivery = failover::go_on(&row, &failover::order_of(&row), delivery, now);
+                    settled.push((row, delivery));
+                }
+            }
+        }
+        // Without an open channel nothing is planned to be sent.
+        let Some(open) = open else { return Ok((None, settled)) };
+        let (promise, given_back) = self.take_places(tx, terms, &open.channel, &mut items, now).await?;
+        settled.extend(given_back);
+        if items.is_empty() {
+            return Ok((None, settled));
+        }
+        let intents = first_window(&mut items, open.permits.count());
+        if !intents.is_empty() {
+            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
+        }
+        let (channel, permits) = (open.channel.clone(), open.permits.split(intents.len()));
+        Ok((Some(Sending { channel, items, promise, permits, claimed_at: now }), settled))
+    }
+
+    async fn plan_in(
+        &self,
+        tx: &mut Tx,
+        opened: Option<&Opened>,
+        key: &str,
+        rows: Vec<ClaimedNotification>,
+        now: Timestamp,
+    ) -> Result<Vec<Plan>, StoreError> {
+        let lists = plan::lists_of(tx, &rows).await?;
+        let again: Vec<i64> = rows.iter().filter(|row| row.tries > 1).map(|row| row.seq).collect();
+        let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
+        let ledger = plan::Ledger::new(earlier);
+        let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
+        let plans = rows
+            .into_iter()
+            .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
+            .collect();
+        // The list last: an order of channels may have led to another address.
+        let plans = self.mind(tx, opened, plans, &ledger, now).await?;
+        self.leave_out_suppressed(tx, plans, &ledger, now).await
+    }
+
+    /// Parks a row that fails whatever stands beside it, so that a person can look and the others go on.
+    async fn park_unworkable(
+        &self,
+        head: &NotificationHead,
+        now: Timestamp,
+        error: &EngineError,
+    ) -> Result<DeliveryReport, EngineError> {
+        let error = chain(error);
+        tracing::error!(
+            notification.id = head.id,
+            channel.key = head.channel,
+            error,
+            "a message is parked: its row fails"
+        );
+        self.metrics.row_isolated();
+        let delivery = Delivery {
+            seq: head.seq,
+            token: head.version,
+            status: "parked",
+            retry_count: head.retry_count,
+            last_error: Some(format!("the message could not be prepared for delivery: {error}")),
+            reason: Some(UNWORKABLE.to_owned()),
+            retry_at: None,
+            channel: None,
+        };
+        self.park_alone(head, &delivery, &error, now).await
+    }
+
+    /// Parks one row in a transaction of its own. Its workflow hears of it if that can be done; the row is parked in any
+    /// case.
+    pub(crate) async fn park_alone(
+        &self,
+        head: &NotificationHead,
+        delivery: &Delivery,
+        error: &str,
+        now: Timestamp,
+    ) -> Result<DeliveryReport, EngineError> {
+        let with_workflow = guarded(self.park_one(head, delivery, error, true, now)).await;
+        match with_workflow {
+            Err(fault) if !fault.is_unavailable() => {
+                tracing::error!(notification.id = head.id, error = %chain(&fault), "the workflow of a parked message could not be told");
+                self.park_one(head, delivery, error, false, now).await
+            }
+            done => done,
+        }
+    }
+
+    async fn park_one(
+        &self,
+        head: &NotificationHead,
+        delivery: &Delivery,
+        error: &str,
+        tells_workflow: bool,
+        now: Timestamp,
+    ) -> Result<DeliveryReport, EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let parked = notifications::settle(&mut tx.conn(), now, std::slice::from_ref(delivery)).await?;
+        if parked.is_empty() {
+            return Ok(DeliveryReport { lost: 1, ..Default::default() });
+        }
+        let data = BTreeMap::from([("error", error), ("channel", &head.channel)]);
+        let entry = audit::Entry {
+            actor: "engine".into(),
+            action: "park",
+            subject_kind: "notification",
+            subject_id: head.id.clone(),
+            to: Some("parked".into()),
+            version: Some(delivery.token + 1),
+            reason: delivery.reason.clone(),
+            data: serde_json::to_string(&data).ok(),
+            ..audit::Entry::default()
+        };
+        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        if let (Some(work), true, true) = (head.work_id, head.reports_back, tells_workflow) {
+            self.tell_paths(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
+        }
+        tx.commit().await?;
+        Ok(DeliveryReport { parked: 1, ..Default::default() })
+    }
+}
+
+/// Which rows a claim takes.
+#[derive(Clone, Copy)]
+enum Which<'h> {
+    /// The next that are ready.
+    Ready { class: Class, limit: i64 },
+    /// These, where they are still ready.
+    These(&'h [NotificationHead]),
+}
+
+impl Which<'_> {
+    fn limit(self) -> i64 {
+        match self {
+            Self::Ready { limit, .. } => limit,
+            Self::These(heads) => i64::try_from(heads.len()).unwrap_or(i64::MAX),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Writing what calls have answered, what became of notifications, and which calls start next: one commit for all of it.
+//!
+//! A known answer is never forgotten. Writing is repeated over an outage of the database; a set that fails because of a
+//! row is split until that row is alone, and its answers are then written without anything else.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use punctual_model::SendOutcome;
+use punctual_store::{
+    Lane, StoreError, Tx,
+    attempts::{self, AttemptResult},
+    audit,
+    notifications::{self, ClaimedNotification, Delivery},
+    receipts::{self, Expected},
+};
+
+use super::{
+    DeliveryReport, Promise, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
+};
+use crate::{
+    Engine, EngineError, Opened,
+    config::later,
+    confine::{Pieces, guarded},
+    due::chain,
+    manners::Heard,
+};
+
+/// How often a tick tries to write results before it fails.
+const TRIES: u32 = 3;
+/// The longest pause between two tries to write results.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The reason of a notification whose results could not be written with all that belongs to them.
+const UNRECORDABLE: &str = "record-failed";
+
+/// What one commit writes of one notification.
+pub(super) struct Part {
+    pub(super) item: Arc<ToSend>,
+    pub(super) answers: Vec<Answer>,
+    /// Set where the notification has ended, for now or for good.
+    pub(super) delivery: Option<Delivery>,
+    /// Targets that are called next.
+    pub(super) intend: Vec<String>,
+    /// Targets whose intents are on disk and whose calls were not started.
+    pub(super) withdraw: Vec<String>,
+    /// Whether the answers are the channel's own.
+    pub(super) speaks_of_channel: bool,
+}
+
+impl Part {
+    pub(super) fn new(item: Arc<ToSend>) -> Self {
+        Self {
+            item,
+            answers: Vec::new(),
+            delivery: None,
+            intend: Vec::new(),
+            withdraw: Vec::new(),
+            speaks_of_channel: true,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+            && self.delivery.is_none()
+            && self.intend.is_empty()
+            && self.withdraw.is_empty()
+    }
+
+    fn results(&self) -> impl Iterator<Item = AttemptResult> {
+        self.answers.iter().map(|answer| recorded(&self.item.row, answer))
+    }
+}
+
+/// What one commit writes.
+pub(super) struct Window {
+    pub(super) parts: Vec<Part>,
+    /// What the answers mean for the channel.
+    pub(super) heard: Heard,
+    /// When each call ended.
+    pub(super) ended: Vec<Timestamp>,
+}
+
+/// What was written.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) report: DeliveryReport,
+    /// Notifications with new intents, and how many.
+    pub(super) intended: Vec<(i64, usize)>,
+    /// Of these, the ones whose claim is still ours: their calls may start.
+    pub(super) held: HashSet<i64>,
+    /// Notifications that could not be written with the others, and are parked.
+    pub(super) failed: Vec<i64>,
+}
+
+impl Engine {
+    /// Writes a window, again and again over an outage.
+    pub(super) async fn record(
+        &self,
+        channel: Arc<Opened>,
+        promise: Promise,
+        window: Window,
+        until: Until,
+    ) -> Result<Written, EngineError> {
+        let mut tries = 0;
+        loop {
+            let error = match self.write_in_pieces(&channel, &promise, &window, tries > 0).await {
+                Ok(written) => return Ok(written),
+                Err(error) => error,
+            };
+            tries += 1;
+            tracing::warn!(
+                channel.key = channel.key.as_str(),
+                error = %chain(&error),
+                "results of calls could not be recorded; it is tried again"
+            );
+            match until {
+                Until::Tried if tries >= TRIES => return Err(error),
+                Until::Written(_) if tries >= TRIES => {
+                    let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(tries));
+                    self.clock.sleep_until(later(self.clock.now(), pause)).await;
+                }
+                Until::Tried | Until::Written(_) => {}
+            }
+        }
+    }
+
+    async fn write_in_pieces(
+        &self,
+        channel: &Opened,
+        promise: &Promise,
+        window: &Window,
+        again: bool,
+    ) -> Result<Written, EngineError> {
+        // What concerns the channel and no row goes with the first piece that is committed.
+        let mut concerns_channel = true;
+        let mut pieces = Pieces::of(&window.parts);
+        while let Some(parts) = pieces.next() {
+            let written = guarded(self.write(channel, promise, window, parts, concerns_channel, again)).await;
+            concerns_channel &= written.is_err();
+            pieces.worked(parts, written)?;
+        }
+        let mut all = Written::default();
+        for written in pieces.done {
+            all.report.add(&written.report);
+            all.held.extend(written.held);
+            all.intended.extend(written.intended);
+        }
+        for (part, error) in pieces.failed {
+            all.report.add(&self.write_alone(part, &error).await?);
+            if !part.intend.is_empty() {
+                all.intended.push((part.item.row.seq, part.intend.len()));
+            }
+            all.failed.push(part.item.row.seq);
+        }
+        Ok(all)
+    }
+
+    async fn write(
+        &self,
+        channel: &Opened,
+        promise: &Promise,
+        window: &Window,
+        parts: &[Part],
+        concerns_channel: bool,
+        again: bool,
+    ) -> Result<Written, EngineError> {
+        let (key, now) = (channel.key.as_str(), self.clock.now());
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let mut circuit = None;
+        if concerns_channel {
+            circuit = self.write_rest(&mut tx, key, &window.heard, now).await?;
+            // What may have been written before is not written twice: those places lapse by themselves.
+            if !again {
+                self.free_places(&mut tx, promise, &window.ended, now).await?;
+            }
+        }
+        self.follow_answers(&mut tx, channel, parts, now).await?;
+        let held = self.hold_next(&mut tx, channel, parts, now).await?;
+        let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
+        let settled: Vec<_> =
+            parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
+        let outcomes = Outcomes { rows: &settled, tries: &results, again };
+        let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
+        self.write_intents(&mut tx, parts, &held, again, now).await?;
+        tx.commit().await?;
+        if concerns_channel {
+            self.remember_rest(key, &window.heard, circuit);
+            self.manners.ask_again(key);
+        }
+        let next = parts.iter().filter(|part| !part.intend.is_empty());
+        let intended = next.map(|part| (part.item.row.seq, part.intend.len())).collect();
+        Ok(Written { report, intended, held, failed: Vec::new() })
+    }
+
+    /// Keeps what receipts will ask for, and suppresses addresses that are of no use any more.
+    async fn follow_answers(
+        &self,
+        tx: &mut Tx,
+        channel: &Opened,
+        parts: &[Part],
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
+        let answers = || parts.iter().flat_map(|part| part.answers.iter().map(|one| (&part.item.row, one)));
+        if channel.channel.takes_receipts() {
+            let expected: Vec<Expected> =
+                answers().filter_map(|(row, answer)| expected(row, answer)).collect();
+            if !expected.is_empty() {
+                let told = receipts::expect(&mut tx.conn(), channel.adapter(), &expected).await?;
+                self.follow_receipts(tx, now, &told).await?;
+            }
+        }
+        let suppressed: Vec<_> =
+            answers().filter_map(|(row, answer)| suppressed::refused(row, answer)).collect();
+        self.suppress_in(tx, now, &suppressed).await?;
+        Ok(())
+    }
+
+    /// Renews the claims of the notifications that have calls to start; returns those that are still ours. The renewal
+    /// locks the row: whoever sweeps it comes before, or finds the intents that follow.
+    async fn hold_next(
+        &self,
+        tx: &mut Tx,
+        channel: &Opened,
+        parts: &[Part],
+        now: Timestamp,
+    ) -> Result<HashSet<i64>, StoreError> {
+        let next = parts.iter().filter(|part| !part.intend.is_empty());
+        let tokens: Vec<(i64, i64)> = next.map(|part| (part.item.row.seq, part.item.row.version)).collect();
+        if tokens.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let lease_until = later(now, self.lease_for(Some(channel)));
+        Ok(notifications::renew(&mut tx.conn(), lease_until, &tokens).await?.into_iter().collect())
+    }
+
+    /// Writes the intents of calls that start next, and takes back those of calls that were not started.
+    async fn write_intents(
+        &self,
+        tx: &mut Tx,
+        parts: &[Part],
+        held: &HashSet<i64>,
+        again: bool,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut intents: Vec<_> = parts
+            .iter()
+            .filter(|part| held.contains(&part.item.row.seq))
+            .flat_map(|part| part.intend.iter().map(|target| intent(&part.item.row, target)))
+            .collect();
+        if again && !intents.is_empty() {
+            // The commit before this one may have written them.
+            let seqs = intents.iter().map(|intent| intent.seq).collect();
+            let known = attempts::of(&mut tx.conn(), seqs).await?;
+            let known: HashSet<(i64, String, i64)> =
+                known.into_iter().map(|row| (row.notification_seq, row.target, row.n)).collect();
+            intents.retain(|one| !known.contains(&(one.seq, one.target.clone(), one.n)));
+        }
+        if !intents.is_empty() {
+            attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
+        }
+        let withdrawn: Vec<_> = parts
+            .iter()
+            .flat_map(|part| part.withdraw.iter().map(|target| intent(&part.item.row, target)))
+            .collect();
+        if !withdrawn.is_empty() {
+            attempts::withdraw(&mut tx.conn(), &withdrawn).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the answers of a notification that fails whatever stands beside it, without anything that follows from
+    /// them; where that fails too, each answer by itself. A notification that has not ended is parked, so that a person
+    /// can look.
+    async fn write_alone(&self, part: &Part, error: &EngineError) -> Result<DeliveryReport, EngineError> {
+        let row = &part.item.row;
+        let error = chain(error);
+        tracing::error!(
+            notification.id = row.id,
+            channel.key = row.channel,
+            error,
+            "the results of a message fail alone"
+        );
+        self.metrics.row_isolated();
+        let delivery = part.delivery.clone().unwrap_or_else(|| {
+            parked(row, UNRECORDABLE, format!("the results of its calls could not be recorded: {error}"))
+        });
+        let results: Vec<AttemptResult> = part.results().collect();
+        match guarded(self.write_plainly(row, &delivery, &results, &error)).await {
+            Err(fault) if !fault.is_unavailable() => {}
+            done => return done,
+        }
+        for result in &results {
+            match guarded(self.write_answer(result)).await {
+                Err(fault) if !fault.is_unavailable() => {
+                    tracing::error!(notification.id = row.id, error = %chain(&fault), "the answer of one target cannot be recorded");
+                }
+                done => done?,
+            }
+        }
+        match guarded(self.write_plainly(row, &delivery, &[], &error)).await {
+            Err(fault) if !fault.is_unavailable() => {
+                // Its lease runs out, and the sweep takes it.
+                tracing::error!(notification.id = row.id, error = %chain(&fault), "a message cannot be settled");
+                Ok(DeliveryReport::default())
+            }
+            done => done,
+        }
+    }
+
+    async fn write_plainly(
+        &self,
+        row: &ClaimedNotification,
+        delivery: &Delivery,
+        results: &[AttemptResult],
+        error: &str,
+    ) -> Result<DeliveryReport, EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let held = notifications::settle(&mut tx.conn(), now, std::slice::from_ref(delivery)).await?;
+        write_results(&mut tx, results).await?;
+        let data = BTreeMap::from([("error", error)]);
+        let entry = audit::Entry {
+            actor: "engine".into(),
+            action: "settled-failed",
+            subject_kind: "notification",
+            subject_id: row.id.clone(),
+            to: Some(delivery.status.into()),
+            reason: Some(UNRECORDABLE.into()),
+            data: serde_json::to_string(&data).ok(),
+            ..audit::Entry::default()
+        };
+        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        tx.commit().await?;
+        let mut report = DeliveryReport { lost: usize::from(held.is_empty()), ..Default::default() };
+        if !held.is_empty() {
+            report.count(delivery);
+        }
+        Ok(report)
+    }
+
+    async fn write_answer(&self, result: &AttemptResult) -> Result<(), EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        write_results(&mut tx, std::slice::from_ref(result)).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Writes what calls have answered, and counts the targets whose outcome is uncertain, each once.
+pub(super) async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Result<usize, StoreError> {
+    let is_uncertain = |result: &AttemptResult| result.outcome == "uncertain";
+    if !results.iter().any(is_uncertain) {
+        if !results.is_empty() {
+            attempts::record(&mut tx.conn(), results).await?;
+        }
+        return Ok(0);
+    }
+    let (uncertain, certain): (Vec<_>, Vec<_>) = results.iter().cloned().partition(is_uncertain);
+    if !certain.is_empty() {
+        attempts::record(&mut tx.conn(), &certain).await?;
+    }
+    let counts = attempts::record_uncertain(&mut tx.conn(), &uncertain).await?;
+    if !counts.is_empty() {
+        attempts::count_uncertain(&mut tx.conn(), &counts).await?;
+    }
+    Ok(counts.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum())
+}
+
+/// What a receipt will find this message by.
+fn expected(row: &ClaimedNotification, answer: &Answer) -> Option<Expected> {
+    match &answer.outcome {
+        SendOutcome::Delivered { provider_id } if !provider_id.is_empty() => Some(Expected {
+            provider_id: provider_id.clone(),
+            channel: row.channel.clone(),
+            seq: row.seq,
+            target: answer.target.clone(),
+            attempt: row.tries,
+        }),
+        _ => None,
+    }
+}
+
+fn recorded(row: &ClaimedNotification, answer: &Answer) -> AttemptResult {
+    let (outcome, provider_id, text) = match &answer.outcome {
+        SendOutcome::Delivered { provider_id } => ("delivered", Some(provider_id.clone()), None),
+        SendOutcome::Transient { error, .. } => ("transient", None, Some(error.clone())),
+        SendOutcome::Permanent { error, .. } => ("permanent", None, Some(error.clone())),
+        SendOutcome::Uncertain { error } => ("uncertain", None, Some(error.clone())),
+    };
+    AttemptResult {
+        seq: row.seq,
+        target: answer.target.clone(),
+        n: row.tries,
+        finished_at: answer.at,
+        outcome,
+        provider_id,
+        answer: text,
+    }
+}

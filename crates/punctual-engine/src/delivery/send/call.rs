@@ -1,0 +1,80 @@
+//! One call to the outside: one message to one target.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
+use punctual_store::notifications::ClaimedNotification;
+use punctual_templates::Rendered;
+
+use super::{Answer, underway::Content};
+use crate::{
+    Engine, Opened,
+    confine::panic_message,
+    delivery::{Permit, ToSend, event_id},
+    manners::links::Holder,
+};
+
+impl Engine {
+    /// Where a mail of a topic says no: nothing else has such a link.
+    fn unsubscribe_link(&self, row: &ClaimedNotification, target: &str) -> Option<String> {
+        let topic = row.topic.clone().filter(|_| target.contains('@'))?;
+        Some(self.preference_link(&Holder { address: target.to_owned(), topic: Some(topic) }))
+    }
+
+    /// One call to the outside. A channel that panics or forgets its own time limit harms only this target.
+    pub(super) async fn call(
+        self,
+        channel: Arc<Opened>,
+        item: Arc<ToSend>,
+        content: Arc<Content>,
+        target: String,
+        permit: Permit,
+    ) -> (i64, Answer) {
+        let limit = channel.channel.timeout() * 2;
+        let send = AssertUnwindSafe(async {
+            let mut message = outgoing(&item.row, &channel, &target, &content.text, self.clock.now());
+            message.unsubscribe = self.unsubscribe_link(&item.row, &target);
+            message.attachments = content.files.as_ref().clone();
+            channel.channel.send(message).await
+        });
+        let outcome = match tokio::time::timeout(limit, send.catch_unwind()).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => {
+                let error = format!("the channel panicked: {}", panic_message(&*panic));
+                SendOutcome::Permanent { reason: ReasonCode::new("panic"), error }
+            }
+            Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
+        };
+        let at = self.clock.now();
+        self.metrics.sent(channel.key.as_str(), &outcome);
+        drop(permit);
+        (item.row.seq, Answer { target, outcome, at })
+    }
+}
+
+fn outgoing(
+    row: &ClaimedNotification,
+    channel: &Opened,
+    target: &str,
+    text: &Rendered,
+    now: Timestamp,
+) -> Outgoing {
+    Outgoing {
+        notification: row.id.parse().unwrap_or(punctual_model::NotificationId(Default::default())),
+        channel: channel.key.clone(),
+        address: target.to_owned(),
+        attempt: row.tries,
+        // From the notification and the target alone: the same in every attempt. An event brings its own.
+        message_id: event_id(row).unwrap_or_else(|| derive_uuid(&["target", &row.id, target]).to_string()),
+        kind: row.kind.clone(),
+        subject: text.subject.clone(),
+        body: text.body.clone(),
+        html: text.html.clone(),
+        type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
+        attachments: Vec::new(),
+        unsubscribe: None,
+        at: now,
+    }
+}
