@@ -13,7 +13,7 @@ use punctual_boxed::boxed;
 use punctual_model::{Arrival, Decided, Decision, Effect, ReasonCode};
 use punctual_store::{Lane, StoreError, Tx, work};
 
-use crate::{Claimed, Engine, EngineError, Path, config::later, delivery::HandOver};
+use crate::{Claimed, Engine, EngineError, Path, config::later, confine::guarded, delivery::HandOver};
 use decide::decide_all;
 use settle::SettledBatch;
 
@@ -200,7 +200,7 @@ impl Engine {
         if let Some(alone) = batch.path.decides_alone() {
             // Listeners first: a row that was claimed ahead is told at its moment, not a BEGIN later.
             let decided = self.publish(decide_all(alone, &batch.rows, &serde_json::Value::Null, now));
-            return self.settle_work(&batch, decided, now, sends_itself).await;
+            return self.settle_decided(batch, decided, now, sends_itself).await;
         }
         let failed = match self.load_and_settle(&batch, &serde_json::Value::Null, now, sends_itself).await {
             Err(failed) => failed,
@@ -216,7 +216,35 @@ impl Engine {
                     report.add(&done);
                     hand_over.append(sends);
                 }
-                Err(failed) => report.add(&self.put_back(&alone, now, failed).await?),
+                Err(failed) => report.add(&self.put_back_alone(&alone, now, failed).await?),
+            }
+        }
+        Ok((report, hand_over))
+    }
+
+    /// Settles rows whose arrivals are published already; where the set fails because of a row, each row by itself.
+    async fn settle_decided(
+        &self,
+        batch: Batch,
+        decided: Vec<Decided>,
+        now: Timestamp,
+        sends_itself: bool,
+    ) -> Result<(DueReport, HandOver), EngineError> {
+        match guarded(self.settle_work(&batch, decided.clone(), now, sends_itself)).await {
+            Err(error) if !error.is_unavailable() => {
+                tracing::warn!(work.kind = batch.path.kind(), error = %chain(&error), "a batch failed and is split");
+            }
+            done => return done,
+        }
+        let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
+        for (row, decided) in batch.rows.into_iter().zip(decided) {
+            let alone = Batch { path: batch.path.clone(), rows: vec![row] };
+            match guarded(self.settle_work(&alone, vec![decided], now, sends_itself)).await {
+                Ok((done, sends)) => {
+                    report.add(&done);
+                    hand_over.append(sends);
+                }
+                Err(error) => report.add(&self.put_back_alone(&alone, now, error.into()).await?),
             }
         }
         Ok((report, hand_over))
@@ -340,6 +368,24 @@ impl Engine {
             batch.rows.iter().map(|_| Decided::from(decision.clone()).with_trace(why.clone())).collect();
         let (report, _) = self.settle_work(batch, decided, now, false).await?;
         Ok(report)
+    }
+
+    /// The same for one row that fails alone. One that cannot even be put back is left to the sweep, and its neighbours go
+    /// on.
+    async fn put_back_alone(
+        &self,
+        alone: &Batch,
+        now: Timestamp,
+        failed: Failed,
+    ) -> Result<DueReport, EngineError> {
+        self.metrics.row_isolated();
+        match guarded(self.put_back(alone, now, failed)).await {
+            Err(error) if !error.is_unavailable() => {
+                tracing::error!(work.kind = alone.path.kind(), error = %chain(&error), "a work row cannot be put back");
+                Ok(DueReport::default())
+            }
+            done => done,
+        }
     }
 
     /// Tells the listeners of arrivals before the rows are completed: at least once, never silently lost.

@@ -8,8 +8,10 @@ use std::{
     time::Duration,
 };
 
-use punctual_model::{NewNotification, Priority, ReasonCode, SendOutcome, manners::Preference};
-use punctual_testkit::{Bed, BedBuilder, Gated, Scripted, channel::delivered, on_both, signal};
+use punctual_model::{Decision, NewNotification, Priority, ReasonCode, SendOutcome, manners::Preference};
+use punctual_testkit::{
+    Bed, BedBuilder, Gated, Scripted, TestPath, channel::delivered, new_work, on_both, signal,
+};
 use serde_json::json;
 
 on_both! {
@@ -18,6 +20,7 @@ on_both! {
     a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_neighbours_are_settled;
     a_refused_answer_of_a_message_to_many_parks_it_and_no_target_is_called_twice;
     a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over;
+    work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done;
     a_channel_that_fails_at_its_claim_keeps_no_other_from_sending with loops;
     an_alarm_leaves_while_a_list_has_all_other_permits with loops;
     an_alarm_takes_the_next_free_permit_where_there_are_few with loops;
@@ -171,6 +174,24 @@ async fn a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over(
         assert_eq!(bed.notification(&id).await.status, "delivered");
     }
     assert_eq!(bed.audit("notification", &bad).await, ["park:sweep-failed"]);
+}
+
+/// Rows that are decided without reading anything, and rows whose path reads first.
+async fn work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done(bed: Bed) {
+    let bed = bed.with(|bed| bed.path(TestPath::new("test", |_, _| Decision::Deliver(Vec::new()))));
+    for n in 0..10 {
+        bed.schedule(&n.to_string(), "t", bed.now()).await;
+        bed.ensure_one(new_work("test", &format!("k:{n}"), bed.now())).await;
+    }
+    let refused = "NEW.status = 'completed' AND NEW.key IN ('schedule:4', 'k:4')";
+    bed.refuse("work", "UPDATE", refused).await;
+    let report = bed.tick().await.due;
+    assert_eq!((report.completed, report.retried), (18, 2));
+    for key in ["schedule:4", "k:4"] {
+        let row = bed.work(key).await;
+        assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("pending", Some("decision-failed")));
+    }
+    bed.leaves_open("what the database refuses is tried again later");
 }
 
 /// Waits until this notification has that status.
