@@ -190,3 +190,5 @@ pub async fn mark_uncertain(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>)
     let rows: Vec<Seq> = conn.fetch_all(&UNCERTAIN, args![now, seqs]).await?;
     Ok(rows.into_iter().map(|row| row.seq).collect())
 }
+
+crate::db::statements![INTEND, RECORD, OF, UNCERTAIN, COUNT_UNCERTAIN; health];

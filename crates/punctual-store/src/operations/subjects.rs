@@ -309,3 +309,5 @@ const UNDATED: Sql = Sql::same(
 pub async fn undated(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<SubjectRow>> {
     conn.fetch_all(&UNDATED, args![limit]).await
 }
+
+crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, PAGE, BETWEEN, UNDATED];

@@ -158,3 +158,5 @@ const COUNT_UP: Sql =
 pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
     conn.execute(&COUNT_UP, args![id]).await
 }
+
+crate::db::statements![DEACTIVATE, CANCEL, RELEASE_HOLD, RETRY, HASTEN, SET_TRACE, COUNT_DOWN, COUNT_UP];
