@@ -1,7 +1,10 @@
 //! The dialogue with the relay: which connection takes a mail, and what becomes of the connection.
 
 use std::{
-    sync::{Mutex, PoisonError, atomic::AtomicBool},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,6 +18,9 @@ use crate::guard::{Guard, ResolveFault};
 const MOST_IDLE: usize = 10;
 /// Relays close a connection that says nothing for some minutes.
 const LONGEST_IDLE: SignedDuration = SignedDuration::from_secs(60);
+/// A connection that was used this recently is used without a test, which would be a round trip for each mail. If the
+/// relay has closed it, the mail goes over a new one.
+const JUST_USED: SignedDuration = SignedDuration::from_secs(1);
 /// Relays limit the mails of one connection, often to a hundred.
 const MOST_MAILS: u32 = 100;
 /// How long a waiting connection may take to say that it is still there.
@@ -57,10 +63,15 @@ impl Relay {
         at: Timestamp,
         dot_sent: &AtomicBool,
     ) -> Result<String, Failure> {
-        let kept = match self.waiting(at).await {
-            Some(kept) => kept,
-            None => Kept { session: self.connect().await?, mails: 0, used_at: at },
-        };
+        if let Some(kept) = self.waiting(at).await {
+            let sent = self.send_over(kept, mail, at, dot_sent).await;
+            // Lost without a dot, the relay has nothing of the mail; it probably closed the connection before.
+            let is_closed = sent.as_ref().is_err_and(Failure::is_closed) && !dot_sent.load(Ordering::Relaxed);
+            if !is_closed {
+                return sent;
+            }
+        }
+        let kept = Kept { session: self.connect().await?, mails: 0, used_at: at };
         self.send_over(kept, mail, at, dot_sent).await
     }
 
@@ -75,8 +86,8 @@ impl Relay {
         let sent = kept.session.transfer(mail, dot_sent).await;
         let reusable = match &sent {
             Ok(_) => true,
-            // A refused recipient leaves the connection in order; 421 announces that it is closed.
-            Err(Failure::Reply { code, .. }) if *code != 421 => kept.session.reset().await,
+            // A refused recipient leaves the connection in order.
+            Err(failure @ Failure::Reply { .. }) if !failure.is_closed() => kept.session.reset().await,
             Err(_) => false,
         };
         kept.mails += 1;
@@ -90,12 +101,16 @@ impl Relay {
         sent
     }
 
-    /// A connection that waited, if one still answers.
+    /// A connection that waited: one that was just used, or one that still answers.
     async fn waiting(&self, at: Timestamp) -> Option<Kept> {
         loop {
             let mut kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            if at.duration_since(kept.used_at).abs() > LONGEST_IDLE {
+            let idle_for = at.duration_since(kept.used_at).abs();
+            if idle_for > LONGEST_IDLE {
                 continue;
+            }
+            if idle_for <= JUST_USED {
+                return Some(kept);
             }
             let alive = tokio::time::timeout(ALIVE_TIMEOUT, kept.session.is_alive()).await;
             if alive == Ok(true) {

@@ -345,6 +345,64 @@ fn now() -> Instant {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_just_used_is_not_tested_and_an_older_one_is() {
+    let sink = Sink::start(Manner::default()).await;
+    let channel = sink.channel();
+    let later = |seconds| Outgoing { at: crate::at() + Duration::from_secs(seconds), ..mail("a@b.example") };
+    for (message, expected) in [
+        (later(0), vec!["EHLO", "EHLO", "MAIL", "RCPT", "DATA"]),
+        (later(1), vec!["MAIL", "RCPT", "DATA"]),
+        (later(3), vec!["NOOP", "MAIL", "RCPT", "DATA"]),
+    ] {
+        assert!(matches!(channel.send(message).await, SendOutcome::Delivered { .. }));
+        assert_eq!(sink.commands(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_the_relay_closed_costs_no_attempt() {
+    let sink = Sink::start(Manner { closes_after: Some(1), ..Manner::default() }).await;
+    let channel = sink.channel();
+    for _ in 0..3 {
+        let outcome = channel.send(mail("a@b.example")).await;
+        assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}");
+    }
+    assert_eq!((sink.mails(), sink.connections()), (3, 3));
+}
+
+/// This relay answers MAIL and RCPT only when DATA has come: who waits for each answer waits for ever.
+#[tokio::test]
+async fn sender_recipient_and_data_are_one_write_where_the_relay_pipelines() {
+    for starttls in [false, true] {
+        let sink = Sink::start(Manner { pipelines: true, starttls, ..Manner::default() }).await;
+        let channel = sink.channel();
+        for to in ["a@b.example", "refused@b.example", "c@b.example"] {
+            let outcome = channel.send(mail(to)).await;
+            match to {
+                "refused@b.example" => assert!(
+                    matches!(&outcome, SendOutcome::Permanent { reason, .. } if reason.as_str() == "mailbox-unavailable"),
+                    "{outcome:?}"
+                ),
+                _ => assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}"),
+            }
+        }
+        assert_eq!((sink.mails(), sink.connections()), (2, 1), "a refusal leaves the connection in order");
+    }
+}
+
+#[tokio::test]
+async fn r11_no_content_follows_a_refused_recipient() {
+    let sink =
+        Sink::start(Manner { pipelines: true, takes_data_from_nobody: true, ..Manner::default() }).await;
+    let channel = sink.channel();
+    let outcome = channel.send(mail("refused@b.example")).await;
+    assert!(matches!(outcome, SendOutcome::Permanent { .. }), "{outcome:?}");
+    assert!(matches!(channel.send(mail("a@b.example")).await, SendOutcome::Delivered { .. }));
+    // The relay waited for content on the first one.
+    assert_eq!((sink.mails(), sink.connections()), (1, 2));
+}
+
+#[tokio::test]
 async fn t07_the_guard_applies_to_relays_too() {
     let server = Server::start("plain").await;
     let strict = SmtpAdapter::new(Guard::new(AllowList::default()), Trust::platform());

@@ -1,7 +1,7 @@
 //! A relay inside the test that answers at once and remembers what it was told, write by write.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -32,6 +32,8 @@ pub struct Manner {
 struct Seen {
     connections: AtomicUsize,
     mails: AtomicUsize,
+    /// The first word of every command.
+    commands: Mutex<Vec<String>>,
 }
 
 pub struct Sink {
@@ -78,6 +80,11 @@ impl Sink {
     pub fn mails(&self) -> usize {
         self.seen.mails.load(Ordering::Relaxed)
     }
+
+    /// The commands since the last look.
+    pub fn commands(&self) -> Vec<String> {
+        std::mem::take(&mut self.seen.commands.lock().unwrap())
+    }
 }
 
 async fn serve(stream: TcpStream, manner: Manner, seen: &Seen) -> std::io::Result<()> {
@@ -110,6 +117,7 @@ async fn talk(
                 continue;
             }
             let word = line.split([' ', ':']).next().unwrap_or_default().to_uppercase();
+            seen.commands.lock().unwrap().push(word.clone());
             let answer = match word.as_str() {
                 "EHLO" => {
                     let tls = if offers_tls { "250-STARTTLS\r\n" } else { "" };
