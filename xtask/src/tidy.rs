@@ -26,6 +26,10 @@ const SQL_PLACES: [&str; 4] = [
 const AWAITED: [&str; 3] =
     ["crates/punctual-store/src/", "crates/punctual-engine/src/", "crates/punctual-paths/src/"];
 
+/// Where channels open connections, and the only file of their crate that may.
+const CHANNELS: &str = "crates/punctual-channels/src/";
+const CONNECT: &str = "crates/punctual-channels/src/connect.rs";
+
 #[derive(Debug, PartialEq)]
 struct Finding {
     path: String,
@@ -85,6 +89,7 @@ fn check(path: &str, text: &str) -> Vec<Finding> {
     found.extend(unfinished(&source));
     found.extend(sleeps_in_tests(path, &source));
     found.extend(unboxed(path, &source));
+    found.extend(connections(path, &source));
     let allowed = |line: usize| {
         source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
     };
@@ -195,6 +200,25 @@ fn unboxed(path: &str, source: &Source) -> Found {
         .collect()
 }
 
+/// Connections of channels that are opened past the one place which sets the options of their sockets.
+fn connections(path: &str, source: &Source) -> Found {
+    const OPENERS: [&str; 6] = [
+        "TcpStream::connect",
+        "TcpSocket::new",
+        "connect_tokio1",
+        "Client::builder(",
+        "Client::new(",
+        "ClientBuilder::new(",
+    ];
+    if !path.starts_with(CHANNELS) || path == CONNECT {
+        return Vec::new();
+    }
+    let places = OPENERS.iter().flat_map(|opener| source.code.match_indices(opener));
+    places
+        .map(|(at, _)| (source.line_of(at), "a connection without TCP_NODELAY; open it in connect.rs"))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +280,14 @@ mod tests {
             &[],
         );
         check_lines("crates/punctual-api/src/work.rs", "pub async fn f() {}", &[]);
+    }
+
+    #[test]
+    fn channels_open_connections_in_one_place() {
+        let text = "use tokio::net::TcpStream;\nTcpStream::connect(a)\nAsyncSmtpConnection::connect_tokio1(a)\nreqwest::Client::builder()";
+        check_lines("crates/punctual-channels/src/smtp/session.rs", text, &[2, 3, 4]);
+        check_lines("crates/punctual-channels/src/connect.rs", text, &[]);
+        check_lines("crates/punctual-client/src/lib.rs", text, &[]);
     }
 
     #[test]

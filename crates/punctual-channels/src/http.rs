@@ -26,6 +26,7 @@ use serde_json::Value;
 pub use classify::{Meaning, by_status, classify, failed, not_understood, retry_after};
 
 use crate::{
+    connect,
     guard::{CheckedUrl, Guard, GuardedResolver, ResolveFault},
     text::tidy,
     trust::{Trust, certificate_fault, find},
@@ -194,7 +195,7 @@ impl Outlet {
             return Ok(client.clone());
         }
         let (port, listed_only) = (target.port, target.listed_only);
-        let client = Client::builder()
+        let client = connect::http()
             .tls_backend_preconfigured(self.tls.clone())
             .dns_resolver(Arc::new(GuardedResolver { guard: self.guard.clone(), port, listed_only }))
             .no_proxy()

@@ -8,7 +8,7 @@
 //! for what they share, `http` for the one way out over HTTP, `nats`, `amqp` and `amqp1` for message brokers and `broker`
 //! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
 //! channel and the sandbox), `callback` for what providers tell later, `guard` for the addresses that must not be reached,
-//! `trust` for certificates.
+//! `connect` for the connections themselves, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
 //! [`SendOutcome`]: punctual_model::SendOutcome
@@ -22,6 +22,7 @@ mod broker;
 mod brokers;
 pub mod callback;
 pub mod captured;
+mod connect;
 pub mod guard;
 pub mod http;
 pub mod in_process;

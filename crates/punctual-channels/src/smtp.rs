@@ -11,8 +11,10 @@
 mod classify;
 mod compose;
 mod dialogue;
+mod session;
 
 use std::{
+    error::Error as StdError,
     net::IpAddr,
     sync::{
         Arc,
@@ -21,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-use dialogue::{Failure, Relay};
+use dialogue::Relay;
 use futures_util::future::{BoxFuture, FutureExt};
 use lettre::{
     Address,
@@ -32,7 +34,9 @@ use lettre::{
     },
 };
 use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome, SettingsFault};
+use rustls::pki_types::ServerName;
 use serde_json::Value;
+use session::{Failure, Protection};
 
 pub use classify::classify;
 pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id};
@@ -128,7 +132,18 @@ impl SmtpAdapter {
         reader.finish(read)
     }
 
-    fn tls(&self, host: &str) -> Result<TlsParameters, lettre::transport::smtp::Error> {
+    fn protection(&self, settings: &Settings) -> Result<Protection, Box<dyn StdError>> {
+        Ok(match settings.security {
+            Security::None => Protection::None,
+            Security::StartTls => Protection::StartTls(self.starttls(&settings.host)?),
+            Security::Implicit => Protection::Implicit(
+                ServerName::try_from(settings.host.clone())?,
+                Arc::new(self.trust.client_config()?),
+            ),
+        })
+    }
+
+    fn starttls(&self, host: &str) -> Result<TlsParameters, lettre::transport::smtp::Error> {
         let mut builder = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::None);
         for certificate in self.trust.certificates() {
             builder = builder.add_root_certificate(Certificate::from_der(certificate.to_vec())?);
@@ -153,28 +168,16 @@ impl Adapter for SmtpAdapter {
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
         let settings = Self::read(settings).map_err(first)?;
-        let tls = match settings.security {
-            Security::None => None,
-            Security::StartTls | Security::Implicit => {
-                Some(self.tls(&settings.host).map_err(|fault| SettingsFault {
-                    pointer: "/host".to_owned(),
-                    code: "host_invalid",
-                    detail: format!("TLS cannot be set up for this host: {fault}"),
-                })?)
-            }
-        };
+        let protection = self.protection(&settings).map_err(|fault| SettingsFault {
+            pointer: "/host".to_owned(),
+            code: "host_invalid",
+            detail: format!("TLS cannot be set up for this host: {fault}"),
+        })?;
         let credentials = settings
             .credentials
             .map(|(username, password)| Credentials::new(username, password.expose().to_owned()));
         Ok(Arc::new(SmtpChannel {
-            relay: Relay::new(
-                self.guard.clone(),
-                settings.host,
-                settings.port,
-                settings.security,
-                tls,
-                credentials,
-            ),
+            relay: Relay::new(self.guard.clone(), settings.host, settings.port, protection, credentials),
             from: settings.from,
             timeout: settings.timeout,
         }))

@@ -112,3 +112,5 @@ const BY_ID: Sql =
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<ApiKeyRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
+
+crate::db::statements![INSERT, BY_HASH, ALL, REVOKE, END_OF_SITE, REVOKE_OF_SITE, TOUCH, BY_ID];

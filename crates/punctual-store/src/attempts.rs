@@ -253,3 +253,5 @@ pub async fn mark_uncertain(
     let rows: Vec<Seq> = conn.fetch_all(&UNCERTAIN, args![now, seqs]).await?;
     Ok(counted(rows.into_iter().map(|row| row.seq)))
 }
+
+crate::db::statements![INTEND, RECORD, OF, UNCERTAIN, COUNT_UNCERTAIN; health];

@@ -230,3 +230,5 @@ const MARK: Sql = Sql::same(
 pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
     conn.fetch_one(&MARK, args![]).await
 }
+
+crate::db::statements![HELD, PARKED, SILENT, COUNT_SILENT, OUT_OF_STEP, COUNT_OUT_OF_STEP, COUNTS, MARK];

@@ -104,3 +104,5 @@ const OF: Sql = Sql::same(
 pub async fn of(conn: &mut Conn<'_>, subject_kind: &str, subject_id: &str) -> Result<Vec<AuditRow>> {
     conn.fetch_all(&OF, args![subject_kind, subject_id]).await
 }
+
+crate::db::statements![APPEND, OF];

@@ -68,3 +68,5 @@ const DELETE: Sql = Sql::same("business_units.delete", "DELETE FROM business_uni
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_IDS, PAGE, DELETE];

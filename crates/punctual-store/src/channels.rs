@@ -74,3 +74,5 @@ const DELETE: Sql = Sql::same("channels.delete", "DELETE FROM channels WHERE key
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![key]).await? > 0)
 }
+
+crate::db::statements![PUT, GET, ALL, RESEAL, DELETE];

@@ -58,10 +58,30 @@ impl Sql {
         Self { name, sqlite, postgres, per_row: true }
     }
 
+    /// The name, and the text that PostgreSQL gets.
+    pub(crate) fn on_postgres(&self) -> (&'static str, &'static str) {
+        (self.name, self.postgres)
+    }
+
     fn for_sqlite(&self, args: Vec<Arg>) -> sqlite::Statement {
         sqlite::Statement { text: self.sqlite, per_row: self.per_row, args }
     }
 }
+
+/// Lists the statements of a module, and after a semicolon the modules under it that have some. All statements come
+/// together in [`crate::statements`], and the test of their plans fails for one that is not listed.
+macro_rules! statements {
+    ($($statement:ident),* $(; $($module:ident),+)?) => {
+        /// The statements of this module and of those under it.
+        pub(crate) fn listed() -> Vec<&'static $crate::db::Sql> {
+            let own: &[&'static $crate::db::Sql] = &[$(&$statement),*];
+            let under: &[fn() -> Vec<&'static $crate::db::Sql>] = &[$($($module::listed),+)?];
+            own.iter().copied().chain(under.iter().flat_map(|module| module())).collect()
+        }
+    };
+}
+pub(crate) use statements;
+statements![; tx];
 
 /// A row both drivers can decode. `#[derive(FromRow, Deserialize)]` is all it takes: the first is for PostgreSQL, the
 /// second for SQLite.

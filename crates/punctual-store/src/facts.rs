@@ -51,3 +51,5 @@ pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
     conn.execute(&FORGET, args![name]).await?;
     Ok(())
 }
+
+crate::db::statements![GET, PUT, KEEP, FORGET];

@@ -52,3 +52,5 @@ const FORGET: Sql = Sql::same("idempotency.forget", "DELETE FROM idempotency_key
 pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
+
+crate::db::statements![FIND, REMEMBER, FORGET];

@@ -121,3 +121,5 @@ const FORGET: Sql = Sql::same("inbox.forget", "DELETE FROM inbox WHERE created_a
 pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
+
+crate::db::statements![PUT, PAGE, UNREAD, GET, COUNT, READ, READ_ALL, FORGET];

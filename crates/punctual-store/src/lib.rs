@@ -52,3 +52,17 @@ pub use db::{Conn, CrashPoint, Durability, Ear, Faults, Lane, Reader, Store, Sto
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};
+
+db::statements![
+    ; api_keys, attempts, attention, audit, business_units, channels, db, facts, idempotency, inbox, lists,
+    manners, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
+    report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
+    sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_tries,
+    surveys, templates, work
+];
+
+/// Every statement that runs on PostgreSQL: its name and its text. For the test of their plans.
+#[doc(hidden)]
+pub fn statements() -> Vec<(&'static str, &'static str)> {
+    listed().into_iter().map(db::Sql::on_postgres).collect()
+}

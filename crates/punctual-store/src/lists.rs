@@ -73,3 +73,5 @@ const DELETE: Sql = Sql::same("lists.delete", "DELETE FROM lists WHERE name = $1
 pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_NAMES, PAGE, DELETE];

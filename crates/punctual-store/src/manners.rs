@@ -45,3 +45,5 @@ const STANDING: Sql = Sql::same(
 pub async fn standing(conn: &mut Conn<'_>) -> Result<Vec<StandingRow>> {
     conn.fetch_all(&STANDING, args![]).await
 }
+
+crate::db::statements![STANDING; circuits, days, digests, limiters, preferences];

@@ -102,3 +102,5 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Mes
     ids.dedup();
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
+
+crate::db::statements![INSERT, BY_IDS];

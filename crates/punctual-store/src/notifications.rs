@@ -91,3 +91,5 @@ impl NotificationRow {
         NotificationStatus::parse(&self.status).ok_or(StoreError::Stored("notifications.status"))
     }
 }
+
+crate::db::statements![; bisect, browse, claim, figures, insert, kpis, operate, purge, query];

@@ -5,3 +5,5 @@ pub mod organisations;
 pub mod people;
 pub mod rules;
 pub mod subjects;
+
+crate::db::statements![; feeds, organisations, people, rules, subjects];

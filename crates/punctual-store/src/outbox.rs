@@ -228,3 +228,5 @@ const DELIVERIES: Sql = Sql::each(
 pub async fn deliveries(conn: &mut Conn<'_>, events: Vec<i64>) -> Result<Vec<DeliveryRow>> {
     conn.fetch_all(&DELIVERIES, args![events]).await
 }
+
+crate::db::statements![INSERT, INSERT_DELIVERIES, PAGE, GET, OF_INSTANCE, DELIVERIES];

@@ -249,3 +249,5 @@ const FIGURES: Sql = Sql::same(
 pub async fn figures(conn: &mut Conn<'_>, since: i64) -> Result<ReceiptFigures> {
     conn.fetch_one(&FIGURES, args![since]).await
 }
+
+crate::db::statements![EXPECT, TELL, OF, GET, FORGET, FIGURES; waiting];

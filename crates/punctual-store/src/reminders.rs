@@ -6,3 +6,5 @@ pub mod children;
 pub mod reconciliations;
 pub mod settings;
 pub mod states;
+
+crate::db::statements![; changes, children, reconciliations, settings, states];

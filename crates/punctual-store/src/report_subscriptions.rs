@@ -220,3 +220,5 @@ pub async fn live_runs(conn: &mut Conn<'_>, guids: Vec<String>) -> Result<Vec<Li
     }
     conn.fetch_all(&LIVE_RUNS, args![guids]).await
 }
+
+crate::db::statements![INSERT, UPDATE, BY_GUIDS, LOCK, PAGE, OF_UNIT, ORPHANS, LIVE_RUNS];

@@ -149,3 +149,5 @@ pub struct TroubleCounts {
 pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<TroubleCounts> {
     conn.fetch_one(&COUNTS, args![units.is_some(), bound, units.unwrap_or_default().to_vec()]).await
 }
+
+crate::db::statements![FAILED, HELD, ORPHANED, COUNTS];

@@ -135,3 +135,5 @@ const DELETE: Sql =
 pub async fn delete(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![path, scope, scope_id]).await? > 0)
 }
+
+crate::db::statements![PUT, GET, LOCK, OVER, HOLD_OVER, PAGE, DELETE];

@@ -210,3 +210,5 @@ pub async fn taken(
 ) -> Result<Vec<OwnershipRow>> {
     conn.fetch_all(&TAKEN, args![path, owner, from, to, limit, subjects]).await
 }
+
+crate::db::statements![TAKE, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, TAKEN];

@@ -242,3 +242,5 @@ pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, 
     let (keys, decided): (Vec<String>, Vec<i64>) = runs.iter().cloned().unzip();
     conn.execute(&FILES_PURGED, args![now, keys, decided]).await
 }
+
+crate::db::statements![PUT, BY_KEYS, EXPECTED, FIGURES, WITH_OLD_FILES, FILES_PURGED];

@@ -120,3 +120,5 @@ pub async fn take_link(conn: &mut Conn<'_>, now: Timestamp, hash: &str) -> Resul
     let link: Option<Link> = conn.fetch_optional(&TAKE_LINK, args![now, hash]).await?;
     Ok(link.map(|link| link.key_id))
 }
+
+crate::db::statements![INSERT, BY_HASH, TOUCH, DELETE, FORGET, FORGET_LINKS, INSERT_LINK, TAKE_LINK];

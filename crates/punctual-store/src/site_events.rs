@@ -92,3 +92,5 @@ pub async fn page(
 ) -> Result<Vec<SiteEventRow>> {
     conn.fetch_all(&PAGE, args![site, before, limit]).await
 }
+
+crate::db::statements![PUT, TRIM, PAGE];

@@ -103,3 +103,5 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> 
     conn.execute(&TOUCH, args![id, now]).await?;
     Ok(())
 }
+
+crate::db::statements![INSERT, GET, PAGE, SET_REVOKED, SET_CONTACT, TOUCH];

@@ -81,3 +81,5 @@ const OF: Sql = Sql::each(
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<SkippedTarget>> {
     conn.fetch_all(&OF, args![seqs]).await
 }
+
+crate::db::statements![PUT, OF];

@@ -275,3 +275,17 @@ pub async fn types(conn: &mut Conn<'_>) -> Result<Vec<String>> {
     let rows: Vec<Kind> = conn.fetch_all(&TYPES, args![]).await?;
     Ok(rows.into_iter().map(|row| row.source_type).collect())
 }
+
+crate::db::statements![
+    JOIN_WRITERS,
+    AWAIT_WRITERS,
+    PUT,
+    LOCK,
+    GET,
+    PAGE,
+    WALK,
+    LOOK,
+    CHANGED,
+    BY_KEYS,
+    TYPES
+];

@@ -76,3 +76,5 @@ const DELETE: Sql = Sql::same("subscribers.delete", "DELETE FROM subscribers WHE
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![key]).await? > 0)
 }
+
+crate::db::statements![ALL, GET, PUT, RESEAL, DELETE];

@@ -220,3 +220,5 @@ pub async fn changed(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
 pub async fn mark(conn: &mut Conn<'_>) -> Result<Option<String>> {
     facts::get(conn, MARK).await
 }
+
+crate::db::statements![PUT, ADD, GET, AMONG, PAGE, DELETE, KEYS, COUNT, CHANGED];

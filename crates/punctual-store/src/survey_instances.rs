@@ -185,3 +185,5 @@ pub async fn lock(conn: &mut Conn<'_>, mut public_ids: Vec<String>) -> Result<Ve
     public_ids.dedup();
     conn.fetch_all(&LOCK, args![public_ids]).await
 }
+
+crate::db::statements![INSERT_ABSENT, BY_HASHES, BY_PUBLIC_ID, LOCK; change, query];

@@ -87,3 +87,5 @@ const BY_INSTANCE: Sql = Sql::same(
 pub async fn by_instance(conn: &mut Conn<'_>, instance_id: i64) -> Result<Option<ResponseRow>> {
     conn.fetch_optional(&BY_INSTANCE, args![instance_id]).await
 }
+
+crate::db::statements![INSERT, INSERT_ANSWERS, BY_INSTANCE];

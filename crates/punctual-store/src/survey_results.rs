@@ -217,3 +217,5 @@ pub async fn texts(
     let rows: Vec<Text> = conn.fetch_all(&TEXTS, bound).await?;
     Ok((count, rows.into_iter().map(|row| row.value).collect()))
 }
+
+crate::db::statements![INSTANCES, RESPONSES, NTH_WAIT, ANSWERS, COUNT_TEXTS, TEXTS];

@@ -64,3 +64,5 @@ const OF: Sql =
 pub async fn of(conn: &mut Conn<'_>, notifications: Vec<String>) -> Result<Vec<TryRow>> {
     conn.fetch_all(&OF, args![notifications]).await
 }
+
+crate::db::statements![KEEP, OF];

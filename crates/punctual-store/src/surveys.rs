@@ -272,3 +272,7 @@ pub async fn asked_in(
 ) -> Result<Vec<AskedIn>> {
     conn.fetch_all(&ASKED_IN, args![from, to, only, business_unit, limit]).await
 }
+
+crate::db::statements![
+    INSERT, UPDATE, GET, LOCK, PAGE, PUBLISH, POINT, PUBLISHED, VERSIONS, NUMBERED, ASKED_IN
+];

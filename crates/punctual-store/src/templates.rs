@@ -72,3 +72,5 @@ const DELETE: Sql = Sql::same("templates.delete", "DELETE FROM templates WHERE n
 pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_NAMES, PAGE, DELETE];

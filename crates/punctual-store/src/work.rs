@@ -98,3 +98,5 @@ impl WorkRow {
 pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
 }
+
+crate::db::statements![; browse, claim, ensure, insert, operate, planned, query];

@@ -10,6 +10,7 @@ mod ingest;
 mod punctuality;
 mod reminders;
 mod site;
+mod smtp;
 mod surveys;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -18,7 +19,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{Engine, EngineConfig, Listeners, Setup};
-use punctual_model::Clock;
+use punctual_model::{Adapter, Clock};
 use punctual_store::{Store, StoreOptions, blobs::Blobs, maintenance::FreshDatabase};
 use serde_json::{Value, json};
 
@@ -57,6 +58,8 @@ enum What {
     Reminders,
     /// Notifications forwarded by one site agent and stored by central, durable at both ends.
     Site,
+    /// Due messages composed and sent over SMTP to a relay in this process, and settled; then mails one after the other.
+    Smtp,
     /// Events posted 1,000 a request with 50 surveys published, then the same again.
     Surveys,
 }
@@ -80,6 +83,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         What::Http => vec![http::measure(&bench, jobs(50_000)).await?],
         What::Reminders => reminders::measure(&bench, jobs(100_000)).await?,
         What::Site => vec![site::measure(&bench, jobs(100_000)).await?],
+        What::Smtp => smtp::measure(&bench, jobs(20_000)).await?,
         What::Surveys => surveys::measure(&bench, jobs(100_000)).await?,
     };
     for one in &measured {
@@ -126,6 +130,16 @@ impl Bench {
 
     /// A fresh database with an engine on it; nothing runs yet.
     async fn rig(&self, name: &str, listeners: Listeners) -> Result<Rig> {
+        self.rig_with(name, listeners, Vec::new()).await
+    }
+
+    /// The same with adapters beside that of the memory channel.
+    async fn rig_with(
+        &self,
+        name: &str,
+        listeners: Listeners,
+        mut adapters: Vec<Arc<dyn Adapter>>,
+    ) -> Result<Rig> {
         let number = self.clock.now().as_microsecond();
         let (url, file) = match self.url.strip_prefix("sqlite:") {
             Some(folder) => {
@@ -146,7 +160,7 @@ impl Bench {
         if let Ok(mut kept) = self.settings.lock() {
             *kept = settings;
         }
-        let memory = Captured::new();
+        adapters.push(Arc::new(MemoryAdapter::new(Captured::new())));
         let engine = Engine::new(Setup {
             store,
             blobs: Blobs::in_memory(),
@@ -154,7 +168,7 @@ impl Bench {
             random: Arc::new(SystemRandom),
             config: EngineConfig { node: "bench".into(), ..EngineConfig::default() },
             paths: punctual_paths::all(),
-            adapters: vec![Arc::new(MemoryAdapter::new(memory))],
+            adapters,
             capture: None,
             listeners,
             vault: Arc::new(crate::master_key::for_this_run()?),

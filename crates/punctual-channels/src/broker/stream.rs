@@ -13,11 +13,13 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
-use tokio_rustls::TlsConnector;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use super::{Failure, Place};
-use crate::trust::{Trust, certificate_fault};
+use crate::{
+    connect,
+    trust::{Trust, certificate_fault},
+};
 
 /// How long one address may take to answer, so that the next one gets its turn.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,17 +45,15 @@ impl std::fmt::Debug for Stream {
 pub(crate) async fn connect(place: &Place, trust: &Trust) -> Result<(Stream, DropGuard), Failure> {
     let mut last = Failure::Later("the broker's name has no address".to_owned());
     for address in place.addresses().await? {
-        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
-                stream.set_nodelay(true).ok();
+        match connect::tcp(address, CONNECT_TIMEOUT).await {
+            Ok(stream) => {
                 let inner = encrypted(place, trust, stream).await?;
                 let is_cut = CancellationToken::new();
                 let cut = Box::pin(is_cut.clone().cancelled_owned());
                 let guard = is_cut.clone().drop_guard();
                 return Ok((Stream { inner, cut, is_cut }, guard));
             }
-            Ok(Err(fault)) => last = Failure::Later(format!("the broker cannot be reached: {fault}")),
-            Err(_) => last = Failure::Later("the broker cannot be reached: no answer".to_owned()),
+            Err(fault) => last = Failure::Later(format!("the broker cannot be reached: {fault}")),
         }
     }
     Err(last)
@@ -67,7 +67,7 @@ async fn encrypted(place: &Place, trust: &Trust, stream: TcpStream) -> Result<Bo
         .map_err(|_| Failure::never("url_invalid", "the broker's name cannot stand in a certificate"))?;
     let config =
         trust.client_config().map_err(|fault| Failure::Later(format!("TLS cannot be set up: {fault}")))?;
-    match TlsConnector::from(Arc::new(config)).connect(name, stream).await {
+    match connect::tls(stream, name, Arc::new(config)).await {
         Ok(stream) => Ok(Box::new(stream)),
         Err(fault) => Err(Failure::Later(
             certificate_fault(&fault).unwrap_or_else(|| format!("TLS with the broker failed: {fault}")),

@@ -1,7 +1,6 @@
-//! The dialogue with the relay: connecting to a checked address, and sending one mail.
+//! The dialogue with the relay: which connection takes a mail, and what becomes of the connection.
 
 use std::{
-    error::Error as StdError,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -10,81 +9,26 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use lettre::{
-    Message,
-    transport::smtp::{
-        self,
-        authentication::{Credentials, Mechanism},
-        client::{AsyncSmtpConnection, TlsParameters},
-        commands::{Data, Mail, Rcpt, Rset},
-        extension::{ClientId, Extension, MailBodyParameter, MailParameter},
-        response::Severity,
-    },
-};
-use punctual_model::{ReasonCode, SendOutcome};
+use lettre::{Message, transport::smtp::authentication::Credentials, transport::smtp::extension::ClientId};
 
-use super::{Security, classify};
-use crate::{
-    guard::{Guard, ResolveFault},
-    text::tidy,
-    trust::certificate_fault,
-};
+use super::session::{Failure, Protection, Session};
+use crate::guard::{Guard, ResolveFault};
 
 /// How many connections wait for the next mail.
 const MOST_IDLE: usize = 10;
 /// Relays close a connection that says nothing for some minutes.
 const LONGEST_IDLE: SignedDuration = SignedDuration::from_secs(60);
+/// A connection that was used this recently is used without a test, which would be a round trip for each mail. If the
+/// relay has closed it, the mail goes over a new one.
+const JUST_USED: SignedDuration = SignedDuration::from_secs(1);
 /// Relays limit the mails of one connection, often to a hundred.
 const MOST_MAILS: u32 = 100;
-/// How long one address of the relay may take to answer, so that the next one gets its turn.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a waiting connection may take to say that it is still there.
 const ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a mail did not go out.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The relay said no.
-    Reply { code: u16, text: String },
-    /// The connection failed or said nothing; what that means depends on how far it got.
-    Lost(String),
-    /// It cannot work, whatever the relay says.
-    Never { reason: &'static str, error: String },
-}
-
-impl Failure {
-    pub(super) fn into_outcome(self, dot_sent: bool) -> SendOutcome {
-        match self {
-            Failure::Reply { code, text } => classify(code, &text),
-            Failure::Lost(error) if dot_sent => SendOutcome::Uncertain { error: tidy(&error) },
-            Failure::Lost(error) => SendOutcome::Transient { error: tidy(&error), retry_after: None },
-            Failure::Never { reason, error } => {
-                SendOutcome::Permanent { reason: ReasonCode::new(reason), error: tidy(&error) }
-            }
-        }
-    }
-
-    fn never(reason: &'static str, error: &str) -> Self {
-        Self::Never { reason, error: error.to_owned() }
-    }
-}
-
-impl From<smtp::Error> for Failure {
-    fn from(fault: smtp::Error) -> Self {
-        if let Some(code) = fault.status() {
-            let text = fault.source().map(ToString::to_string).unwrap_or_default();
-            return Self::Reply { code: code.into(), text };
-        }
-        match certificate_fault(&fault) {
-            Some(error) => Self::Never { reason: "certificate-invalid", error },
-            None => Self::Lost(fault.to_string()),
-        }
-    }
-}
-
-/// An open connection that can take a mail.
-struct Session {
-    connection: AsyncSmtpConnection,
+/// A connection that waits for the next mail.
+struct Kept {
+    session: Session,
     mails: u32,
     used_at: Timestamp,
 }
@@ -94,11 +38,10 @@ pub(super) struct Relay {
     guard: Guard,
     host: String,
     port: u16,
-    security: Security,
-    tls: Option<TlsParameters>,
+    protection: Protection,
     credentials: Option<Credentials>,
     hello: ClientId,
-    idle: Mutex<Vec<Session>>,
+    idle: Mutex<Vec<Kept>>,
 }
 
 impl Relay {
@@ -106,12 +49,11 @@ impl Relay {
         guard: Guard,
         host: String,
         port: u16,
-        security: Security,
-        tls: Option<TlsParameters>,
+        protection: Protection,
         credentials: Option<Credentials>,
     ) -> Self {
         let hello = ClientId::default();
-        Self { guard, host, port, security, tls, credentials, hello, idle: Mutex::default() }
+        Self { guard, host, port, protection, credentials, hello, idle: Mutex::default() }
     }
 
     /// Sends one mail. `dot_sent` turns true when the relay may have all of it, whatever happens next.
@@ -121,45 +63,63 @@ impl Relay {
         at: Timestamp,
         dot_sent: &AtomicBool,
     ) -> Result<String, Failure> {
-        let mut session = match self.waiting(at).await {
-            Some(session) => session,
-            None => Session { connection: self.connect().await?, mails: 0, used_at: at },
-        };
-        let sent = transfer(&mut session.connection, mail, dot_sent).await;
+        if let Some(kept) = self.waiting(at).await {
+            let sent = self.send_over(kept, mail, at, dot_sent).await;
+            // Lost without a dot, the relay has nothing of the mail; it probably closed the connection before.
+            let is_closed = sent.as_ref().is_err_and(Failure::is_closed) && !dot_sent.load(Ordering::Relaxed);
+            if !is_closed {
+                return sent;
+            }
+        }
+        let kept = Kept { session: self.connect().await?, mails: 0, used_at: at };
+        self.send_over(kept, mail, at, dot_sent).await
+    }
+
+    /// Sends a mail over this connection, and keeps the connection if it can take another one.
+    async fn send_over(
+        &self,
+        mut kept: Kept,
+        mail: &Message,
+        at: Timestamp,
+        dot_sent: &AtomicBool,
+    ) -> Result<String, Failure> {
+        let sent = kept.session.transfer(mail, dot_sent).await;
         let reusable = match &sent {
             Ok(_) => true,
-            // A refused recipient leaves the connection in order; 421 announces that it is closed.
-            Err(Failure::Reply { code, .. }) if *code != 421 => {
-                session.connection.command(Rset).await.is_ok()
-            }
+            // A refused recipient leaves the connection in order.
+            Err(failure @ Failure::Reply { .. }) if !failure.is_closed() => kept.session.reset().await,
             Err(_) => false,
         };
-        session.mails += 1;
-        session.used_at = at;
-        if reusable && session.mails < MOST_MAILS {
+        kept.mails += 1;
+        kept.used_at = at;
+        if reusable && kept.mails < MOST_MAILS {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < MOST_IDLE {
-                idle.push(session);
+                idle.push(kept);
             }
         }
         sent
     }
 
-    /// A connection that waited, if one still answers.
-    async fn waiting(&self, at: Timestamp) -> Option<Session> {
+    /// A connection that waited: one that was just used, or one that still answers.
+    async fn waiting(&self, at: Timestamp) -> Option<Kept> {
         loop {
-            let mut session = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-            if at.duration_since(session.used_at).abs() > LONGEST_IDLE {
+            let mut kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            let idle_for = at.duration_since(kept.used_at).abs();
+            if idle_for > LONGEST_IDLE {
                 continue;
             }
-            let alive = tokio::time::timeout(ALIVE_TIMEOUT, session.connection.test_connected()).await;
+            if idle_for <= JUST_USED {
+                return Some(kept);
+            }
+            let alive = tokio::time::timeout(ALIVE_TIMEOUT, kept.session.is_alive()).await;
             if alive == Ok(true) {
-                return Some(session);
+                return Some(kept);
             }
         }
     }
 
-    async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
+    async fn connect(&self) -> Result<Session, Failure> {
         let addresses =
             self.guard.resolve(&self.host, self.port, false).await.map_err(|fault| match fault {
                 ResolveFault::Refused(refused) => Failure::never("host-forbidden", &refused.to_string()),
@@ -167,86 +127,19 @@ impl Relay {
             })?;
         let mut last = Failure::Lost("the relay has no address".to_owned());
         for address in addresses {
-            let wrapper = self.tls.clone().filter(|_| self.security == Security::Implicit);
-            let connecting = AsyncSmtpConnection::connect_tokio1(
-                address,
-                Some(CONNECT_TIMEOUT),
-                &self.hello,
-                wrapper,
-                None,
-            );
-            match connecting.await {
-                Ok(connection) => return self.prepare(connection).await,
-                Err(fault) => last = fault.into(),
+            match Session::greet(address, &self.protection, &self.hello).await {
+                Ok(connection) => {
+                    return Session::prepare(
+                        connection,
+                        &self.protection,
+                        &self.hello,
+                        self.credentials.as_ref(),
+                    )
+                    .await;
+                }
+                Err(failure) => last = failure,
             }
         }
         Err(last)
     }
-
-    /// Encrypts and signs in, as the settings say.
-    async fn prepare(&self, mut connection: AsyncSmtpConnection) -> Result<AsyncSmtpConnection, Failure> {
-        if let (Security::StartTls, Some(tls)) = (self.security, &self.tls) {
-            if !connection.can_starttls() {
-                let error = "the relay does not offer STARTTLS, and mail is sent over TLS only";
-                return Err(Failure::never("tls-not-offered", error));
-            }
-            connection.starttls(tls.clone(), &self.hello).await?;
-        }
-        if let Some(credentials) = &self.credentials {
-            let mechanisms = [Mechanism::Plain, Mechanism::Login];
-            connection.auth(&mechanisms, credentials).await.map_err(|fault| {
-                if fault.is_client() {
-                    Failure::never("smtp-auth-failed", "the relay takes no user name and password")
-                } else {
-                    fault.into()
-                }
-            })?;
-        }
-        Ok(connection)
-    }
-}
-
-/// Envelope, content and the final dot.
-async fn transfer(
-    connection: &mut AsyncSmtpConnection,
-    mail: &Message,
-    dot_sent: &AtomicBool,
-) -> Result<String, Failure> {
-    let content = mail.formatted();
-    let envelope = mail.envelope();
-    let mut options = Vec::new();
-    let is_ascii = |address: &lettre::Address| AsRef::<str>::as_ref(address).is_ascii();
-    if !envelope.to().iter().chain(envelope.from()).all(is_ascii) {
-        if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-            return Err(Failure::never("address_invalid", "the relay takes addresses of plain ASCII only"));
-        }
-        options.push(MailParameter::SmtpUtfEight);
-    }
-    if !content.is_ascii() {
-        if !connection.server_info().supports_feature(Extension::EightBitMime) {
-            return Err(Failure::never("rejected-by-relay", "the relay takes messages of plain ASCII only"));
-        }
-        options.push(MailParameter::Body(MailBodyParameter::EightBitMime));
-    }
-    connection.command(Mail::new(envelope.from().cloned(), options)).await?;
-    for recipient in envelope.to() {
-        connection.command(Rcpt::new(recipient.clone(), Vec::new())).await?;
-    }
-    connection.command(Data).await?;
-
-    // The connection asks for the next part when all that came before is written, and writes the dot when there
-    // is none: from that question on the relay may have the whole mail.
-    let mut parts = [content.as_slice()].into_iter();
-    let parts = std::iter::from_fn(|| {
-        let part = parts.next();
-        if part.is_none() {
-            dot_sent.store(true, Ordering::Relaxed);
-        }
-        part
-    });
-    let reply = connection.message_iter(parts).await?;
-    if reply.code().severity != Severity::PositiveCompletion {
-        return Err(Failure::Lost(format!("the relay answered {} to the end of the mail", reply.code())));
-    }
-    Ok(tidy(&reply.message().collect::<Vec<_>>().join(" ")))
 }

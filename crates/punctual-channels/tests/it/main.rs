@@ -17,6 +17,7 @@ mod signatures;
 mod sms;
 mod smtp;
 mod smtp_peer;
+mod smtp_sink;
 mod stand_in;
 mod webhook;
 mod whatsapp;

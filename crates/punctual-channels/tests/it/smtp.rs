@@ -1,12 +1,20 @@
 //! Mail against a real SMTP server.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use punctual_channels::{AllowList, Guard, SmtpAdapter, Trust};
 use punctual_model::{Adapter, Outgoing, SendOutcome, channel::Attachment};
 use serde_json::{Value, json};
 
-use crate::{open_guard, outgoing, smtp_peer::Server, test_trust};
+use crate::{
+    open_guard, outgoing,
+    smtp_peer::Server,
+    smtp_sink::{Manner, Sink},
+    test_trust,
+};
 
 fn mail(to: &str) -> Outgoing {
     outgoing("email:default", to)
@@ -303,6 +311,95 @@ async fn many_mails_at_once_each_arrive_once() {
     to.sort();
     to.dedup();
     assert_eq!(to.len(), 50);
+}
+
+/// The final dot is a write of its own. Without `TCP_NODELAY` it waits for the acknowledgement of the write before it,
+/// which the peer delays by 40 ms, every time. The option cannot be seen from outside, so a time is compared: that of
+/// the fastest of the last ten mails, which a busy machine does not bring near those 40 ms.
+#[tokio::test]
+async fn no_mail_waits_for_an_acknowledgement_of_the_network() {
+    let modes = [
+        Manner::default(),
+        Manner { starttls: true, ..Manner::default() },
+        Manner { implicit: true, ..Manner::default() },
+    ];
+    for manner in modes {
+        let sink = Sink::start(manner).await;
+        let channel = sink.channel();
+        let mut times = Vec::new();
+        for n in 0..20 {
+            let started = now();
+            let outcome = channel.send(mail(&format!("to{n}@b.example"))).await;
+            times.push(started.elapsed());
+            assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}");
+        }
+        let fastest = times[10..].iter().min().unwrap();
+        assert!(*fastest < Duration::from_millis(25), "{times:?}");
+        assert_eq!((sink.mails(), sink.connections()), (20, 1));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a real peer takes is measured")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[tokio::test]
+async fn a_connection_that_was_just_used_is_not_tested_and_an_older_one_is() {
+    let sink = Sink::start(Manner::default()).await;
+    let channel = sink.channel();
+    let later = |seconds| Outgoing { at: crate::at() + Duration::from_secs(seconds), ..mail("a@b.example") };
+    for (message, expected) in [
+        (later(0), vec!["EHLO", "EHLO", "MAIL", "RCPT", "DATA"]),
+        (later(1), vec!["MAIL", "RCPT", "DATA"]),
+        (later(3), vec!["NOOP", "MAIL", "RCPT", "DATA"]),
+    ] {
+        assert!(matches!(channel.send(message).await, SendOutcome::Delivered { .. }));
+        assert_eq!(sink.commands(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_the_relay_closed_costs_no_attempt() {
+    let sink = Sink::start(Manner { closes_after: Some(1), ..Manner::default() }).await;
+    let channel = sink.channel();
+    for _ in 0..3 {
+        let outcome = channel.send(mail("a@b.example")).await;
+        assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}");
+    }
+    assert_eq!((sink.mails(), sink.connections()), (3, 3));
+}
+
+/// This relay answers MAIL and RCPT only when DATA has come: who waits for each answer waits for ever.
+#[tokio::test]
+async fn sender_recipient_and_data_are_one_write_where_the_relay_pipelines() {
+    for starttls in [false, true] {
+        let sink = Sink::start(Manner { pipelines: true, starttls, ..Manner::default() }).await;
+        let channel = sink.channel();
+        for to in ["a@b.example", "refused@b.example", "c@b.example"] {
+            let outcome = channel.send(mail(to)).await;
+            match to {
+                "refused@b.example" => assert!(
+                    matches!(&outcome, SendOutcome::Permanent { reason, .. } if reason.as_str() == "mailbox-unavailable"),
+                    "{outcome:?}"
+                ),
+                _ => assert!(matches!(outcome, SendOutcome::Delivered { .. }), "{outcome:?}"),
+            }
+        }
+        assert_eq!((sink.mails(), sink.connections()), (2, 1), "a refusal leaves the connection in order");
+    }
+}
+
+#[tokio::test]
+async fn r11_no_content_follows_a_refused_recipient() {
+    let sink =
+        Sink::start(Manner { pipelines: true, takes_data_from_nobody: true, ..Manner::default() }).await;
+    let channel = sink.channel();
+    let outcome = channel.send(mail("refused@b.example")).await;
+    assert!(matches!(outcome, SendOutcome::Permanent { .. }), "{outcome:?}");
+    assert!(matches!(channel.send(mail("a@b.example")).await, SendOutcome::Delivered { .. }));
+    // The relay waited for content on the first one.
+    assert_eq!((sink.mails(), sink.connections()), (1, 2));
 }
 
 #[tokio::test]

@@ -55,3 +55,5 @@ pub async fn health(conn: &mut Conn<'_>, now: Timestamp) -> Result<Vec<HealthRow
     let since = now.saturating_sub(HEALTH_WINDOW).unwrap_or(Timestamp::MIN);
     conn.fetch_all(&HEALTH, args![since, HEALTH_TRIES]).await
 }
+
+crate::db::statements![HEALTH];

@@ -116,3 +116,5 @@ impl Reader {
         }
     }
 }
+
+super::statements![NOTIFY];

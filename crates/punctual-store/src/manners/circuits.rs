@@ -59,3 +59,5 @@ const CLOSE: Sql = Sql::same("circuits.close", "DELETE FROM circuits WHERE chann
 pub async fn close(conn: &mut Conn<'_>, channel: &str) -> Result<bool> {
     Ok(conn.execute(&CLOSE, args![channel]).await? > 0)
 }
+
+crate::db::statements![OPEN, PROBE, REST, CLOSE];

@@ -65,3 +65,5 @@ const FORGET: Sql = Sql::same("sent_days.forget", "DELETE FROM sent_days WHERE l
 pub async fn forget(conn: &mut Conn<'_>, before: &str) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
+
+crate::db::statements![ADD, READ, FORGET];

@@ -98,3 +98,5 @@ const FORGET: Sql = Sql::same("digest_items.forget", "DELETE FROM digest_items W
 pub async fn forget(conn: &mut Conn<'_>, before: &str) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
+
+crate::db::statements![KEEP, OF, FORGET];

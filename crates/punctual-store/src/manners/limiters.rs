@@ -74,3 +74,5 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[LimiterRow]) -> Re
     conn.execute(&PUT, args![now, keys, states]).await?;
     Ok(())
 }
+
+crate::db::statements![LOCK, READ, MAKE, PUT];

@@ -136,3 +136,16 @@ pub async fn delete(conn: &mut Conn<'_>, person: &str) -> Result<bool> {
     conn.execute(&FORGET_ADDRESSES, args![person]).await?;
     Ok(conn.execute(&DELETE, args![person]).await? > 0)
 }
+
+crate::db::statements![
+    BY_ADDRESSES,
+    MAKE,
+    LOCK,
+    GET,
+    OWNER,
+    PUT,
+    FORGET_ADDRESSES,
+    KEEP_ADDRESSES,
+    PAGE,
+    DELETE
+];

@@ -74,3 +74,5 @@ async fn search(conn: &mut Conn<'_>, instant: i64) -> Result<Option<i64>> {
     }
     Ok(Some(low))
 }
+
+crate::db::statements![ENDS, ARRIVED];

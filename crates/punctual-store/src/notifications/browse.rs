@@ -397,3 +397,17 @@ async fn horizon_of(
     };
     conn.fetch_optional(sql, bound).await
 }
+
+crate::db::statements![
+    BY_ARRIVAL,
+    BY_SITE,
+    PARKED,
+    SET_ASIDE,
+    LIVE,
+    ENDED,
+    SITE_HORIZON,
+    PARKED_HORIZON,
+    SET_ASIDE_HORIZON,
+    LIVE_HORIZON,
+    ENDED_HORIZON
+];

@@ -405,3 +405,15 @@ pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i6
     let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
     conn.change(&RENEW, args![lease_until, seqs, tokens], |row| held[row].0).await
 }
+
+crate::db::statements![
+    CLAIM,
+    CLAIM_WITHOUT_SKIP,
+    READY,
+    TAKE,
+    SETTLE,
+    EARLIEST,
+    EXPIRED,
+    RELEASE_LEASES,
+    RENEW
+];

@@ -110,3 +110,5 @@ pub async fn by_site_and_channel(
 ) -> Result<Vec<SiteChannelFigures>> {
     conn.fetch_all(&BY_SITE_AND_CHANNEL, args![from, to, business_unit, limit]).await
 }
+
+crate::db::statements![ENDED_IN, COUNT_ENDED, LAST_DELIVERED, BY_SITE_AND_CHANNEL];

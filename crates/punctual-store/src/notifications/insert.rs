@@ -157,3 +157,5 @@ const PRESENT: Sql = Sql::each(
 pub async fn present(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<PresentState>> {
     conn.fetch_all(&PRESENT, args![ids]).await
 }
+
+crate::db::statements![INSERT_ABSENT, PRESENT];

@@ -150,3 +150,5 @@ pub async fn site_kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>) -> Result<Vec<SiteK
     let AsOf { now, stuck_before, since, held_back } = as_of;
     conn.fetch_all(&SITE_KPIS, args![stuck_before, since, now, held_back]).await
 }
+
+crate::db::statements![KPIS, FAILED_EVENTS, SITE_KPIS];

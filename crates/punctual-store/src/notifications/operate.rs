@@ -138,3 +138,5 @@ pub async fn withdraw_by_work(
     rows.extend(conn.fetch_all::<Withdrawn>(&TOO_LATE, args![work_keys]).await?);
     Ok(rows)
 }
+
+crate::db::statements![RETRY, DISCARD, WITHDRAW_PARKED, WITHDRAW, TOO_LATE];

@@ -135,3 +135,14 @@ pub async fn purge(
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
 }
+
+crate::db::statements![
+    DOOMED,
+    BURY,
+    DELETE_ATTEMPTS,
+    DELETE_SKIPPED,
+    DELETE_RECEIPTS,
+    DELETE,
+    LOCK_TOMBSTONES,
+    SIZE
+];

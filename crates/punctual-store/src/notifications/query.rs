@@ -136,6 +136,8 @@ pub(crate) fn contains_pattern(text: &str) -> String {
     pattern
 }
 
+crate::db::statements![BY_ID, BY_IDS, LIST, BUSY];
+
 #[cfg(test)]
 mod tests {
     use super::*;

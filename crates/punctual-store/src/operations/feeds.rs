@@ -64,3 +64,5 @@ const DELETE: Sql = Sql::same(
 pub async fn delete(conn: &mut Conn<'_>, owner_type: &str, owner_id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![owner_type, owner_id]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_HASH, OF, DELETE];

@@ -77,3 +77,5 @@ const DELETE: Sql =
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_IDS, PAGE, DELETE];

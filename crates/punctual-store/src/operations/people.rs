@@ -129,3 +129,5 @@ const DELETE: Sql = Sql::same("operations_people.delete", "DELETE FROM operation
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
+
+crate::db::statements![PUT, BY_IDS, BY_EMAILS, AT_EMAILS, PAGE, DELETE];

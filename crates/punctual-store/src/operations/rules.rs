@@ -397,3 +397,20 @@ const EXPECTED: Sql = Sql::same(
 pub async fn expected(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expected>> {
     conn.fetch_all(&EXPECTED, args![now, limit]).await
 }
+
+crate::db::statements![
+    PUT,
+    BY_IDS,
+    LOCK,
+    OF_SUBJECTS,
+    LOCK_OF_SUBJECT,
+    PAGE,
+    MARK_SYNCED,
+    MARK_FAILED,
+    MARK_PENDING,
+    MARK_PENDING_OF,
+    TO_SYNC,
+    MARK_SENT,
+    LIVE_WORK,
+    EXPECTED
+];

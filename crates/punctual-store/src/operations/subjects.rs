@@ -292,6 +292,7 @@ pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<Subjec
     conn.fetch_all(&BETWEEN, args).await
 }
 
+// Relies on operations_subjects_by_time: all of these have the same `last_at`, and in this order PostgreSQL sees it.
 const UNDATED: Sql = Sql::same(
     "operations_subjects.undated",
     concat!(
@@ -299,7 +300,7 @@ const UNDATED: Sql = Sql::same(
         columns!(),
         " FROM operations_subjects AS s
      WHERE s.deleted_at IS NULL AND s.last_at IS NULL
-     ORDER BY s.id DESC LIMIT $1"
+     ORDER BY s.last_at DESC, s.id DESC LIMIT $1"
     ),
 );
 
@@ -308,3 +309,5 @@ const UNDATED: Sql = Sql::same(
 pub async fn undated(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<SubjectRow>> {
     conn.fetch_all(&UNDATED, args![limit]).await
 }
+
+crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, PAGE, BETWEEN, UNDATED];

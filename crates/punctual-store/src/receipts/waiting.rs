@@ -76,3 +76,5 @@ const SEEN: Sql = Sql::same(
 pub async fn seen(conn: &mut Conn<'_>, seq: i64) -> Result<u64> {
     conn.execute(&SEEN, args![seq]).await
 }
+
+crate::db::statements![FAILED, COUNT_FAILED, SEEN];

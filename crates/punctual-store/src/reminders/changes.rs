@@ -44,3 +44,5 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &ChangeRow) -> Result
     conn.execute(&PUT, bound).await?;
     Ok(())
 }
+
+crate::db::statements![GET, PUT];

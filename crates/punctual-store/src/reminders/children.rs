@@ -135,3 +135,5 @@ pub async fn sums(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<Sum
     let (settings, parents): (Vec<&str>, Vec<&str>) = pairs.into_iter().unzip();
     conn.fetch_all(&SUMS, args![settings, parents]).await
 }
+
+crate::db::statements![OF, PUT, DELETE, SUMS];

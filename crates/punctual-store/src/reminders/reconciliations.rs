@@ -45,3 +45,5 @@ pub async fn put(
     conn.execute(&PUT, args![now, provider, watermark, report]).await?;
     Ok(())
 }
+
+crate::db::statements![ALL, PUT];

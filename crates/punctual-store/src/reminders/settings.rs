@@ -152,3 +152,5 @@ const PAGE: Sql = Sql::same(
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
+
+crate::db::statements![INSERT, UPDATE, BY_IDS, HEARD, OF_TYPE, PAGE];

@@ -135,3 +135,5 @@ const MET: Sql = Sql::same(
 pub async fn met(conn: &mut Conn<'_>, setting_id: &str, after: &str, limit: i64) -> Result<Vec<StateRow>> {
     conn.fetch_all(&MET, args![setting_id, after, limit]).await
 }
+
+crate::db::statements![OF, PUT, FIRE, MET];

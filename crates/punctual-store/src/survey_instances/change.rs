@@ -90,3 +90,5 @@ const DELETE: Sql = Sql::same(
 pub async fn delete(conn: &mut Conn<'_>, id: i64) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
+
+crate::db::statements![SETTLE, OPEN, COMPLETE, DELETE];

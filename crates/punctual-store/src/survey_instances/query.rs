@@ -94,3 +94,5 @@ const WALK: Sql = Sql::same(
 pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
     conn.fetch_all(&WALK, args![survey_id, after, limit]).await
 }
+
+crate::db::statements![LIST, COUNTS, WALK];

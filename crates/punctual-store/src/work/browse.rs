@@ -140,3 +140,5 @@ pub async fn browse(
 fn bounded(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
+
+crate::db::statements![COMING, HELD, FAILED, NEWEST];

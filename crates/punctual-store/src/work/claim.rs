@@ -284,3 +284,17 @@ const RELEASE_LEASES: Sql = Sql::same(
 pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> {
     conn.execute(&RELEASE_LEASES, args![now]).await
 }
+
+crate::db::statements![
+    CLAIM,
+    CLAIM_WITHOUT_SKIP,
+    READY,
+    TAKE,
+    LOCK_DUE,
+    RENEW,
+    RELEASE,
+    SETTLE,
+    EARLIEST,
+    EXPIRED,
+    RELEASE_LEASES
+];

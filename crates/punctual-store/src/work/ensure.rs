@@ -135,3 +135,5 @@ const CONFLICT: Sql = Sql::each(
 pub async fn put_on_hold_as_conflict(conn: &mut Conn<'_>, now: Timestamp, ids: Vec<i64>) -> Result<u64> {
     conn.execute(&CONFLICT, args![now, ids]).await
 }
+
+crate::db::statements![LOCK_EXISTING, RESCHEDULE, CONFLICT];

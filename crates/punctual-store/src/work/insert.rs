@@ -165,3 +165,5 @@ pub async fn insert_retry(
 ) -> Result<Option<Changed>> {
     conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
 }
+
+crate::db::statements![INSERT_ABSENT, INSERT_ENDED, INSERT_RETRY];

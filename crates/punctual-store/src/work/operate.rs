@@ -15,11 +15,10 @@ pub struct Changed {
     pub version: i64,
 }
 
-macro_rules! deactivate { ($keys:literal, $lock:literal) => { concat!("
+// Relies on work_by_key, which is an index of `work_keys` on PostgreSQL. Locked in the order of `work.lock_existing`.
+macro_rules! deactivate { ($of_keys:literal, $lock:literal) => { concat!("
     WITH old AS MATERIALIZED (
-        SELECT id, key, status, version FROM work
-        WHERE key IN (", $keys, ") AND status IN ('pending', 'failed')
-        ORDER BY key", $lock, ")
+        SELECT w.id, w.version FROM ", $of_keys, " AND (w.status = 'pending' OR w.status = 'failed')", $lock, ")
     UPDATE work
     SET status = 'deactivated', reason_code = $2, on_hold = FALSE, version = work.version + 1, updated_at = $1
     FROM old
@@ -27,8 +26,13 @@ macro_rules! deactivate { ($keys:literal, $lock:literal) => { concat!("
     RETURNING work.id, work.key, work.version") } }
 const DEACTIVATE: Sql = Sql::each(
     "work.deactivate",
-    deactivate!("SELECT value FROM json_each($3)", ""),
-    deactivate!("SELECT UNNEST($3::text[])", " FOR UPDATE"),
+    deactivate!("work AS w WHERE w.key IN (SELECT value FROM json_each($3))", ""),
+    deactivate!(
+        "work_keys AS k JOIN work AS w ON w.id = k.work_id WHERE k.key = ANY($3)",
+        "
+        ORDER BY k.key
+        FOR UPDATE OF w"
+    ),
 );
 
 /// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
@@ -154,3 +158,5 @@ const COUNT_UP: Sql =
 pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
     conn.execute(&COUNT_UP, args![id]).await
 }
+
+crate::db::statements![DEACTIVATE, CANCEL, RELEASE_HOLD, RETRY, HASTEN, SET_TRACE, COUNT_DOWN, COUNT_UP];

@@ -178,3 +178,5 @@ pub async fn of_source(
 ) -> Result<Vec<WorkRow>> {
     conn.fetch_all(&OF_SOURCE, args![source_type, source_id, limit]).await
 }
+
+crate::db::statements![OF_SOURCES, TRANSFER, AHEAD, OF_SOURCE];

@@ -232,3 +232,5 @@ pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Resul
     let row: Busy = conn.fetch_one(&BUSY, args![now, kinds]).await?;
     Ok(row.busy)
 }
+
+crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, LIST, TROUBLED, COUNTS, BUSY];

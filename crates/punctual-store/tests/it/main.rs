@@ -3,6 +3,7 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod every_plan;
 mod foreign;
 mod manners;
 mod notifications;

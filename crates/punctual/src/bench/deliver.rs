@@ -14,7 +14,8 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     let now = bench.clock.now();
     let numbers: Vec<usize> = (0..jobs).collect();
     for batch in numbers.chunks(BATCH) {
-        let messages: Vec<NewMessage> = batch.iter().map(|number| message(*number, now)).collect();
+        let messages: Vec<NewMessage> =
+            batch.iter().map(|number| message(*number, now, ChannelKey::memory())).collect();
         send_at(&rig.engine, &messages).await?;
     }
     rig.settle_down().await?;
@@ -40,12 +41,14 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     Ok(Measured::rate("deliver", jobs, took.unsigned_abs()))
 }
 
-fn message(number: usize, now: jiff::Timestamp) -> NewMessage {
+pub(super) fn message(number: usize, now: jiff::Timestamp, channel: ChannelKey) -> NewMessage {
     let audience = Audience::Targets(vec![format!("user-{number}@example.org")]);
-    let body =
-        format!("Parcel {number} arrives today, open the app to see where it is and when it will be there.");
     let id = NotificationId(Default::default());
-    let mut content = NewNotification::new(id, audience, "Your order has an update", body);
-    content.channel = Some(ChannelKey::memory());
+    let mut content = NewNotification::new(id, audience, "Your order has an update", body(number));
+    content.channel = Some(channel);
     NewMessage { id: format!("bench-{number}"), send_at: now, content }
+}
+
+pub(super) fn body(number: usize) -> String {
+    format!("Parcel {number} arrives today, open the app to see where it is and when it will be there.")
 }

@@ -1,0 +1,276 @@
+//! No statement reads a table that grows from end to end, whatever it is called with.
+//!
+//! PostgreSQL alone, because it can plan a statement without values (a generic plan, which it may also choose when it runs
+//! one) and because the two schemas have the same indexes, but for `work_keys`. Every statement of the store is planned
+//! here, with ten thousand rows in every table. One that reads a table whole fails, unless it is in `COLD` with its reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use punctual_testkit::{Bed, Database};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, raw_sql};
+
+/// Tables of what people set up, or of who is signed in: they may be read whole. Every other table grows.
+const SMALL: &[&str] = &[
+    "api_keys",
+    "channels",
+    "circuits",
+    "lists",
+    "reconciliations",
+    "reminder_settings",
+    "sessions",
+    "sign_in_links",
+    "sites",
+    "subscribers",
+    "survey_versions",
+    "surveys",
+];
+
+/// Partial indexes of what is under way or waits for a person; they may be read from end to end.
+const SHORT: &[&str] = &[
+    "notifications_leased",
+    "notifications_live",
+    "notifications_parked",
+    "notifications_uncertain",
+    "operations_rules_failed",
+    "run_records_with_files",
+    "work_failed",
+    "work_held",
+    "work_leased",
+];
+
+/// Columns that many rows share: an index that is entered by these alone is read in large part.
+const BROAD: &[&str] = &["kind", "status"];
+
+/// Statements that may read a growing table in large part, and why.
+const COLD: &[(&str, &str)] = &[
+    ("manners.standing", "whether there are any preferences: it ends with the first"),
+    ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
+    (
+        "notifications.list",
+        "a page of the API, newest first: it ends with the page, later the fewer rows pass",
+    ),
+    ("notifications.purge_size", "once a day"),
+    ("operations_people.by_emails", "imports of calendars, which are rare enough to look at everybody"),
+    ("outbox_events.page", "a page, newest first: it ends with the page"),
+    ("report_runs.count_troubles", "subscriptions and people, who are few, once for the badge"),
+    ("report_subscriptions.orphaned", "subscriptions and people, who are few"),
+    ("report_subscriptions.orphans", "subscriptions and people, who are few"),
+    ("tombstones.lock", "a lock, which has no plan"),
+    ("work.list", "a page of the API, newest first: it ends with the page, later the fewer rows pass"),
+];
+
+/// The names of all statements, read from the source. The buffer of a site is never on PostgreSQL.
+fn named_in_code() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with("src/site_buffer") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let statements = ["Sql::same(", "Sql::each(", "Sql::rows("];
+            for (at, opening) in statements.iter().flat_map(|opening| text.match_indices(opening)) {
+                let name = text[at + opening.len()..].trim_start();
+                if let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_statement_of_the_code_is_listed() {
+    let listed: BTreeSet<String> =
+        punctual_store::statements().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let coded = named_in_code();
+    let missing: Vec<&String> = coded.difference(&listed).collect();
+    assert!(missing.is_empty(), "not in the `statements!` of their modules: {missing:?}");
+    assert_eq!(listed, coded);
+}
+
+#[tokio::test]
+async fn no_statement_reads_a_table_that_grows_from_end_to_end() {
+    let bed = Bed::on(Database::Postgres).await;
+    let mut conn = PgConnection::connect(bed.url()).await.unwrap();
+    fill_every_table(&mut conn).await;
+    for name in SMALL.iter().chain(SHORT) {
+        let known: bool = sqlx::query_scalar("SELECT TO_REGCLASS($1) IS NOT NULL")
+            .bind(*name)
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
+        assert!(known, "no table or index is called {name}");
+    }
+    let settings = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
+    raw_sql(settings).execute(&mut conn).await.unwrap();
+    let mut faults = Vec::new();
+    let mut unneeded: BTreeSet<&str> = COLD.iter().map(|(name, _)| *name).collect();
+    for (name, text) in punctual_store::statements() {
+        let found = match plan(&mut conn, text).await {
+            Ok(plan) => whole_reads(&plan, false),
+            Err(fault) => vec![format!("cannot be planned: {fault}")],
+        };
+        if !found.is_empty() && !unneeded.remove(name) {
+            faults.push(format!("{name}: {}", found.join("; ")));
+        }
+    }
+    assert!(faults.is_empty(), "{} statements:\n{}", faults.len(), faults.join("\n"));
+    assert!(unneeded.is_empty(), "no longer cold, or gone: {unneeded:?}");
+}
+
+/// The plan of a statement for any values.
+async fn plan(conn: &mut PgConnection, text: &str) -> Result<Value, sqlx::Error> {
+    let count = prepare(conn, text).await?;
+    let values = vec!["NULL"; count].join(", ");
+    let values = if count == 0 { String::new() } else { format!("({values})") };
+    let explain = format!("EXPLAIN (COSTS OFF, FORMAT JSON) EXECUTE p{values}");
+    let row = raw_sql(AssertSqlSafe(explain)).fetch_one(&mut *conn).await?;
+    raw_sql("DEALLOCATE p").execute(&mut *conn).await?;
+    let text: String = row.try_get_unchecked(0)?;
+    Ok(serde_json::from_str::<Value>(&text).unwrap()[0]["Plan"].take())
+}
+
+/// Prepares a statement as `p` and returns how many values it has. Their types follow from the text, but for some that
+/// are only compared with nothing; the store binds those with a type, and here the types it has are tried in turn.
+async fn prepare(conn: &mut PgConnection, text: &str) -> Result<usize, sqlx::Error> {
+    const TYPES: [&str; 5] = ["text", "bigint", "boolean", "text[]", "bigint[]"];
+    let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
+    let count: usize = text.split('$').skip(1).filter_map(digits).max().unwrap_or(0);
+    let mut types = vec!["unknown"; count];
+    let mut last = None;
+    loop {
+        let given = if count == 0 { String::new() } else { format!("({})", types.join(", ")) };
+        let prepared =
+            raw_sql(AssertSqlSafe(format!("PREPARE p {given} AS {text}"))).execute(&mut *conn).await;
+        let Err(fault) = prepared else { return Ok(count) };
+        let message = fault.to_string();
+        let open = message.split("data type of parameter $").nth(1).and_then(digits);
+        let at = match open {
+            Some(n) => n - 1,
+            // `CASE … THEN $1 END`, where $1 is now.
+            None if message.contains("is of type bigint but expression is of type text") => 0,
+            None => last.ok_or(fault)?,
+        };
+        let tried = TYPES.iter().position(|kind| *kind == types[at]);
+        let next = if open.is_none() && last != Some(at) { 1 } else { tried.map_or(0, |tried| tried + 1) };
+        let Some(kind) = TYPES.get(next) else { panic!("no type fits ${}: {message}\n{text}", at + 1) };
+        types[at] = kind;
+        last = Some(at);
+    }
+}
+
+/// What a plan reads whole, or in large part: tables, and indexes that are walked without a condition that few rows meet.
+fn whole_reads(node: &Value, is_limited: bool) -> Vec<String> {
+    let text = |field: &str| node[field].as_str().unwrap_or_default();
+    let (kind, table, index) = (text("Node Type"), text("Relation Name"), text("Index Name"));
+    let mut found = Vec::new();
+    if kind == "Seq Scan" && !SMALL.contains(&table) {
+        found.push(format!("reads {table} whole"));
+    }
+    let of_small = SMALL.iter().any(|small| *small == table || index.starts_with(&format!("{small}_")));
+    let walks =
+        kind.contains("Index") && !of_small && !SHORT.contains(&index) && !is_selective(text("Index Cond"));
+    // A limit ends a walk in order; rows that a filter leaves out are walked over.
+    if walks && !(is_limited && (node["Filter"].is_null() || !node["Index Cond"].is_null())) {
+        found.push(format!("walks {index} with {:?} and {:?}", text("Index Cond"), text("Filter")));
+    }
+    let is_limited = match kind {
+        "Limit" => true,
+        "Sort" | "Aggregate" | "Hash" | "Hash Join" | "Bitmap Heap Scan" | "Materialize" | "ModifyTable" => {
+            false
+        }
+        _ => is_limited,
+    };
+    let until_found = kind == "Nested Loop" && ["Semi", "Anti"].contains(&text("Join Type"));
+    let under = node["Plans"].as_array().into_iter().flatten();
+    found.extend(under.flat_map(|node| {
+        let is_limited = match node["Parent Relationship"].as_str() {
+            Some("InitPlan" | "SubPlan") => false,
+            Some("Inner") if until_found => true,
+            _ => is_limited,
+        };
+        whole_reads(node, is_limited)
+    }));
+    found
+}
+
+/// Whether a condition such as `((kind = $1) AND (ready_at <= $2))` compares a column that few rows share.
+fn is_selective(condition: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+    let compared = condition.split('(').filter_map(|part| part.split(|c| !is_name(c)).next());
+    compared.filter(|name| !name.is_empty()).any(|name| !BROAD.contains(&name))
+}
+
+/// Puts ten thousand rows into every table: numbers and texts that differ, the values that a check names in turn, and
+/// nothing in a third of what may be null.
+async fn fill_every_table(conn: &mut PgConnection) {
+    let rows = sqlx::query(
+        "SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'YES' AS nullable,
+                c.is_identity = 'YES' OR c.is_generated = 'ALWAYS' AS made,
+                (SELECT STRING_AGG(PG_GET_CONSTRAINTDEF(k.oid), ' ') FROM pg_constraint AS k
+                 JOIN pg_attribute AS a ON a.attrelid = k.conrelid AND a.attname = c.column_name
+                 WHERE k.contype = 'c' AND k.conrelid = c.table_name::regclass AND k.conkey = ARRAY[a.attnum]) AS checks
+         FROM information_schema.columns AS c JOIN information_schema.tables AS t USING (table_schema, table_name)
+         WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' ORDER BY 1, c.ordinal_position",
+    )
+    .fetch_all(&mut *conn)
+    .await
+    .unwrap();
+    let mut tables: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for row in &rows {
+        let (table, column, kind): (String, String, String) = (row.get(0), row.get(1), row.get(2));
+        if row.get::<Option<bool>, _>("made") == Some(true) || table.starts_with('_') {
+            continue;
+        }
+        let checks: Option<String> = row.get("checks");
+        let words: Vec<String> = checks
+            .iter()
+            .flat_map(|checks| checks.split('\'').skip(1).step_by(2))
+            .map(|word| format!("'{word}'"))
+            .collect();
+        let value = match kind.as_str() {
+            "text" if !words.is_empty() => format!("(ARRAY[{}])[1 + n % {}]", words.join(", "), words.len()),
+            "text" => "'k' || n".to_owned(),
+            "boolean" => "n % 50 = 0".to_owned(),
+            "bytea" => "'x'::bytea".to_owned(),
+            _ => "n".to_owned(),
+        };
+        let value = if row.get("nullable") { format!("CASE WHEN n % 3 > 0 THEN {value} END") } else { value };
+        tables.entry(table).or_default().push((column, value));
+    }
+    let constraints: Vec<(String, String)> = sqlx::query_as(
+        "SELECT conrelid::regclass::text, conname::text FROM pg_constraint
+         WHERE contype IN ('c', 'f') AND connamespace = 'public'::regnamespace AND conrelid <> 0",
+    )
+    .fetch_all(&mut *conn)
+    .await
+    .unwrap();
+    for (table, name) in constraints {
+        let drop = format!("ALTER TABLE {table} DROP CONSTRAINT {name}");
+        raw_sql(AssertSqlSafe(drop)).execute(&mut *conn).await.unwrap();
+    }
+    for (table, columns) in tables {
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
+        let fill = format!(
+            // tidy-allow: the names are those of the schema
+            "INSERT INTO {table} ({}) SELECT {} FROM GENERATE_SERIES(1, 10000) AS s(n) ON CONFLICT DO NOTHING",
+            names.join(", "),
+            values.join(", ")
+        );
+        raw_sql(AssertSqlSafe(fill))
+            .execute(&mut *conn)
+            .await
+            .unwrap_or_else(|fault| panic!("{table}: {fault}"));
+    }
+    raw_sql("VACUUM ANALYZE").execute(&mut *conn).await.unwrap();
+}
