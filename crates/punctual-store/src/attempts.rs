@@ -254,4 +254,4 @@ pub async fn mark_uncertain(
     Ok(counted(rows.into_iter().map(|row| row.seq)))
 }
 
-crate::db::statements![INTEND, RECORD, OF, UNCERTAIN, COUNT_UNCERTAIN; health];
+crate::db::statements![INTEND, RECORD, RECORD_UNCERTAIN, WITHDRAW, OF, UNCERTAIN, COUNT_UNCERTAIN; health];

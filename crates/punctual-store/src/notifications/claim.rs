@@ -207,18 +207,8 @@ pub async fn ready_heads(
     conn.fetch_all(&READY_HEADS, args![channel, now, limit, priority]).await
 }
 
-const CLAIM_THESE: Sql = Sql::same(
-    "notifications.claim_these",
-    concat!(
-        "UPDATE notifications
-     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
-     FROM UNNEST($1::bigint[], $4::bigint[]) AS r(wanted, token)
-     WHERE seq = r.wanted AND version = r.token AND lease_expires_at IS NULL
-     RETURNING ",
-        columns!("tries", "version")
-    ),
-);
-const READY_THESE: Sql = Sql::same(
+// As with the claim above, SQLite reads the rows and then takes them.
+const CLAIM_THESE: Sql = Sql::each(
     "notifications.claim_these",
     concat!(
         "SELECT ",
@@ -226,6 +216,14 @@ const READY_THESE: Sql = Sql::same(
         " FROM notifications
      WHERE seq IN (SELECT value FROM json_each($1)) AND lease_expires_at IS NULL
      ORDER BY seq"
+    ),
+    concat!(
+        "UPDATE notifications
+     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
+     FROM UNNEST($1::bigint[], $4::bigint[]) AS r(wanted, token)
+     WHERE seq = r.wanted AND version = r.token AND lease_expires_at IS NULL
+     RETURNING ",
+        columns!("tries", "version")
     ),
 );
 
@@ -240,7 +238,7 @@ pub async fn claim_these(
     let mut conn = tx.conn();
     let seqs: Vec<i64> = heads.iter().map(|head| head.seq).collect();
     let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
-        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&READY_THESE, args![seqs]).await?;
+        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&CLAIM_THESE, args![seqs]).await?;
         rows.retain(|row| heads.iter().any(|head| (head.seq, head.version + 1) == (row.seq, row.version)));
         if !rows.is_empty() {
             let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
@@ -410,6 +408,8 @@ crate::db::statements![
     CLAIM,
     CLAIM_WITHOUT_SKIP,
     READY,
+    READY_HEADS,
+    CLAIM_THESE,
     TAKE,
     SETTLE,
     EARLIEST,
