@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
     manners::standing::Standing,
+    settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{Adapter, ChannelKey, SendOutcome, durations, manners::ChannelManners as Keeps};
@@ -40,10 +41,11 @@ use crate::{
 
 /// Define a channel
 ///
-/// A secret that is left out keeps its present value; null removes it. A secret may be given as `env:NAME` or
-/// `file:PATH`, to be looked up where it is used.
+/// A secret that is left out keeps its present value; null removes it. When the channel sends to another place than
+/// before (another host, port, URL or adapter), its secrets must be given again. A secret may be given as `env:NAME`,
+/// which reads the variable `PUNCTUAL_SECRET_NAME`, or as `file:NAME`, a file in the directory of `--secrets-dir`.
 #[utoipa::path(put, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["admin"])),
-    params(("key" = String, Path, example = "email:default")), request_body(content = ChannelRequest, example = json!({"adapter": "smtp", "settings": {"host": "mail.example.org", "port": 587, "tls": "starttls", "username": "punctual", "password": "env:SMTP_PASSWORD", "from": "reminders@example.org"}, "retry": {"policy": "fixed", "max": 3, "intervalSeconds": 60}})),
+    params(("key" = String, Path, example = "email:default")), request_body(content = ChannelRequest, example = json!({"adapter": "smtp", "settings": {"host": "mail.example.org", "port": 587, "tls": "starttls", "username": "punctual", "password": "env:SMTP", "from": "reminders@example.org"}, "retry": {"policy": "fixed", "max": 3, "intervalSeconds": 60}})),
     responses((status = 200, body = Channel)))]
 pub async fn put(
     State(app): State<Shared>,
@@ -66,18 +68,18 @@ pub async fn put(
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let before = channels::get(&mut tx.conn(), &key).await?;
-    let old = before
-        .filter(|before| before.adapter == request.adapter)
-        .map(|before| app.engine.channels.opened_settings(&before));
-    let settings = with_old_secrets(request.settings, old.as_ref(), adapter.secret_fields());
-    check_settings(adapter.as_ref(), &settings)?;
-    let settings = settings.as_object().cloned().unwrap_or_default();
-    let settings = app.engine.seal_settings(&mut tx.conn(), now, &key, adapter.as_ref(), settings).await?;
+    let new = NewSettings {
+        channel: &key,
+        adapter: adapter.as_ref(),
+        settings: request.settings,
+        before: before.as_ref(),
+    };
+    let settings = app.engine.settings_to_store(&mut tx.conn(), now, new).await?;
     let retry = request.retry.map_or(Ok("{}".to_owned()), |retry| serde_json::to_string(&retry));
     let row = ChannelRow {
         key,
         adapter: request.adapter,
-        settings: Value::Object(settings).to_string(),
+        settings,
         retry: retry.map_err(|error| Failure::internal(&error))?,
         at_most_once: request.at_most_once,
         manners: request.manners.stored().to_string(),
@@ -102,35 +104,6 @@ pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::
         Some(why) => Err(refused(format!("There is no such adapter here: {why}."))),
         None => Ok(adapter),
     }
-}
-
-pub(crate) fn with_old_secrets(
-    mut settings: Value,
-    old: Option<&Map<String, Value>>,
-    secrets: &[&str],
-) -> Value {
-    if let Some(fields) = settings.as_object_mut() {
-        for secret in secrets {
-            match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
-                (Some(Value::Null), _) => drop(fields.remove(*secret)),
-                (None, Some(kept)) => drop(fields.insert((*secret).to_owned(), kept.clone())),
-                _ => {}
-            }
-        }
-    }
-    settings
-}
-
-pub(crate) fn check_settings(adapter: &dyn Adapter, settings: &Value) -> Result<(), Failure> {
-    let faults: Vec<FieldError> = adapter
-        .check(settings)
-        .into_iter()
-        .map(|fault| {
-            let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
-            FieldError::new(fault.pointer, code, fault.detail).within("/settings")
-        })
-        .collect();
-    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
 }
 
 /// Look at a channel

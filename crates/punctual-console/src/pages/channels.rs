@@ -101,7 +101,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     drop(reader);
     let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
     let state = |key: &str| match app.engine.channels.broken(key) {
-        Some(fault) => ("bad", "cannot send", Some(fault)),
+        Some(broken) => ("bad", "cannot send", Some(broken.why)),
         None if circuit(key).is_some() => ("warn", "rests", circuit(key).map(|one| resting(one, visit, now))),
         None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
         None => ("muted", "not opened", None),

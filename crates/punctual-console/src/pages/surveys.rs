@@ -121,7 +121,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 }
 
 fn subscriber(app: &App, row: SubscriberRow) -> Subscriber {
-    let fault = app.engine.channels.broken(&subscriber_channel(&row.key));
+    let fault = app.engine.channels.broken(&subscriber_channel(&row.key)).map(|broken| broken.why);
     let pill = match &fault {
         Some(_) => Pill { word: "cannot be told", class: "bad" },
         None if row.active => Pill { word: "listens", class: "good" },
