@@ -29,6 +29,7 @@ mod parameters;
 mod preferences;
 mod proxies;
 mod public_limits;
+mod reach;
 mod reconciliations;
 mod reminder_settings;
 mod reports;
@@ -72,6 +73,7 @@ pub use operations::{
 };
 pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
+pub use reach::Reach;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use reports::{Draft as ReportDraft, runs::gone as report_file_gone, whole as report_definition};
 pub use serve::{Peer, serve};
@@ -177,7 +179,7 @@ pub fn router(state: ApiState) -> axum::Router {
         routes
             .merge(docs::routes())
             .merge(operations::feeds::public())
-            .merge(reports::as_known())
+            .merge(Reach::Units.on(reports::as_known()))
             .fallback(envelope::no_such_route),
         app,
     )

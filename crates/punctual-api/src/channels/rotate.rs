@@ -35,7 +35,6 @@ pub async fn rotate(
     once: Once,
     Segments(key): Segments<String>,
 ) -> Answer {
-    caller.need_all_units()?;
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| give(app, caller, key)).await
 }

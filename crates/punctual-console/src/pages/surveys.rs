@@ -95,7 +95,9 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             integration: row.integration_id,
         });
     }
-    let subscribers = subscribers::all(&mut reader.conn()).await?;
+    // Subscribers hear of all business units.
+    let subscribers =
+        if visit.viewer.sees_all() { subscribers::all(&mut reader.conn()).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;
     drop(reader);
     let subscribers = subscribers.into_iter().map(|row| subscriber(&app, row)).collect();
