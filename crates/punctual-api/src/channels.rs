@@ -107,7 +107,7 @@ pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::
 
 /// Look at a channel
 ///
-/// A key that is limited to business units is not told `health`.
+/// A key that is limited to business units gets no `health`.
 #[utoipa::path(get, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["read"])),
     params(("key" = String, Path)), responses((status = 200, body = Channel)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key): Segments<String>) -> Answer {

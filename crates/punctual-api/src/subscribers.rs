@@ -37,8 +37,8 @@ use crate::{
 
 /// Define a subscriber
 ///
-/// A secret that is left out keeps its present value; null removes it. When the subscriber is told at another place
-/// than before, its secrets must be given again. `env:NAME` and `file:NAME` are as for channels.
+/// A secret that is left out keeps its present value; null removes it. When its destination changes
+/// (another host, port, URL or adapter), its secrets must be given again. `env:NAME` and `file:NAME` are as for channels.
 #[utoipa::path(put, path = "/api/v1/subscribers/{key}", tag = "Subscribers", security(("key" = ["admin"])),
     params(("key" = String, Path, example = "webhook:bi-ingest")),
     request_body(content = SubscriberRequest, example = json!({"adapter": "memory", "events": ["response-completed"]})),
