@@ -4,9 +4,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use punctual_engine::{EngineError, SecretsError};
+use punctual_engine::{EngineError, SecretsError, settings::SettingsRefused};
 use punctual_model::{
-    NotificationStatus, WorkStatus,
+    NotificationStatus, SettingsFault, WorkStatus,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::StoreError;
@@ -128,6 +128,19 @@ impl From<SecretsError> for Failure {
             SecretsError::Vault(_) | SecretsError::OtherKey { .. } | SecretsError::SeveralNodes => {
                 Problem::new(Code::StateNotAllowed, format!("{}.", capitalised(&error.to_string()))).into()
             }
+        }
+    }
+}
+
+impl From<SettingsRefused> for Failure {
+    fn from(refused: SettingsRefused) -> Self {
+        let field = |fault: SettingsFault| {
+            let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+            FieldError::new(fault.pointer, code, fault.detail).within("/settings")
+        };
+        match refused {
+            SettingsRefused::Faults(faults) => faults.into_iter().map(field).collect::<Vec<_>>().into(),
+            SettingsRefused::Secrets(error) => error.into(),
         }
     }
 }

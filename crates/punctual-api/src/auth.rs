@@ -1,5 +1,7 @@
 //! Who calls, and what for: Bearer keys, their scopes, and the business units they are limited to.
 //!
+//! A handler cannot have its caller without the scope in its signature and the reach of its route (`route_reach.rs`).
+//!
 //! A key is found by the SHA-256 of its whole text. What was found is kept for at most five seconds, so that a key
 //! revoked on any node is refused on every node within that time.
 
@@ -20,7 +22,7 @@ use punctual_wire::{Code, FieldError, Problem, keys::Scope};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::{App, Shared, answer::Failure};
+use crate::{App, RouteReach, Shared, answer::Failure};
 
 /// How long a key that was found is used without looking again.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(5);
@@ -113,8 +115,10 @@ impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
+        let reach = RouteReach::of(&parts.extensions)?;
         let key = authenticate(app, &parts.headers).await?;
         key.need(S::SCOPE)?;
+        reach.admit(key.units.as_deref())?;
         Ok(Self(key, PhantomData))
     }
 }
@@ -212,13 +216,15 @@ impl Known {
         Err(Problem::scope_missing(scope.as_str()).into())
     }
 
-    /// For what belongs to the whole installation and to no business unit.
-    pub fn need_all_units(&self) -> Result<(), Failure> {
-        if self.units.is_none() {
-            return Ok(());
+    /// Whether the key may change a definition: those of its units. One that belongs to everybody is seen by all and
+    /// changed by callers without a limit, and another unit's is not there.
+    pub fn may_change(&self, unit: Option<&str>, missing: impl FnOnce() -> Failure) -> Result<(), Failure> {
+        if unit.is_none() {
+            let detail = "It belongs to all business units, and the key is limited to some.";
+            let refused = || Failure::from(Problem::new(Code::ScopeMissing, detail));
+            return if self.units.is_none() { Ok(()) } else { Err(refused()) };
         }
-        let detail = "The route concerns all business units, and the key is limited to some.";
-        Err(Problem::new(Code::ScopeMissing, detail).into())
+        if self.may_touch(unit) { Ok(()) } else { Err(missing()) }
     }
 
     /// Whether the key may see a row: those of its units, and those that belong to none.

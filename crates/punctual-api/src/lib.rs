@@ -33,6 +33,7 @@ mod reconciliations;
 mod reminder_settings;
 mod reports;
 mod retention;
+mod route_reach;
 mod sandbox;
 mod scheduler;
 mod schedules;
@@ -74,6 +75,7 @@ pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
 pub use public_limits::PublicLimits;
 pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
 pub use reports::{Draft as ReportDraft, runs::gone as report_file_gone, whole as report_definition};
+pub use route_reach::RouteReach;
 pub use serve::{Peer, serve};
 
 /// What the API works with. The binary fills it in.
@@ -177,7 +179,7 @@ pub fn router(state: ApiState) -> axum::Router {
         routes
             .merge(docs::routes())
             .merge(operations::feeds::public())
-            .merge(reports::as_known())
+            .merge(RouteReach::Units.on(reports::as_known()))
             .fallback(envelope::no_such_route),
         app,
     )

@@ -46,8 +46,8 @@ pub async fn put(
     };
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let before = lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await?;
-    if before.iter().any(|before| !caller.may_touch(before.business_unit.as_deref())) {
-        return Err(Problem::not_found("list", row.name).into());
+    for before in &before {
+        caller.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
     }
     lists::put(&mut tx.conn(), now, &row).await?;
     let is_known = app.engine.channels.built_in().contains(&row.channel.as_str())
@@ -58,6 +58,10 @@ pub async fn put(
     let mut list = shape(ListRow { channel: channel.clone(), ..row })?;
     list.warnings.extend((!is_known).then(|| FieldError::channel_unknown("/channel", &channel)));
     Shaped::ok(&list)
+}
+
+fn missing(name: &str) -> Failure {
+    Problem::not_found("list", name).into()
 }
 
 /// Look at a list
@@ -100,9 +104,8 @@ pub async fn delete(
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let row = lists::by_names(&mut tx.conn(), vec![name.clone()]).await?.pop();
-    if !row.is_some_and(|row| caller.may_touch(row.business_unit.as_deref())) {
-        return Err(Problem::not_found("list", name).into());
-    }
+    let row = row.ok_or_else(|| missing(&name))?;
+    caller.may_change(row.business_unit.as_deref(), || missing(&name))?;
     lists::delete(&mut tx.conn(), &name).await?;
     audited(&mut tx, now, &caller, "delete", "list", &name).await?;
     tx.commit().await?;

@@ -8,7 +8,7 @@ use axum::{
 use punctual_store::{notifications, work};
 use punctual_wire::keys::Scope;
 
-use crate::{Peer, Shared, answer::Failure, auth::authenticate};
+use crate::{Peer, RouteReach, Shared, answer::Failure, auth::authenticate};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,7 +26,7 @@ pub async fn metrics(
     if !is_local && !app.options.open_metrics {
         let key = authenticate(&app, &headers).await?;
         key.need(Scope::Read)?;
-        key.need_all_units()?;
+        RouteReach::Installation.admit(key.units.as_deref())?;
     }
     let now = app.engine.clock.now();
     let mut reader = app.engine.store.read().await?;

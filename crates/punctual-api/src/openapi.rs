@@ -4,6 +4,7 @@ use utoipa::{
     OpenApi as _,
     openapi::{
         Components, Content, HttpMethod, OpenApi, PathItem, Ref, RefOr, ResponseBuilder,
+        extensions::Extensions,
         path::{Operation, Parameter, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, Type},
         security::{Http, HttpAuthScheme, SecurityScheme},
@@ -12,10 +13,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
-    messages, metrics, notifications, operations, preferences, reconciliations, reminder_settings, reports,
-    retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys,
-    templates, work,
+    RouteReach, Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox,
+    keys, lists, messages, metrics, notifications, operations, preferences, reconciliations,
+    reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites, sources,
+    subscribers, suppressions, surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -62,18 +63,38 @@ use crate::{
 )]
 struct Outline;
 
-/// Every route with its description.
+/// Every route with its description. Each stands in the function of its reach, and nowhere else.
 pub(crate) fn routes() -> OpenApiRouter<Shared> {
     let mut router = OpenApiRouter::with_openapi(Outline::openapi())
+        .merge(reaching(RouteReach::Units, of_units()))
+        .merge(reaching(RouteReach::Shared, of_everybody()))
+        .merge(reaching(RouteReach::Installation, of_the_installation()))
+        .merge(reaching(RouteReach::Site, of_sites()))
+        .merge(reaching(RouteReach::Public, without_key()));
+    complete(router.get_openapi_mut());
+    router
+}
+
+/// These routes with this reach, in what they ask of a caller and in the document.
+fn reaching(reach: RouteReach, mut routes: OpenApiRouter<Shared>) -> OpenApiRouter<Shared> {
+    for item in routes.get_openapi_mut().paths.paths.values_mut() {
+        for (_, operation) in operations(item) {
+            let extension = Extensions::builder().add("x-reach", reach.as_str()).build();
+            operation.extensions.get_or_insert_default().merge(extension);
+        }
+    }
+    routes.route_layer(axum::Extension(reach))
+}
+
+/// Rows and definitions of business units: each handler keeps to those of its caller.
+fn of_units() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
         .routes(routes!(notifications::list, notifications::intake::post))
-        .routes(routes!(notifications::kpis))
         .routes(routes!(notifications::get))
         .routes(routes!(notifications::timeline))
         .routes(routes!(notifications::retry))
         .routes(routes!(notifications::discard))
         .routes(routes!(notifications::acknowledge))
-        .routes(routes!(retention::get))
-        .routes(routes!(retention::purge))
         .routes(routes!(messages::list, messages::post))
         .routes(routes!(messages::get, messages::delete))
         .routes(routes!(schedules::list, schedules::post))
@@ -100,12 +121,6 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(surveys::results::get))
         .routes(routes!(surveys::results::csv))
         .routes(routes!(surveys::results::xlsx))
-        .routes(routes!(surveys::public::get))
-        .routes(routes!(surveys::public::opened))
-        .routes(routes!(surveys::public::respond))
-        .routes(routes!(surveys::public::respond_as_known))
-        .routes(routes!(subscribers::list))
-        .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
         .routes(routes!(subscribers::events))
         .routes(routes!(subscribers::retry))
         .routes(routes!(reminder_settings::list, reminder_settings::post))
@@ -119,8 +134,6 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(reminder_settings::plan))
         .routes(routes!(forecast::forecast))
         .routes(routes!(forecast::why))
-        .routes(routes!(reconciliations::list))
-        .routes(routes!(reconciliations::run))
         .routes(routes!(reports::subscriptions::list, reports::subscriptions::post))
         .routes(routes!(reports::subscriptions::orphans))
         .routes(routes!(
@@ -151,26 +164,9 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(reports::rollouts::figures))
         .routes(routes!(lists::list))
         .routes(routes!(lists::get, lists::put, lists::delete))
-        .routes(routes!(channels::list))
-        .routes(routes!(channels::health))
-        .routes(routes!(channels::get, channels::put, channels::delete))
-        .routes(routes!(channels::test))
-        .routes(routes!(channels::rotate::rotate))
-        .routes(routes!(secrets::rekey))
-        .routes(routes!(suppressions::list))
-        .routes(routes!(suppressions::get, suppressions::put, suppressions::delete))
-        .routes(routes!(callbacks::get, callbacks::post))
-        .routes(routes!(callbacks::post_secret))
         .routes(routes!(inbox::list))
         .routes(routes!(inbox::read_all))
         .routes(routes!(inbox::read))
-        .routes(routes!(preferences::list))
-        .routes(routes!(preferences::get, preferences::put, preferences::delete))
-        .routes(routes!(preferences::link))
-        .routes(routes!(preferences::settings, preferences::put_settings))
-        .routes(routes!(templates::list))
-        .routes(routes!(templates::get, templates::put, templates::delete))
-        .routes(routes!(templates::preview))
         .routes(routes!(business_units::list))
         .routes(routes!(business_units::get, business_units::put, business_units::delete))
         .routes(routes!(operations::subjects::list_events, operations::subjects::post_event))
@@ -199,25 +195,75 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(operations::feeds::post))
         .routes(routes!(operations::feeds::delete))
         .routes(routes!(operations::feeds::import))
+}
+
+/// Definitions that everybody reads and uses. What changes them concerns the installation.
+fn of_everybody() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(channels::list))
+        .routes(routes!(channels::get))
+        .routes(routes!(preferences::settings))
+        .routes(routes!(templates::list))
+        .routes(routes!(templates::get))
+        .routes(routes!(templates::preview))
+        .routes(routes!(sandbox::clock))
+}
+
+/// What concerns all business units together: for callers without a limit.
+fn of_the_installation() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(notifications::kpis))
+        .routes(routes!(retention::get))
+        .routes(routes!(retention::purge))
+        .routes(routes!(subscribers::list))
+        .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
+        .routes(routes!(reconciliations::list))
+        .routes(routes!(reconciliations::run))
+        .routes(routes!(channels::health))
+        .routes(routes!(channels::put, channels::delete))
+        .routes(routes!(channels::test))
+        .routes(routes!(channels::rotate::rotate))
+        .routes(routes!(secrets::rekey))
+        .routes(routes!(suppressions::list))
+        .routes(routes!(suppressions::get, suppressions::put, suppressions::delete))
+        .routes(routes!(preferences::list))
+        .routes(routes!(preferences::get, preferences::put, preferences::delete))
+        .routes(routes!(preferences::link))
+        .routes(routes!(preferences::put_settings))
+        .routes(routes!(templates::put, templates::delete))
         .routes(routes!(sites::list, sites::post))
         .routes(routes!(sites::get))
         .routes(routes!(sites::rotate))
         .routes(routes!(sites::revoke))
         .routes(routes!(sites::events))
-        .routes(routes!(sites::hand_over::identity))
-        .routes(routes!(sites::hand_over::post))
-        .routes(routes!(sites::hand_over::status))
         .routes(routes!(keys::list, keys::post))
         .routes(routes!(keys::delete))
         .routes(routes!(scheduler::tick))
-        .routes(routes!(sandbox::clock, sandbox::move_clock))
+        .routes(routes!(sandbox::move_clock))
         .routes(routes!(sandbox::sent))
         .routes(routes!(sandbox::misbehave))
+        .routes(routes!(metrics::metrics))
+}
+
+/// What a site does with its own token.
+fn of_sites() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(sites::hand_over::identity))
+        .routes(routes!(sites::hand_over::post))
+        .routes(routes!(sites::hand_over::status))
+}
+
+/// What anybody may call.
+fn without_key() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(surveys::public::get))
+        .routes(routes!(surveys::public::opened))
+        .routes(routes!(surveys::public::respond))
+        .routes(routes!(surveys::public::respond_as_known))
+        .routes(routes!(callbacks::get, callbacks::post))
+        .routes(routes!(callbacks::post_secret))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
-        .routes(routes!(metrics::metrics));
-    complete(router.get_openapi_mut());
-    router
 }
 
 /// The whole document.

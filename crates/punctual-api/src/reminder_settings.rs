@@ -188,10 +188,11 @@ async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
 
 /// The setting, if the caller may change it; one that belongs to somebody else looks like none.
 async fn touchable(app: &App, caller: &Known, id: &str) -> Result<Option<SettingRow>, Failure> {
-    match found(app, id).await? {
-        Some(row) if !caller.may_touch(row.business_unit.as_deref()) => Err(missing(id)),
-        row => Ok(row),
+    let row = found(app, id).await?;
+    if let Some(row) = &row {
+        caller.may_change(row.business_unit.as_deref(), || missing(id))?;
     }
+    Ok(row)
 }
 
 fn missing(id: &str) -> Failure {

@@ -43,9 +43,9 @@ async fn visible(app: &App, caller: &Known, guid: &str) -> Result<SubscriptionRo
 
 /// The subscription, if the caller may change it.
 async fn touchable(app: &App, caller: &Known, guid: &str) -> Result<SubscriptionRow, Failure> {
-    let row =
-        stored(app, guid).await?.filter(|row| caller.may_touch(row.business_unit.as_deref()) && !row.deleted);
-    row.ok_or_else(|| missing(guid))
+    let row = stored(app, guid).await?.filter(|row| !row.deleted).ok_or_else(|| missing(guid))?;
+    caller.may_change(row.business_unit.as_deref(), || missing(guid))?;
+    Ok(row)
 }
 
 async fn stored(app: &App, guid: &str) -> Result<Option<SubscriptionRow>, Failure> {

@@ -21,7 +21,6 @@ pub async fn tick(
     once: Once,
     body: Json<Optional>,
 ) -> Answer {
-    caller.need_all_units()?;
     let (app, caller) = (&*app, &*caller);
     let request = TickRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {

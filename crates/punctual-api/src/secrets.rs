@@ -26,7 +26,6 @@ pub async fn rekey(
     once: Once,
     body: Json<Optional>,
 ) -> Answer {
-    caller.need_all_units()?;
     let (app, caller) = (&*app, &*caller);
     let request = RekeyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {

@@ -6,6 +6,7 @@ use axum::extract::State;
 use punctual_engine::{
     arrivals::names_topics,
     channels::{as_channel, subscriber_channel},
+    settings::NewSettings,
 };
 use punctual_model::Filter;
 use punctual_paths::surveys::fan_out::{EVENT_TYPES, event_status};
@@ -27,7 +28,7 @@ use crate::{
     answer::{Answer, Failure, Shaped},
     auth::{Admin, Caller, Operate, Read},
     body::Json,
-    channels::{adapter_of, check_settings, with_old_secrets},
+    channels::adapter_of,
     idempotency::Once,
     parameters::{Parameters, Segments, row_id},
     surveys::fields,
@@ -36,7 +37,8 @@ use crate::{
 
 /// Define a subscriber
 ///
-/// A secret that is left out keeps its present value; null removes it.
+/// A secret that is left out keeps its present value; null removes it. When its destination changes
+/// (another host, port, URL or adapter), its secrets must be given again. `env:NAME` and `file:NAME` are as for channels.
 #[utoipa::path(put, path = "/api/v1/subscribers/{key}", tag = "Subscribers", security(("key" = ["admin"])),
     params(("key" = String, Path, example = "webhook:bi-ingest")),
     request_body(content = SubscriberRequest, example = json!({"adapter": "memory", "events": ["response-completed"]})),
@@ -58,22 +60,21 @@ pub async fn put(
     let adapter = adapter_of(&app, &request.adapter)?;
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = subscribers::get(&mut tx.conn(), &key).await?;
-    let old = before
-        .filter(|before| before.adapter == request.adapter)
-        .map(|before| app.engine.channels.opened_settings(&as_channel(before)));
-    let settings = with_old_secrets(request.settings, old.as_ref(), adapter.secret_fields());
-    check_settings(adapter.as_ref(), &settings)?;
-    let settings = settings.as_object().cloned().unwrap_or_default();
-    let place = subscriber_channel(&key);
-    let settings = app.engine.seal_settings(&mut tx.conn(), now, &place, adapter.as_ref(), settings).await?;
+    let before = subscribers::get(&mut tx.conn(), &key).await?.map(as_channel);
+    let new = NewSettings {
+        channel: &subscriber_channel(&key),
+        adapter: adapter.as_ref(),
+        settings: request.settings,
+        before: before.as_ref(),
+    };
+    let settings = app.engine.settings_to_store(&mut tx.conn(), now, new).await?;
     let retry = match &request.retry {
         Some(retry) => serde_json::to_value(retry).map_err(|error| Failure::internal(&error))?,
         // A receiver that is away for a while gets what it missed when it is back.
         None => json!({ "policy": "exponential", "max": 10, "intervalSeconds": 30, "capSeconds": 3600 }),
     };
     let row = SubscriberRow {
-        settings: Value::Object(settings).to_string(),
+        settings,
         events: Value::from(request.events).to_string(),
         filter: request.filter.map(|filter| filter.to_string()),
         retry: retry.to_string(),

@@ -63,7 +63,7 @@ pub async fn put(
     body: Json<SurveyBody>,
 ) -> Answer {
     let request = SurveyRequest::read(&body.value, "")?;
-    let before = found(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let before = changeable(&app, &caller, &id).await?;
     let draft = draft(&caller, request)?;
     let row = author::change(&app.engine, before.id, &draft, &caller.actor()).await?;
     Shaped::ok(&shape(row)?)
@@ -112,7 +112,7 @@ pub async fn publish(
     Segments(id): Segments<String>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
-    let row = found(app, &id, |unit| caller.may_touch(unit)).await?;
+    let row = changeable(app, caller, &id).await?;
     once.run(app, caller, b"", |_| async move {
         match author::publish(&app.engine, row.id, &caller.actor()).await? {
             Publishing::Refused(faults) => Err(Problem::of_fields(fields(faults, "/schema")).into()),
@@ -153,8 +153,18 @@ pub(crate) async fn found(
     let number = row_id(id, "survey")?;
     let mut reader = app.engine.store.read().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
-    row.filter(|row| allows(row.business_unit.as_deref()))
-        .ok_or_else(|| Problem::not_found("survey", id).into())
+    row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(|| missing(id))
+}
+
+/// The survey, if the caller may change it.
+async fn changeable(app: &App, caller: &Known, id: &str) -> Result<SurveyRow, Failure> {
+    let row = found(app, id, |_| true).await?;
+    caller.may_change(row.business_unit.as_deref(), || missing(id))?;
+    Ok(row)
+}
+
+fn missing(id: &str) -> Failure {
+    Problem::not_found("survey", id).into()
 }
 
 fn shape(row: SurveyRow) -> Result<Survey, StoreError> {

@@ -5,11 +5,11 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::{SignedDuration, Timestamp};
-use punctual_model::{Callback, CallbackFault, Secret};
+use punctual_model::{Callback, CallbackFault, Secret, SecretReference};
 use ring::{hmac, signature};
 use serde_json::Value;
 
-use crate::settings::{Reader, is_reference};
+use crate::settings::Reader;
 
 /// How far the time in a signature may be from ours.
 pub const WINDOW: SignedDuration = SignedDuration::from_mins(10);
@@ -64,7 +64,7 @@ pub fn read_secret(reader: &mut Reader<'_>, name: &str) -> Option<Secret> {
     let secret = reader.secret(name)?;
     let text = secret.expose();
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
-    if !is_reference(text) && (text.len() < SHORTEST_SECRET || !text.bytes().all(plain)) {
+    if !SecretReference::is_meant(text) && (text.len() < SHORTEST_SECRET || !text.bytes().all(plain)) {
         let detail = format!(
             "`{name}` is at least {SHORTEST_SECRET} letters, digits, `-`, `_`, `.` or `~`, because it may stand in an address"
         );

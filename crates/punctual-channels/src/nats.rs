@@ -16,13 +16,13 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind, ServerAddr,
     connection::State,
 };
-use punctual_model::{Outgoing, Secret, SendOutcome};
+use punctual_model::{Outgoing, Secret, SecretReference, SendOutcome};
 
 use crate::{
     broker::{Broker, BrokerAdapter, Failure, HandedOver, Place, body},
     brokers::NATS_SECRETS,
     guard::{CheckedUrl, Scheme},
-    settings::{Reader, is_reference},
+    settings::Reader,
     trust::{Trust, certificate_fault},
 };
 
@@ -66,14 +66,18 @@ fn subject_fault(subject: &str) -> Option<&'static str> {
 fn login(reader: &mut Reader<'_>) -> Login {
     let password = reader.credentials();
     let seed = reader.secret("nkeySeed");
-    if seed.as_ref().is_some_and(|seed| !is_reference(seed.expose()) && !seed.expose().starts_with("SU")) {
+    if seed
+        .as_ref()
+        .is_some_and(|seed| !SecretReference::is_meant(seed.expose()) && !seed.expose().starts_with("SU"))
+    {
         reader.fault("nkeySeed", "secret_invalid", "a user's seed starts with `SU`");
     }
     let credentials = reader.text("credentials").map(Secret::new);
-    let is_file =
-        |text: &Secret| is_reference(text.expose()) || text.expose().contains("BEGIN NATS USER JWT");
+    let is_file = |text: &Secret| {
+        SecretReference::is_meant(text.expose()) || text.expose().contains("BEGIN NATS USER JWT")
+    };
     if credentials.as_ref().is_some_and(|text| !is_file(text)) {
-        let detail = "`credentials` is what a `.creds` file has, such as file:/run/secrets/nats.creds";
+        let detail = "`credentials` is what a `.creds` file has, such as `file:nats.creds`";
         reader.fault("credentials", "secret_invalid", detail);
     }
     let ways = [

@@ -1,11 +1,11 @@
 //! Rooms where people read together: what Teams and Slack share. The URL of a room's webhook is the right to post
 //! there, so it is a secret of the channel, and what stands in a list is only a name for people.
 
-use punctual_model::Outgoing;
+use punctual_model::{Outgoing, SecretReference};
 
 use crate::{
     guard::{CheckedUrl, Guard},
-    settings::{Reader, is_reference},
+    settings::Reader,
 };
 
 /// The longest name.
@@ -19,7 +19,7 @@ pub(crate) fn room_url(
     such_as: &str,
 ) -> Option<CheckedUrl> {
     let text = reader.required_text("url", such_as)?;
-    if is_reference(text) {
+    if SecretReference::is_meant(text) {
         return None;
     }
     reader.provider_url("url", text, guard, hosts)

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use punctual_model::{Secret, SettingsFault, nearest::suggestion};
+use punctual_model::{Secret, SecretReference, SettingsFault, nearest::suggestion};
 use serde_json::{Map, Value};
 
 use crate::guard::{CheckedUrl, Guard};
@@ -78,7 +78,9 @@ impl<'a> Reader<'a> {
     /// it has been looked up.
     pub fn secret(&mut self, name: &str) -> Option<Secret> {
         let text = self.text(name)?;
-        if !is_reference(text) && (text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic())) {
+        if !SecretReference::is_meant(text)
+            && (text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()))
+        {
             self.fault(name, "secret_invalid", format!("`{name}` is one word without blanks"));
             return None;
         }
@@ -186,11 +188,6 @@ impl<'a> Reader<'a> {
             _ => Err(self.faults),
         }
     }
-}
-
-/// Whether a secret names the place it comes from, such as `env:SMTP_PASSWORD`; it is read later.
-pub(crate) fn is_reference(secret: &str) -> bool {
-    secret.starts_with("env:") || secret.starts_with("file:")
 }
 
 /// The one fault to show where there is room for one.

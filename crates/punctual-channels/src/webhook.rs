@@ -9,14 +9,14 @@ pub mod signature;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_model::{Adapter, Channel, Outgoing, SecretReference, SendOutcome, SettingsFault};
 use serde_json::Value;
 use signature::SigningKey;
 
 use crate::{
     guard::{CheckedUrl, Guard, UrlFault},
     http::{Call, Outlet, classify, permanent},
-    settings::{Reader, first, is_reference},
+    settings::{Reader, first},
     trust::Trust,
 };
 
@@ -54,7 +54,7 @@ impl WebhookAdapter {
             match secret.map(SigningKey::parse) {
                 Some(Ok(key)) => keys.push(key),
                 // It is looked up when the channel is opened.
-                Some(Err(_)) if !open && secret.is_some_and(is_reference) => {}
+                Some(Err(_)) if !open && secret.is_some_and(SecretReference::is_meant) => {}
                 Some(Err(fault)) => reader.fault(name, "secret_invalid", fault.to_string()),
                 None => {}
             }

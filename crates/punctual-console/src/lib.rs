@@ -27,7 +27,7 @@ mod words;
 use std::sync::Arc;
 
 use axum::Router;
-use punctual_api::PublicLimits;
+use punctual_api::{PublicLimits, RouteReach};
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
 use punctual_paths::{reminders::Providers, surveys::Catalogue};
@@ -100,7 +100,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         driver: Mutex::new(()),
     });
     let pages = pages::routes()
-        .merge(sign_in::routes())
+        .merge(RouteReach::Public.on(sign_in::routes()))
         .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
     pages

@@ -24,10 +24,20 @@ mod work;
 mod work_row;
 
 use axum::Router;
+use punctual_api::RouteReach;
 
 use crate::Shared;
 
+/// Every page and form. Each stands in the function of its reach: a page without one is shown to nobody.
 pub fn routes() -> Router<Shared> {
+    RouteReach::Units
+        .on(of_units())
+        .merge(RouteReach::Shared.on(of_everybody()))
+        .merge(RouteReach::Installation.on(of_the_installation()))
+}
+
+/// Rows and definitions of business units: each page keeps to those of its viewer.
+fn of_units() -> Router<Shared> {
     Router::new()
         .merge(overview::routes())
         .merge(attention::routes())
@@ -42,10 +52,20 @@ pub fn routes() -> Router<Shared> {
         .merge(operations::routes())
         .merge(surveys::routes())
         .merge(reports::routes())
-        .merge(sites::routes())
-        .merge(channels::routes())
-        .merge(suppressions::routes())
         .merge(inbox::routes())
+}
+
+/// Definitions that everybody looks at.
+fn of_everybody() -> Router<Shared> {
+    Router::new().merge(channels::routes())
+}
+
+/// What concerns all business units together: for viewers without a limit.
+fn of_the_installation() -> Router<Shared> {
+    Router::new()
+        .merge(channels::forms())
+        .merge(sites::routes())
+        .merge(suppressions::routes())
         .merge(preferences::routes())
         .merge(sandbox::routes())
 }

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::secret_hash;
+use punctual_api::{RouteReach, secret_hash};
 use punctual_model::Random;
 use punctual_store::{Lane, StoreError, api_keys, audit, sessions};
 use punctual_wire::{Problem, keys::Scope};
@@ -83,9 +83,14 @@ impl FromRequestParts<Shared> for Viewer {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Response> {
+        let refused = |problem: Problem| Refusal::from(problem).into_response();
+        let reach = RouteReach::of(&parts.extensions).map_err(refused)?;
         let seen = parts.headers.contains_key(LIVE_HEADER);
         match find(app, &parts.headers, !seen).await {
-            Ok(Some(viewer)) => Ok(viewer),
+            Ok(Some(viewer)) => {
+                reach.admit(viewer.units.as_deref()).map_err(refused)?;
+                Ok(viewer)
+            }
             Ok(None) if seen => Err(StatusCode::UNAUTHORIZED.into_response()),
             Ok(None) => Err(to_sign_in(parts)),
             Err(refusal) => Err(refusal.into_response()),

@@ -4,7 +4,7 @@
 //! used on every node; an open channel is replaced only when its definition changed.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -12,7 +12,8 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
-    Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, manners::ChannelManners,
+    Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, Secret, SecretReference,
+    manners::ChannelManners,
 };
 use punctual_store::{Conn, StoreError, channels, subscribers};
 
@@ -20,8 +21,9 @@ use crate::{
     arrivals::Hears,
     config::later,
     delivery::Permits,
+    references::{NO_SECRETS_DIR, SecretSource},
     secrets::open_settings,
-    vault::{Vault, is_reference},
+    vault::Vault,
 };
 
 /// How long a definition may be used without looking at the table again.
@@ -38,8 +40,28 @@ pub struct Opened {
     pub manners: ChannelManners,
     pub(crate) permits: Arc<Permits>,
     adapter: String,
-    /// Version and time of the definition: one that was removed and made again counts from 1 anew.
-    written: (i64, i64),
+    written: Written,
+}
+
+/// Version and time of a definition: one that was removed and made again counts from 1 anew.
+pub(crate) type Written = (i64, i64);
+
+pub(crate) fn written(row: &channels::ChannelRow) -> Written {
+    (row.version, row.updated_at)
+}
+
+/// Why a configured channel could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// What its messages are parked with: `secret-missing` or `no-channel`.
+    pub reason: &'static str,
+    pub why: String,
+}
+
+impl From<String> for Broken {
+    fn from(why: String) -> Self {
+        Self { reason: "no-channel", why }
+    }
 }
 
 impl Opened {
@@ -94,20 +116,18 @@ pub struct Channels {
     adapters: Registry<Arc<dyn Adapter>>,
     /// In the sandbox every channel is opened by this one instead of its own.
     capture: Option<Arc<dyn Adapter>>,
-    secrets: OnceLock<Secrets>,
+    secrets: OnceLock<Arc<dyn SecretSource>>,
+    /// Definitions whose references an earlier version wrote and that still work in this run.
+    old_references: OnceLock<HashSet<(String, Written)>>,
     vault: Arc<Vault>,
     state: Mutex<State>,
 }
-
-/// What a reference such as `env:SMTP_PASSWORD` or `file:/run/secrets/smtp` stands for, where it is set.
-pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
     opened: HashMap<String, Arc<Opened>>,
-    /// Why a configured channel could not be opened.
-    broken: HashMap<String, String>,
+    broken: HashMap<String, Broken>,
     /// Subscribers that hear of arrivals.
     hears: Arc<Vec<Hears>>,
 }
@@ -122,12 +142,40 @@ impl Channels {
         for adapter in adapters {
             registry.add(adapter.name(), adapter)?;
         }
-        Ok(Self { adapters: registry, capture, secrets: OnceLock::new(), vault, state: Mutex::default() })
+        Ok(Self {
+            adapters: registry,
+            capture,
+            secrets: OnceLock::new(),
+            old_references: OnceLock::new(),
+            vault,
+            state: Mutex::default(),
+        })
     }
 
-    /// Gives the function that looks up secrets which settings only refer to; the first one stays.
-    pub fn resolve_secrets_with(&self, secrets: Secrets) {
+    /// Gives what looks up secrets that settings only refer to; the first one stays.
+    pub fn resolve_secrets_with(&self, secrets: Arc<dyn SecretSource>) {
         let _ = self.secrets.set(secrets);
+    }
+
+    /// These definitions, as they are written now, may refer to secrets as an earlier version did.
+    pub(crate) fn allow_old_references(&self, definitions: HashSet<(String, Written)>) {
+        let _ = self.old_references.set(definitions);
+    }
+
+    /// Why such a reference cannot be used on this node.
+    pub(crate) fn refusal(&self, reference: &SecretReference) -> Option<String> {
+        match self.secrets.get() {
+            Some(secrets) => secrets.refusal(reference),
+            None => reference.file_name().map(|_| NO_SECRETS_DIR.to_owned()),
+        }
+    }
+
+    pub(crate) fn look_up(&self, reference: &SecretReference) -> Option<Secret> {
+        self.secrets.get()?.look_up(reference)
+    }
+
+    pub(crate) fn look_up_old(&self, text: &str) -> Option<Secret> {
+        self.secrets.get()?.look_up_old(text)
     }
 
     pub fn adapter(&self, name: &str) -> Option<&Arc<dyn Adapter>> {
@@ -150,14 +198,14 @@ impl Channels {
     }
 
     /// Why a configured channel cannot send.
-    pub fn broken(&self, key: &str) -> Option<String> {
+    pub fn broken(&self, key: &str) -> Option<Broken> {
         self.lock().broken.get(key).cloned()
     }
 
     /// Every configured channel that cannot send, with why, in order.
     pub fn all_broken(&self) -> Vec<(String, String)> {
         let mut broken: Vec<_> =
-            self.lock().broken.iter().map(|(key, why)| (key.clone(), why.clone())).collect();
+            self.lock().broken.iter().map(|(key, broken)| (key.clone(), broken.why.clone())).collect();
         broken.sort_unstable();
         broken
     }
@@ -203,7 +251,7 @@ impl Channels {
         let before = self.lock().opened.clone();
         let (mut opened, mut broken) = (HashMap::new(), HashMap::new());
         for row in rows {
-            let same = before.get(&row.key).filter(|old| old.written == (row.version, row.updated_at));
+            let same = before.get(&row.key).filter(|old| old.written == written(&row));
             match same.map_or_else(|| self.open(&row).map(Arc::new), |old| Ok(old.clone())) {
                 Ok(channel) => drop(opened.insert(row.key, channel)),
                 Err(fault) => drop(broken.insert(row.key, fault)),
@@ -224,8 +272,8 @@ impl Channels {
         if self.capture.is_some() { &["memory:default", "email:default"] } else { &["memory:default"] }
     }
 
-    fn open(&self, row: &channels::ChannelRow) -> Result<Opened, String> {
-        let key: ChannelKey = row.key.parse().map_err(|fault| format!("{fault}"))?;
+    fn open(&self, row: &channels::ChannelRow) -> Result<Opened, Broken> {
+        let key: ChannelKey = row.key.parse().map_err(|fault| Broken::from(format!("{fault}")))?;
         // What goes to the inbox stays here anyway.
         let capture = self.capture.as_ref().filter(|_| row.adapter != crate::inbox::INBOX);
         let adapter = match capture {
@@ -233,14 +281,14 @@ impl Channels {
             None => self.adapters.get(&row.adapter).ok_or_else(|| format!("no adapter `{}`", row.adapter))?,
         };
         let mut settings: serde_json::Value =
-            serde_json::from_str(&row.settings).map_err(|e| e.to_string())?;
+            serde_json::from_str(&row.settings).map_err(|error| error.to_string())?;
         if capture.is_some() {
             settings = serde_json::json!({});
         } else {
-            self.fill_in(&row.key, adapter.secret_fields(), &mut settings)?;
+            self.fill_in(row, adapter.secret_fields(), &mut settings)?;
         }
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
-        let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|e| e.to_string())?;
+        let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|error| error.to_string())?;
         let retry = RetryPolicy::from_json(&retry).unwrap_or_default();
         let permits = Permits::new(channel.permits());
         Ok(Opened {
@@ -251,7 +299,7 @@ impl Channels {
             manners: ChannelManners::read(&row.manners),
             permits,
             adapter: row.adapter.clone(),
-            written: (row.version, row.updated_at),
+            written: written(row),
         })
     }
 
@@ -272,21 +320,33 @@ impl Channels {
     /// Puts the secrets in place of what is sealed or refers to them.
     fn fill_in(
         &self,
-        channel: &str,
+        row: &channels::ChannelRow,
         fields: &[&str],
         settings: &mut serde_json::Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), Broken> {
+        let is_old = |old: &HashSet<_>| old.contains(&(row.key.clone(), written(row)));
+        let old_ones_work = self.old_references.get().is_some_and(is_old);
         // What refers to a secret is looked for first: a secret may itself begin like a reference.
         for field in fields {
             let Some(value) = settings.get_mut(*field) else { continue };
-            let Some(reference) = value.as_str().filter(|text| is_reference(text)) else { continue };
-            let found = self.secrets.get().and_then(|secrets| secrets(reference));
-            *value = found
-                .ok_or_else(|| format!("the secret `{field}` is not set: nothing at `{reference}`"))?
-                .into();
+            let Some(text) = value.as_str() else { continue };
+            let (found, fault) = match SecretReference::parse(text) {
+                None => continue,
+                Some(Ok(reference)) => (self.look_up(&reference), None),
+                Some(Err(fault)) => (None, Some(fault)),
+            };
+            let found = found.or_else(|| self.look_up_old(text).filter(|_| old_ones_work));
+            let missing = || Broken {
+                reason: "secret-missing",
+                why: match fault {
+                    Some(fault) => format!("the secret `{field}` cannot be `{text}`: {fault}"),
+                    None => format!("the secret `{field}` is not set: nothing at `{text}`"),
+                },
+            };
+            *value = found.ok_or_else(missing)?.expose().into();
         }
-        open_settings(&self.vault, channel, fields, settings)
-            .map_err(|(field, error)| format!("the secret `{field}` cannot be opened: {error}"))
+        open_settings(&self.vault, &row.key, fields, settings)
+            .map_err(|(field, error)| format!("the secret `{field}` cannot be opened: {error}").into())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

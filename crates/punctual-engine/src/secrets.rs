@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::Adapter;
+use punctual_model::{Adapter, SecretReference};
 use punctual_store::{
     Conn, Lane, Store, StoreError, Tx,
     channels::{self, ChannelRow},
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::{
     Engine,
     channels::{defined, reseal},
-    vault::{Place, Vault, VaultError, is_reference, sealed_with},
+    vault::{Place, Vault, VaultError, sealed_with},
 };
 
 /// The fact with the id of the master key in use.
@@ -111,9 +111,8 @@ impl Engine {
         Ok(Sealed { key_id, channels })
     }
 
-    /// The settings of a channel as they are stored.
-    #[boxed]
-    pub async fn seal_settings(
+    /// The settings of a channel with their secrets sealed; references stay what they are.
+    pub(crate) async fn seal_settings(
         &self,
         conn: &mut Conn<'_>,
         now: Timestamp,
@@ -123,7 +122,7 @@ impl Engine {
     ) -> Result<Map<String, Value>, SecretsError> {
         let key_id = self.key_in_use(conn, now).await?;
         for (place, value) in secrets_of(channel, adapter, &mut settings) {
-            if let Some(text) = value.as_str().filter(|text| !is_reference(text)) {
+            if let Some(text) = value.as_str().filter(|text| !SecretReference::is_meant(text)) {
                 *value = self.vault.seal(&key_id, place, text)?.into();
             }
         }
@@ -154,7 +153,9 @@ impl Engine {
             let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
             let mut is_changed = false;
             for (place, value) in secrets_of(&row.key, adapter.as_ref(), &mut settings) {
-                let Some(text) = value.as_str().filter(|text| !is_reference(text) && is_old(text)) else {
+                let Some(text) =
+                    value.as_str().filter(|text| !SecretReference::is_meant(text) && is_old(text))
+                else {
                     continue;
                 };
                 let open = match sealed_with(text) {
@@ -242,7 +243,7 @@ fn secrets_of<'s>(
 fn has_open_secret(row: &ChannelRow, adapter: &dyn Adapter) -> bool {
     let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
     let secrets = secrets_of(&row.key, adapter, &mut settings);
-    let is_open = |text: &str| !is_reference(text) && sealed_with(text).is_none();
+    let is_open = |text: &str| !SecretReference::is_meant(text) && sealed_with(text).is_none();
     secrets.iter().any(|(_, value)| value.as_str().is_some_and(is_open))
 }
 

@@ -46,7 +46,8 @@ impl Engine {
         self.channels.refresh(&mut reader.conn(), now).await?;
         drop(reader);
         let Some(opened) = self.channels.get(key.as_str()) else {
-            return Ok(self.channels.broken(key.as_str()).map_or(Trial::NoChannel, Trial::Broken));
+            let broken = self.channels.broken(key.as_str());
+            return Ok(broken.map_or(Trial::NoChannel, |broken| Trial::Broken(broken.why)));
         };
         if let Some(Err(why)) = self.channels.check_address(key.as_str(), &message.address) {
             return Ok(Trial::Address(why));

@@ -240,11 +240,6 @@ pub fn sealed_with(text: &str) -> Option<&str> {
     text.strip_prefix(PREFIX)?.split_once(':').map(|(key_id, _)| key_id)
 }
 
-/// Whether a secret only names the place it comes from, such as `env:SMTP_PASSWORD`; there is nothing to seal then.
-pub fn is_reference(text: &str) -> bool {
-    text.starts_with("env:") || text.starts_with("file:")
-}
-
 /// Keys that are given once and stay: from a variable, or in tests.
 #[derive(Debug)]
 pub struct FixedKeys {

@@ -96,9 +96,31 @@ pub trait Adapter: Send + Sync {
         &[]
     }
 
+    /// The settings that decide where the secrets are sent: when one of them changes, kept secrets must be given again.
+    fn destination_fields(&self) -> &'static [&'static str] {
+        DESTINATION_FIELDS
+    }
+
     /// Whether this text can be an address of this channel; the message says what would be right.
     fn check_address(&self, address: &str) -> Result<(), String>;
 }
+
+/// What settings with a destination are called. An adapter that uses another name says so itself.
+pub const DESTINATION_FIELDS: &[&str] = &[
+    "host",
+    "port",
+    // A password that went out encrypted would otherwise go out in the clear.
+    "tls",
+    "url",
+    "baseUrl",
+    "callbackUrl",
+    "endpoint",
+    "server",
+    "servers",
+    "virtualHost",
+    // The place of a token inside the request.
+    "tokenIn",
+];
 
 /// One fault in a channel's settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -24,6 +24,7 @@ pub mod receipt;
 pub mod registry;
 pub mod retry;
 pub mod secret;
+pub mod secret_reference;
 pub mod status;
 pub mod suppression;
 pub mod survey;
@@ -47,5 +48,6 @@ pub use receipt::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState}
 pub use registry::{DuplicateKey, Registry};
 pub use retry::{NextTry, RetryPolicy};
 pub use secret::Secret;
+pub use secret_reference::SecretReference;
 pub use status::{NotificationStatus, WorkStatus};
 pub use suppression::SuppressionReason;

@@ -87,6 +87,7 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "moved" => "It was moved to another time",
         "not-delivered" => "The provider took it, and it did not arrive",
         "no-channel" => "There is no channel of that key",
+        "secret-missing" => "The channel's secret is not where its settings say",
         "no-recipients" => "Nobody was left to send it to",
         "orphaned" => "No rule wanted it any more",
         "outcome-unknown" => "Nobody knows whether it arrived",

@@ -48,6 +48,10 @@ pub struct ServeArgs {
     /// The master key itself, for where a file is no help; several separated by commas, the newest first.
     #[arg(long, env = "PUNCTUAL_MASTER_KEY", value_name = "KEY", hide = true, hide_env_values = true)]
     pub master_key: Option<String>,
+    /// The directory with the files that settings of channels and subscribers may name as `file:NAME`; without it they
+    /// may name none.
+    #[arg(long, env = "PUNCTUAL_SECRETS_DIR", value_name = "DIR")]
+    pub secrets_dir: Option<PathBuf>,
     /// Write the address that is listened on to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
@@ -133,6 +137,7 @@ struct File {
     sandbox: Option<bool>,
     admin_key: Option<String>,
     master_key_file: Option<PathBuf>,
+    secrets_dir: Option<PathBuf>,
     role: Option<Role>,
     outgoing_allow: Option<String>,
     trusted_proxies: Option<String>,
@@ -159,6 +164,7 @@ const KNOWN_KEYS: &[&str] = &[
     "sandbox",
     "admin_key",
     "master_key_file",
+    "secrets_dir",
     "role",
     "outgoing_allow",
     "trusted_proxies",
@@ -188,6 +194,9 @@ pub struct Config {
     pub admin_key: Option<Secret>,
     pub master_key_file: Option<PathBuf>,
     pub master_key: Option<Secret>,
+    pub secrets_dir: Option<PathBuf>,
+    /// The configuration file that was read, if there was one.
+    pub file: Option<PathBuf>,
     pub address_file: Option<PathBuf>,
     pub role: Role,
     pub outgoing_allow: AllowList,
@@ -209,6 +218,9 @@ pub struct Config {
     pub crash_at: Option<punctual_store::CrashPoint>,
 }
 
+/// Read in the working folder if it is there.
+const DEFAULT_FILE: &str = "punctual.toml";
+
 /// The longest call a channel may make; a lease must outlive it.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
@@ -219,6 +231,7 @@ impl Config {
     /// Puts flags, variables, file and defaults together.
     pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
         let file = read_file(args.config.as_deref())?;
+        let path = args.config.unwrap_or_else(|| DEFAULT_FILE.into());
         let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir.into());
         let database_url = args
             .database_url
@@ -237,6 +250,8 @@ impl Config {
             admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
             master_key_file: args.master_key_file.or(file.master_key_file),
             master_key: args.master_key.filter(|key| !key.is_empty()).map(Secret::new),
+            secrets_dir: args.secrets_dir.or(file.secrets_dir),
+            file: path.exists().then_some(path),
             address_file: args.address_file,
             role: args.role.or(file.role).unwrap_or_default(),
             outgoing_allow: allow.parse().context("outgoing_allow")?,
@@ -324,13 +339,17 @@ pub fn duration(name: &str, text: Option<String>, default: &str) -> Result<Durat
 }
 
 fn default_node() -> String {
+    format!("{}-{}", host_name(), std::process::id())
+}
+
+pub fn host_name() -> String {
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     let host = host.trim();
-    format!("{}-{}", if host.is_empty() { "node" } else { host }, std::process::id())
+    if host.is_empty() { "node" } else { host }.to_owned()
 }
 
 fn read_file(given: Option<&Path>) -> Result<File> {
-    let path = given.unwrap_or(Path::new("punctual.toml"));
+    let path = given.unwrap_or(Path::new(DEFAULT_FILE));
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {
@@ -379,10 +398,11 @@ mod tests {
     fn a_flag_wins_over_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p.toml");
-        std::fs::write(&path, "lease = \"30s\"\nnode = \"a\"").unwrap();
+        std::fs::write(&path, "lease = \"30s\"\nnode = \"a\"\nsecrets_dir = \"s\"").unwrap();
         let args = ServeArgs { config: Some(path), node: Some("b".into()), ..Default::default() };
         let config = Config::read(args, "d").unwrap();
         assert_eq!((config.node.as_str(), config.lease), ("b", Duration::from_secs(30)));
+        assert_eq!(config.secrets_dir.as_deref(), Some(Path::new("s")));
     }
 
     #[test]

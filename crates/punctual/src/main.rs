@@ -14,6 +14,7 @@ mod output;
 mod random;
 mod reconcile;
 mod remote;
+mod secret_source;
 mod secrets;
 mod serve;
 mod site;

@@ -7,7 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
-use punctual_engine::{Engine, EngineConfig, Listeners, Running, Setup, channels::SUBSCRIBERS};
+use punctual_engine::{
+    Engine, EngineConfig, Listeners, Running, Setup,
+    channels::SUBSCRIBERS,
+    references::{OldReference, OldReferences},
+};
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_paths::{
     reminders::{Providers, reconcile, zones},
@@ -24,6 +28,7 @@ use crate::{
     config::{Config, Role},
     master_key,
     random::SystemRandom,
+    secret_source::{self, SecretFiles},
 };
 
 pub struct Node {
@@ -104,11 +109,13 @@ impl Node {
             listeners: Listeners::default(),
             vault,
         })?;
-        engine.channels.resolve_secrets_with(Arc::new(secret));
+        engine.channels.resolve_secrets_with(Arc::new(SecretFiles::open(config)?));
         let sealed = engine.adopt_master_key(engine.clock.now()).await?;
         if sealed.channels > 0 {
             tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
         }
+        let old = engine.adopt_references(wall.now(), &secret_source::node_name(config)).await?;
+        tell_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
         Ok(Self { engine, reminders, wall, sandbox, reports, survey_link })
     }
@@ -181,13 +188,26 @@ impl Node {
     }
 }
 
-/// What a setting such as `env:SMTP_PASSWORD` or `file:/run/secrets/smtp` stands for.
-fn secret(reference: &str) -> Option<String> {
-    if let Some(name) = reference.strip_prefix("env:") {
-        return std::env::var(name).ok();
+/// Lists references of an earlier version with what to write instead.
+fn tell_old_references(old: &OldReferences) {
+    if old.found.is_empty() {
+        return;
     }
-    let file = reference.strip_prefix("file:")?;
-    std::fs::read_to_string(file).ok().map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
+    let line = |one: &OldReference| {
+        let OldReference { owner, field, stored, instead } = one;
+        format!("{owner}, `{field}` is `{stored}`: {instead}")
+    };
+    let rename: Vec<String> = old.found.iter().map(line).collect();
+    let rename = rename.join("; ");
+    if old.work_in_this_run {
+        tracing::warn!(
+            rename,
+            "these secrets are referred to in a way that works in this run for the last time; after the next start their \
+             messages are parked with `secret-missing`"
+        );
+    } else {
+        tracing::warn!(rename, "these secrets are referred to in a way that no longer works");
+    }
 }
 
 /// The grain of a flowing sandbox clock.

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use base64::{Engine, engine::general_purpose::STANDARD};
+use punctual_engine::settings::NewSettings;
 use punctual_store::{
     Lane,
     channels::{self, ChannelRow},
@@ -34,7 +35,6 @@ pub async fn rotate(
     once: Once,
     Segments(key): Segments<String>,
 ) -> Answer {
-    caller.need_all_units()?;
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| give(app, caller, key)).await
 }
@@ -52,8 +52,10 @@ async fn give(app: &App, caller: &Known, key: String) -> Answer {
     app.engine.random.bytes(&mut bytes);
     let secret = format!("whsec_{}", STANDARD.encode(bytes));
     let settings = rotated(app.engine.channels.opened_settings(&row), &secret);
-    let settings = app.engine.seal_settings(&mut tx.conn(), now, &key, adapter.as_ref(), settings).await?;
-    let row = ChannelRow { settings: Value::Object(settings).to_string(), ..row };
+    let settings = Value::Object(settings);
+    let new = NewSettings { channel: &key, adapter: adapter.as_ref(), settings, before: Some(&row) };
+    let settings = app.engine.settings_to_store(&mut tx.conn(), now, new).await?;
+    let row = ChannelRow { settings, ..row };
     channels::put(&mut tx.conn(), now, &row).await?;
     audited(&mut tx, now, caller, "rotate-secret", "channel", &key).await?;
     let stored = channels::get(&mut tx.conn(), &key).await?.unwrap_or(row);

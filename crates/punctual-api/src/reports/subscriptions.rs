@@ -95,12 +95,13 @@ pub async fn put(
         let why = "a guid is written as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`";
         return Err(FieldError::key_invalid("/guid", why).into());
     };
-    let before = match super::stored(&app, &guid).await? {
-        Some(row) if row.deleted || !caller.may_touch(row.business_unit.as_deref()) => {
+    let before = super::stored(&app, &guid).await?;
+    if let Some(row) = &before {
+        caller.may_change(row.business_unit.as_deref(), || missing(&guid))?;
+        if row.deleted {
             return Err(missing(&guid));
         }
-        before => before,
-    };
+    }
     Shaped::ok(&saved(&app, &caller, guid, before, &body.value).await?)
 }
 

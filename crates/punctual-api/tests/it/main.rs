@@ -36,6 +36,7 @@ mod report_times;
 mod reports;
 mod rig_reminders;
 mod scopes;
+mod secret_references;
 mod server;
 mod sites;
 mod sources;

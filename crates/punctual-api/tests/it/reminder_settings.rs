@@ -120,5 +120,8 @@ async fn a_key_sees_and_changes_the_settings_of_its_units_only(bed: Bed) {
     let all = client.post("/api/v1/reminder-settings", first_aid(|_| {})).await.expect(201);
     let path = format!("/api/v1/reminder-settings/{}", all["id"].as_str().unwrap());
     own.get(&path).await.expect(200);
-    own.patch(&path, json!({ "active": false })).await.refused(404, "not_found");
+    own.patch(&path, json!({ "active": false })).await.refused(403, "scope_missing");
+    own.put(&path, first_aid(|_| {})).await.refused(403, "scope_missing");
+    own.delete(&path).await.refused(403, "scope_missing");
+    client.get(&path).await.expect(200);
 }

@@ -99,6 +99,15 @@ async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: Bed) {
     assert_eq!(other.get(REPORT).await.expect(200)["items"], json!([]));
     assert_eq!(other.get("/api/v1/report-runs/recent").await.expect(200)["items"], json!([]));
     own.put(&rollout, json!({ "stage": 0 })).await.expect(200);
+    // One of everybody is read by all and changed without a limit.
+    let all = client.post(REPORT, weekly(|_| {})).await.expect(201);
+    let path = format!("{REPORT}/{}", all["guid"].as_str().unwrap());
+    own.get(&path).await.expect(200);
+    own.put(&path, weekly(|_| {})).await.refused(403, "scope_missing");
+    own.patch(&path, json!({ "name": "x" })).await.refused(403, "scope_missing");
+    own.post(&format!("{path}/pause"), json!({})).await.refused(403, "scope_missing");
+    own.delete(&path).await.refused(403, "scope_missing");
+    assert_eq!(client.get(&path).await.expect(200)["version"], all["version"]);
 }
 
 async fn owners_and_recipients_that_are_gone_are_shown_and_handed_over(bed: Bed) {

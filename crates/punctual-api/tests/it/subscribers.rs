@@ -251,7 +251,7 @@ async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: Bed) {
         stored.settings
     };
     define(json!({ "url": "https://bi.example.org/in", "secret": SECRET })).await;
-    let before = define(json!({ "url": "https://bi.example.org/other" })).await;
+    let before = define(json!({ "url": "https://bi.example.org/in", "timeoutSeconds": 5 })).await;
     let sealed = bed.engine.rekey(bed.now(), false).await.unwrap();
     assert_eq!(sealed.channels, 0, "it has the key in use already");
     let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();

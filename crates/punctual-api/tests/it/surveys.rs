@@ -395,6 +395,14 @@ async fn keys_of_other_units_see_nothing(bed: Bed) {
     de.delete(&format!("/api/v1/surveys/{id}/instances/{public_id}")).await.refused(404, "not_found");
     de.post(&format!("/api/v1/surveys/{id}/publish"), json!({})).await.refused(404, "not_found");
     assert_eq!(de.get("/api/v1/surveys").await.expect(200)["items"], json!([]));
+    // One of everybody is read by all and changed without a limit.
+    let body = json!({ "name": "all", "schema": csi_gr() });
+    let all = client.post("/api/v1/surveys", body.clone()).await.expect(201)["id"].as_i64().unwrap();
+    let path = format!("/api/v1/surveys/{all}");
+    de.get(&path).await.expect(200);
+    de.put(&path, body).await.refused(403, "scope_missing");
+    de.post(&format!("{path}/publish"), json!({})).await.refused(403, "scope_missing");
+    assert_eq!(client.get(&path).await.expect(200)["businessUnit"], Value::Null);
     bed.leaves_open("the message was not sent");
 }
 

@@ -11,6 +11,10 @@ on_both! {
     something_new_belongs_to_the_key_s_unit;
     nothing_of_others_can_be_taken_over;
     what_concerns_everybody_needs_a_key_without_limits;
+    t11_every_route_keeps_to_its_reach;
+    t11_subscribers_are_for_keys_without_limits;
+    t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits;
+    t11_a_limited_key_is_not_told_how_a_channel_does;
 }
 
 const EVERYTHING: [&str; 5] = ["operate", "author", "ingest", "read", "admin"];
@@ -144,4 +148,109 @@ async fn what_concerns_everybody_needs_a_key_without_limits(bed: Bed) {
     for (method, path, body) in routes {
         limited.call(method, path, Some(body)).await.refused(403, "scope_missing");
     }
+}
+
+/// What is shared is only read, but for what shows a template filled in.
+const READ_BY_POST: &[&str] = &["/api/v1/templates/{name}/preview"];
+
+async fn t11_every_route_keeps_to_its_reach(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let limited =
+        client.new_key(&["operate", "author", "ingest", "read", "site", "admin"], Some(&["nz"])).await;
+    let document = serde_json::to_value(punctual_api::document()).unwrap();
+    let mut counts = std::collections::BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let what = format!("{method} {path}");
+            let reach = operation["x-reach"].as_str().unwrap_or_else(|| panic!("{what} has no reach"));
+            *counts.entry(reach.to_owned()).or_insert(0) += 1;
+            let takes_key = operation["security"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one["key"].is_array()));
+            assert_eq!(takes_key, reach != "public", "{what}");
+            if reach == "shared" {
+                assert!(
+                    method == "get" || READ_BY_POST.contains(&path.as_str()),
+                    "{what} changes what is shared"
+                );
+            }
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let path = path.replace("{key}", "no:such").replace(['{', '}'], "");
+            let has_body = matches!(method, Method::POST | Method::PUT | Method::PATCH);
+            let body = has_body.then(|| json!("no object"));
+            let reply = limited.call(method.clone(), &path, body.clone()).await;
+            if reach == "installation" {
+                let refused = reply.refused(403, "scope_missing");
+                assert!(
+                    refused["detail"].as_str().unwrap().contains("all business units"),
+                    "{what}: {refused}"
+                );
+            } else {
+                assert!(reply.status != 403 && reply.status < 500, "{what}: {}", reply.text);
+            }
+            let reply = client.call(method, &path, body).await;
+            assert!(reply.status != 403 && reply.status < 500, "{what} without a limit: {}", reply.text);
+        }
+    }
+    let known: Vec<&str> = counts.keys().map(String::as_str).collect();
+    assert_eq!(known, ["installation", "public", "shared", "site", "units"]);
+    assert!(counts["installation"] >= 40 && counts["units"] >= 80, "{counts:?}");
+}
+
+async fn t11_subscribers_are_for_keys_without_limits(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
+    let body = json!({ "adapter": "memory", "events": ["response-completed"] });
+    let path = "/api/v1/subscribers/memory:bi";
+    limited.put(path, body.clone()).await.refused(403, "scope_missing");
+    client.get(path).await.refused(404, "not_found");
+    client.put(path, body).await.expect(200);
+    limited.delete(path).await.refused(403, "scope_missing");
+    limited.get(path).await.refused(403, "scope_missing");
+    limited.get("/api/v1/subscribers").await.refused(403, "scope_missing");
+    assert_eq!(client.get(path).await.expect(200)["version"], 1, "nothing was changed");
+}
+
+async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
+    let list = json!({ "type": "pager", "targets": ["1"] });
+    client.put("/api/v1/lists/all", list.clone()).await.expect(200);
+    client
+        .put("/api/v1/business-units/de", json!({ "name": "DE", "timeZone": "Europe/Berlin" }))
+        .await
+        .expect(200);
+    let theirs = json!({ "type": "pager", "targets": ["1"], "businessUnit": "de" });
+    client.put("/api/v1/lists/theirs", theirs).await.expect(200);
+    let template = json!({ "defaultLocale": "en", "variants": { "en": { "subject": "S", "body": "B" } } });
+    client.put("/api/v1/templates/t", template.clone()).await.expect(200);
+    for path in
+        ["/api/v1/lists/all", "/api/v1/templates/t", "/api/v1/manners", "/api/v1/channels/memory:default"]
+    {
+        limited.get(path).await.expect(200);
+    }
+    for (path, body) in [
+        ("/api/v1/lists/all", list.clone()),
+        ("/api/v1/templates/t", template),
+        ("/api/v1/manners", json!({})),
+        ("/api/v1/channels/memory:default", json!({ "adapter": "memory" })),
+    ] {
+        limited.put(path, body).await.refused(403, "scope_missing");
+    }
+    for path in ["/api/v1/lists/all", "/api/v1/templates/t"] {
+        limited.delete(path).await.refused(403, "scope_missing");
+        client.get(path).await.expect(200);
+    }
+    // Another unit's definition is not there, as one that never was.
+    limited.put("/api/v1/lists/theirs", list).await.refused(404, "not_found");
+    limited.delete("/api/v1/lists/theirs").await.refused(404, "not_found");
+    limited.delete("/api/v1/lists/none").await.refused(404, "not_found");
+}
+
+async fn t11_a_limited_key_is_not_told_how_a_channel_does(bed: Bed) {
+    let client = Client::new(&bed).await;
+    let limited = client.new_key(&["read"], Some(&["nz"])).await;
+    let path = "/api/v1/channels/memory:default";
+    assert_eq!(client.get(path).await.expect(200)["health"]["state"], "ready");
+    assert_eq!(limited.get(path).await.expect(200)["health"], Value::Null);
 }

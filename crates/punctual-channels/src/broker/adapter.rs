@@ -7,13 +7,13 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
+use punctual_model::{Adapter, Channel, Outgoing, SecretReference, SendOutcome, SettingsFault};
 use serde_json::Value;
 
 use super::{Failure, HandedOver, Kept, Place, within};
 use crate::{
     guard::{CheckedUrl, Guard, Scheme},
-    settings::{Reader, first, is_reference},
+    settings::{Reader, first},
     trust::Trust,
 };
 
@@ -183,7 +183,7 @@ impl Reader<'_> {
     pub(crate) fn broker_name(&mut self, name: &str) -> Option<String> {
         let text = self.text(name)?;
         // What the protocol can carry in a short text.
-        if text.len() > 255 || text.chars().any(char::is_control) || is_reference(text) {
+        if text.len() > 255 || text.chars().any(char::is_control) || SecretReference::is_meant(text) {
             self.fault(name, "out_of_range", format!("`{name}` is a name of at most 255 bytes"));
             return None;
         }

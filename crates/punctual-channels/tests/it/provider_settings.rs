@@ -1,7 +1,7 @@
 //! Settings of providers: every fault at once, by field; secrets written down nowhere; only the provider's own hosts.
 
 use punctual_channels::{AllowList, Captured, Guard, Trust, adapters};
-use punctual_model::Adapter;
+use punctual_model::{Adapter, SecretReference};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -239,6 +239,22 @@ fn an_address_is_a_number_a_name_or_a_mail_address() {
 }
 
 #[test]
+fn t12_an_adapter_with_secrets_says_where_they_go() {
+    let all = adapters(&Guard::new(AllowList::default()), &Trust::platform(), &Captured::new());
+    let mut seen = 0;
+    for adapter in all.iter().filter(|one| one.left_out().is_none() && !one.secret_fields().is_empty()) {
+        let is_known = |field: &&&str| {
+            let faults = adapter.check(&json!({ (**field): "x" }));
+            faults.iter().all(|fault| fault.code != "unknown_field")
+        };
+        let found: Vec<_> = adapter.destination_fields().iter().filter(is_known).collect();
+        assert!(!found.is_empty(), "{} has no setting for its destination", adapter.name());
+        seen += 1;
+    }
+    assert!(seen >= 9, "{seen}");
+}
+
+#[test]
 fn the_examples_of_the_handbook_are_right() {
     let handbook = include_str!("../../../../docs/channels.md");
     let mut seen = Vec::new();
@@ -248,6 +264,10 @@ fn the_examples_of_the_handbook_are_right() {
         let Some(name) = example["adapter"].as_str() else { continue };
         let faults = adapter(name, "").check(&example["settings"]);
         assert!(faults.is_empty(), "{name}: {faults:?}");
+        for field in adapter(name, "").secret_fields() {
+            let reference = example["settings"][field].as_str().and_then(SecretReference::parse);
+            assert!(!matches!(reference, Some(Err(_))), "{name} {field}");
+        }
         seen.push(name.to_owned());
     }
     let all = adapters(&Guard::new(AllowList::default()), &Trust::platform(), &Captured::new());

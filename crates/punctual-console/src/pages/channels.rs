@@ -34,7 +34,12 @@ use crate::{
 };
 
 pub fn routes() -> Router<Shared> {
-    Router::new().route("/channels", get(show)).route("/channels/test", post(try_out))
+    Router::new().route("/channels", get(show))
+}
+
+/// What is done with a channel.
+pub fn forms() -> Router<Shared> {
+    Router::new().route("/channels/test", post(try_out))
 }
 
 #[derive(Template)]
@@ -88,7 +93,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     let now = Visit::now(app);
     let mut reader = app.engine.store.read().await?;
     let defined = channels::all(&mut reader.conn()).await?;
-    // Figures over all business units are for those who see all of them.
+    // Figures and errors over all business units are for those who see all of them.
     let health =
         if visit.viewer.sees_all() { attempts::health(&mut reader.conn(), now).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
@@ -101,8 +106,11 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     drop(reader);
     let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
     let state = |key: &str| match app.engine.channels.broken(key) {
-        Some(fault) => ("bad", "cannot send", Some(fault)),
-        None if circuit(key).is_some() => ("warn", "rests", circuit(key).map(|one| resting(one, visit, now))),
+        Some(broken) => ("bad", "cannot send", Some(broken.why)),
+        None if circuit(key).is_some() => {
+            let told = circuit(key).filter(|_| visit.viewer.sees_all());
+            ("warn", "rests", told.map(|one| resting(one, visit, now)))
+        }
         None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
         None => ("muted", "not opened", None),
     };

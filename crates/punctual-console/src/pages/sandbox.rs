@@ -3,7 +3,7 @@
 use axum::{Router, extract::State, routing::post};
 use jiff::{SignedDuration, Timestamp};
 use punctual_model::Clock;
-use punctual_wire::{Code, Problem};
+use punctual_wire::Problem;
 
 use crate::{
     Shared,
@@ -18,10 +18,6 @@ pub fn routes() -> Router<Shared> {
 
 async fn move_clock(State(app): State<Shared>, act: Act) -> Page {
     let Some(clock) = &app.sandbox else { return Err(Problem::route_not_found().into()) };
-    if !act.visit.viewer.sees_all() {
-        let detail = "The clock is everybody's, and the key is limited to some business units.";
-        return Err(Problem::new(Code::ScopeMissing, detail).into());
-    }
     let _alone = app.driver.lock().await;
     let now = clock.now();
     let until = match act.fields.text("to") {

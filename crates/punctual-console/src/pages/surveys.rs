@@ -95,7 +95,9 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             integration: row.integration_id,
         });
     }
-    let subscribers = subscribers::all(&mut reader.conn()).await?;
+    // Subscribers hear of all business units.
+    let subscribers =
+        if visit.viewer.sees_all() { subscribers::all(&mut reader.conn()).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;
     drop(reader);
     let subscribers = subscribers.into_iter().map(|row| subscriber(&app, row)).collect();
@@ -121,7 +123,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 }
 
 fn subscriber(app: &App, row: SubscriberRow) -> Subscriber {
-    let fault = app.engine.channels.broken(&subscriber_channel(&row.key));
+    let fault = app.engine.channels.broken(&subscriber_channel(&row.key)).map(|broken| broken.why);
     let pill = match &fault {
         Some(_) => Pill { word: "cannot be told", class: "bad" },
         None if row.active => Pill { word: "listens", class: "good" },

@@ -17,3 +17,4 @@ mod reports;
 mod sessions;
 mod survey_page;
 mod surveys;
+mod units;

@@ -171,7 +171,7 @@ impl Engine {
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
         let plans = rows
             .into_iter()
-            .map(|row| plan(row, opened.is_some(), broken.as_deref(), &lists, &ledger, now))
+            .map(|row| plan(row, opened.is_some(), broken.as_ref(), &lists, &ledger, now))
             .collect();
         // The list last: an order of channels may have led to another address.
         let plans = self.mind(tx, opened, plans, &ledger, now).await?;

@@ -12,6 +12,7 @@ use punctual_store::{
 };
 
 use super::{ToSend, parked};
+use crate::channels::Broken;
 
 /// What is to be done with one claimed notification.
 pub(super) enum Plan {
@@ -95,7 +96,7 @@ pub(super) async fn lists_of(
 pub(super) fn plan(
     row: ClaimedNotification,
     channel_is_open: bool,
-    broken: Option<&str>,
+    broken: Option<&Broken>,
     lists: &HashMap<String, ListRow>,
     ledger: &Ledger,
     now: Timestamp,
@@ -114,11 +115,13 @@ pub(super) fn plan(
         return Plan::Settle(row, delivery);
     }
     if !channel_is_open {
-        let error = match broken {
-            Some(fault) => format!("the channel `{}` cannot be opened: {fault}", row.channel),
-            None => format!("there is no channel `{}`", row.channel),
+        let (reason, error) = match broken {
+            Some(Broken { reason, why }) => {
+                (*reason, format!("the channel `{}` cannot be opened: {why}", row.channel))
+            }
+            None => ("no-channel", format!("there is no channel `{}`", row.channel)),
         };
-        let delivery = parked(&row, "no-channel", error);
+        let delivery = parked(&row, reason, error);
         return Plan::Settle(row, delivery);
     }
     let targets = match list {

@@ -125,6 +125,10 @@ codes! {
     UrlForbidden = "url_forbidden", 422, "The URL is not allowed";
     /// The URL's host is none of the provider's.
     UrlHost = "url_host", 422, "The URL is not one of the provider's";
+    /// A secret begins with `file:` or `env:` and names none that this server looks up.
+    SecretReference = "secret_reference", 422, "The secret's reference is not allowed";
+    /// A channel or subscriber sends to another place than before, and a secret was not given again.
+    SecretRequired = "secret_required", 422, "The secret must be given again";
     /// No key, a wrong key or an expired key; which of them is not said.
     AuthFailed = "auth_failed", 401, "Authentication failed";
     /// The key lacks a scope that the route needs.

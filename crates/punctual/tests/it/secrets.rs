@@ -415,3 +415,107 @@ async fn t12_every_node_needs_the_same_master_key() {
     let third = place.start(&["--master-key-file", file]);
     assert!(reaches(&third).await, "the old key is not needed any more");
 }
+
+/// A channel to a port where nobody is, with this password.
+fn mail(password: &str) -> Value {
+    json!({"adapter": "smtp", "settings": {"host": "127.0.0.1", "port": 1, "tls": "none", "from": "a@b.example",
+        "username": "u", "password": password, "timeoutSeconds": 1}})
+}
+
+async fn opens(server: &Server, key: &str) -> bool {
+    let path = format!("/api/v1/channels/{key}/test");
+    let tried = server.post(&path, &json!({"address": "x@y.example"})).await.unwrap().1;
+    tried["outcome"] == "transient"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t12_references_read_the_directory_and_the_variables_for_secrets_alone() {
+    let mut place = Place::sqlite();
+    place.environment = vec![
+        ("PUNCTUAL_SECRET_SMTP".into(), CANARY.into()),
+        ("SMTP_PASSWORD".into(), CANARY.into()),
+        ("PUNCTUAL_SECRETS_DIR".into(), place.folder().join("secrets").display().to_string()),
+    ];
+    std::fs::create_dir(place.folder().join("secrets")).unwrap();
+    std::fs::write(place.folder().join("secrets/smtp"), CANARY).unwrap();
+    let refusal = place.refusal(&["--secrets-dir", place.folder().to_str().unwrap()]);
+    assert!(refusal.contains("is the data folder"), "{refusal}");
+    let server = place.start(&[]);
+    for (key, password, works) in [
+        ("email:file", "file:smtp", true),
+        ("email:env", "env:SMTP", true),
+        ("email:none", "file:none", false),
+        ("email:other", "env:SMTP_PASSWORD", false),
+    ] {
+        server.put(&format!("/api/v1/channels/{key}"), &mail(password)).await;
+        assert_eq!(opens(&server, key).await, works, "{password}");
+    }
+    let own = mail(&format!("file:{}", place.folder().join("master.key").display()));
+    let put = server.client.put(format!("{}/api/v1/channels/email:own", server.address)).bearer_auth(KEY);
+    let refused = put.json(&own).send().await.unwrap();
+    assert_eq!(refused.status().as_u16(), 422);
+    assert_eq!(refused.json::<Value>().await.unwrap()["code"], "secret_reference");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t12_references_of_an_earlier_version_work_for_one_start() {
+    let mut place = Place::sqlite();
+    place.environment = vec![("SMTP_PASSWORD".into(), CANARY.into())];
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("smtp"), CANARY).unwrap();
+    let url = place.database_url();
+    let store = Store::open(StoreOptions::new(url), now()).await.unwrap();
+    let mut tx = store.begin(Lane::Intake).await.unwrap();
+    let file = format!("file:{}/smtp", elsewhere.path().display());
+    let own = format!("file:{}/master.key", place.folder().display());
+    for (key, password) in [("email:file", &*file), ("email:env", "env:SMTP_PASSWORD"), ("email:own", &*own)]
+    {
+        let row = ChannelRow {
+            key: key.into(),
+            adapter: "smtp".into(),
+            settings: mail(password)["settings"].to_string(),
+            retry: "{}".into(),
+            at_most_once: false,
+            manners: "{}".into(),
+            version: 1,
+            updated_at: 0,
+        };
+        channels::put(&mut tx.conn(), now(), &row).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    store.close().await;
+    drop(store);
+    let log = place.folder().join("start.log");
+    let server = place.start_with_log(&[], &log);
+    for (key, works) in [("email:file", true), ("email:env", true), ("email:own", false)] {
+        assert_eq!(opens(&server, key).await, works, "{key}");
+    }
+    server.kill();
+    let told = std::fs::read_to_string(&log).unwrap();
+    let told = told.lines().find(|line| line.contains("for the last time")).unwrap();
+    for part in [
+        "channel email:file, `password`",
+        "as `smtp` and write `file:smtp`",
+        "PUNCTUAL_SECRET_SMTP_PASSWORD and keep `env:SMTP_PASSWORD`",
+        "channel email:own",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    has_none("the log", told.as_bytes());
+    let server = place.start_with_log(&[], &log);
+    for key in ["email:file", "email:env", "email:own"] {
+        assert!(!opens(&server, key).await, "{key}");
+    }
+    let message = json!({"targets": ["x@y.example"], "channel": "email:file", "subject": "S", "body": "B"});
+    let id =
+        server.post("/api/v1/notifications", &message).await.unwrap().1["id"].as_str().unwrap().to_owned();
+    let reason = server
+        .until("it is parked", async |server| {
+            let row = server.get(&format!("/api/v1/notifications/{id}")).await.1;
+            (row["status"] == "parked").then(|| row["reasonCode"].clone())
+        })
+        .await;
+    assert_eq!(reason, "secret-missing");
+    server.kill();
+    assert!(std::fs::read_to_string(&log).unwrap().contains("in a way that no longer works"));
+}

@@ -1,0 +1,184 @@
+//! The settings of a channel or subscriber on their way into the database: the only way there is.
+//!
+//! A secret that is left out is kept, unless it would then be sent to another place than it was given for. A reference
+//! must be one that this node can look up. What is left is checked by the adapter and sealed.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_model::{Adapter, SecretReference, SettingsFault};
+use punctual_store::{Conn, StoreError, channels::ChannelRow};
+use serde_json::{Map, Value};
+
+use crate::{Engine, SecretsError};
+
+/// What somebody wants to store.
+pub struct NewSettings<'a> {
+    /// The channel, or the subscriber as the channel over which it is told.
+    pub channel: &'a str,
+    pub adapter: &'a dyn Adapter,
+    pub settings: Value,
+    /// What is stored now.
+    pub before: Option<&'a ChannelRow>,
+}
+
+/// Why settings were not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsRefused {
+    #[error("the settings have faults")]
+    Faults(Vec<SettingsFault>),
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+}
+
+impl From<StoreError> for SettingsRefused {
+    fn from(error: StoreError) -> Self {
+        Self::Secrets(error.into())
+    }
+}
+
+impl Engine {
+    /// The settings as they are stored: completed, checked and sealed.
+    #[boxed]
+    pub async fn settings_to_store(
+        &self,
+        conn: &mut Conn<'_>,
+        now: Timestamp,
+        new: NewSettings<'_>,
+    ) -> Result<String, SettingsRefused> {
+        let NewSettings { channel, adapter, settings, before } = new;
+        let old = before.map(|before| self.channels.opened_settings(before));
+        let same_adapter = before.is_some_and(|before| before.adapter == adapter.name());
+        let settings = with_kept_secrets(settings, old.as_ref(), same_adapter, adapter)
+            .map_err(SettingsRefused::Faults)?;
+        let mut faults = self.reference_faults(adapter, &settings);
+        faults.extend(adapter.check(&settings));
+        if !faults.is_empty() {
+            return Err(SettingsRefused::Faults(faults));
+        }
+        let settings = settings.as_object().cloned().unwrap_or_default();
+        let settings = self.seal_settings(conn, now, channel, adapter, settings).await?;
+        Ok(Value::Object(settings).to_string())
+    }
+
+    /// Every secret that is meant as a reference and is none that this node can look up.
+    fn reference_faults(&self, adapter: &dyn Adapter, settings: &Value) -> Vec<SettingsFault> {
+        let mut faults = Vec::new();
+        for field in adapter.secret_fields() {
+            let text = settings.get(*field).and_then(Value::as_str);
+            let detail = match text.and_then(SecretReference::parse) {
+                None => continue,
+                Some(Err(fault)) => format!("{fault}."),
+                Some(Ok(reference)) => match self.channels.refusal(&reference) {
+                    None => continue,
+                    Some(refusal) => refusal,
+                },
+            };
+            faults.push(SettingsFault { pointer: format!("/{field}"), code: "secret_reference", detail });
+        }
+        faults
+    }
+}
+
+/// The settings with the secrets that were left out; null takes one away. A fault for each that would be sent to
+/// another place than it was given for.
+fn with_kept_secrets(
+    mut settings: Value,
+    old: Option<&Map<String, Value>>,
+    same_adapter: bool,
+    adapter: &dyn Adapter,
+) -> Result<Value, Vec<SettingsFault>> {
+    let Some(fields) = settings.as_object_mut() else { return Ok(settings) };
+    let secrets = adapter.secret_fields();
+    let is_moved = !same_adapter || old.is_some_and(|old| is_moved(fields, old, adapter));
+    let mut faults = Vec::new();
+    for secret in secrets {
+        match (fields.get(*secret), old.and_then(|old| old.get(*secret))) {
+            (Some(Value::Null), _) => drop(fields.remove(*secret)),
+            (None, Some(_)) if is_moved => faults.push(SettingsFault {
+                pointer: format!("/{secret}"),
+                code: "secret_required",
+                detail: format!(
+                    "The channel sends to another place than before, so `{secret}` must be given again; null takes it away."
+                ),
+            }),
+            (None, Some(kept)) => drop(fields.insert((*secret).to_owned(), kept.clone())),
+            _ => {}
+        }
+    }
+    if faults.is_empty() { Ok(settings) } else { Err(faults) }
+}
+
+/// Whether a setting that decides where secrets go is another one now.
+fn is_moved(new: &Map<String, Value>, old: &Map<String, Value>, adapter: &dyn Adapter) -> bool {
+    let secrets = adapter.secret_fields();
+    adapter.destination_fields().iter().any(|field| {
+        let (new, old) = (new.get(*field), old.get(*field));
+        match new {
+            // A secret address that is left out is kept.
+            None if secrets.contains(field) => false,
+            _ => new.filter(|value| !value.is_null()) != old.filter(|value| !value.is_null()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use punctual_model::Channel;
+    use serde_json::json;
+
+    use super::*;
+
+    /// An adapter whose address is a secret itself, beside a token.
+    struct Secretive;
+
+    impl Adapter for Secretive {
+        fn name(&self) -> &'static str {
+            "secretive"
+        }
+        fn check(&self, _settings: &Value) -> Vec<SettingsFault> {
+            Vec::new()
+        }
+        fn open(&self, _settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
+            Err(SettingsFault { pointer: String::new(), code: "out_of_range", detail: String::new() })
+        }
+        fn secret_fields(&self) -> &'static [&'static str] {
+            &["url", "token"]
+        }
+        fn check_address(&self, _address: &str) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    fn kept(given: Value, old: Value, same_adapter: bool) -> Result<Value, Vec<String>> {
+        let old = old.as_object().cloned();
+        with_kept_secrets(given, old.as_ref(), same_adapter, &Secretive)
+            .map_err(|faults| faults.into_iter().map(|fault| fault.pointer).collect())
+    }
+
+    #[test]
+    fn t12_a_kept_secret_goes_nowhere_else() {
+        let old = json!({"url": "u", "token": "t", "port": 1, "from": "a"});
+        let refused = |pointers: &[&str]| Err(pointers.iter().map(|one| (*one).to_owned()).collect());
+        let cases = [
+            (json!({"port": 1}), true, Ok(json!({"port": 1, "url": "u", "token": "t"}))),
+            (json!({"port": 1, "from": "b", "url": null}), true, refused(&["/token"])),
+            (json!({"port": 2}), true, refused(&["/url", "/token"])),
+            (json!({}), true, refused(&["/url", "/token"])),
+            (json!({"port": 1, "host": "h"}), true, refused(&["/url", "/token"])),
+            (json!({"port": 1, "url": "other"}), true, refused(&["/token"])),
+            (json!({"port": 1, "url": "u"}), true, Ok(json!({"port": 1, "url": "u", "token": "t"}))),
+            (json!({"port": 1, "url": "o", "token": null}), true, Ok(json!({"port": 1, "url": "o"}))),
+            (
+                json!({"port": 2, "url": "u", "token": "t"}),
+                true,
+                Ok(json!({"port": 2, "url": "u", "token": "t"})),
+            ),
+            (json!({"port": 1}), false, refused(&["/url", "/token"])),
+        ];
+        for (given, same_adapter, expected) in cases {
+            assert_eq!(kept(given.clone(), old.clone(), same_adapter), expected, "{given}");
+        }
+    }
+}
