@@ -66,8 +66,18 @@ impl Engine {
         work::release_leases(&mut tx.conn(), now).await?;
         notifications::release_leases(&mut tx.conn(), now).await?;
         tx.commit().await?;
-        while self.sweep_tick(now).await? != SweepReport::default() {}
-        Ok(())
+        loop {
+            match self.sweep_tick(now).await {
+                Ok(report) if report == SweepReport::default() => return Ok(()),
+                Ok(_) => {}
+                // A row that nobody can touch keeps no node from starting; the sweep goes on trying.
+                Err(error) if !error.is_unavailable() => {
+                    tracing::error!(error = %chain(&error), "not every lease of the last run could be released");
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     async fn sweep_work(&self, now: Timestamp, report: &mut SweepReport) -> Result<(), EngineError> {
@@ -83,10 +93,11 @@ impl Engine {
             report.work += swept;
             report.held += held;
         }
+        let mut fault = None;
         for (row, error) in pieces.failed {
-            self.put_off_work(row, now, &error).await?;
+            fault = fault.or(self.put_off_work(row, now, &error).await.err());
         }
-        Ok(())
+        fault.map_or(Ok(()), Err)
     }
 
     /// Returns how many rows were swept, and how many of them are on hold now.
@@ -158,11 +169,14 @@ impl Engine {
             report.uncertain += swept.uncertain;
             report.parked += swept.parked;
         }
+        let mut fault = None;
         for (head, error) in pieces.failed {
-            self.park_unswept(head, now, &error).await?;
-            report.parked += 1;
+            match self.park_unswept(head, now, &error).await {
+                Ok(()) => report.parked += 1,
+                Err(error) => fault = fault.or(Some(error)),
+            }
         }
-        Ok(())
+        fault.map_or(Ok(()), Err)
     }
 
     async fn sweep_notification_rows(

@@ -69,10 +69,14 @@ impl Engine {
             notifications::ready_heads(&mut reader.conn(), key, class.up_to(), now, limit).await?
         };
         let mut pieces = Pieces::of(&heads);
+        let mut fault = None;
         while let Some(piece) = pieces.next() {
             // Each takes permits of what is left.
             let work = self.claim_and_plan(key, now, Which::These(piece), open.as_mut());
-            pieces.worked(piece, guarded(work).await)?;
+            if let Err(outage) = pieces.worked(piece, guarded(work).await) {
+                fault = Some(outage);
+                break;
+            }
         }
         let (mut report, mut sendings) = (DeliveryReport::default(), Vec::new());
         for (claimed, sending) in pieces.done {
@@ -80,7 +84,14 @@ impl Engine {
             sendings.extend(sending);
         }
         for (head, error) in pieces.failed {
-            report.add(&self.park_unworkable(head, now, &error).await?);
+            match self.park_unworkable(head, now, &error).await {
+                Ok(parked) => report.add(&parked),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        // What was claimed is sent, whatever came after it.
+        if let (Some(error), true) = (fault, sendings.is_empty()) {
+            return Err(error);
         }
         Ok((report, sendings))
     }

@@ -10,7 +10,10 @@ use std::{
 use punctual_store::Stage;
 
 use super::{Node, REST_AFTER_FAILURE, REST_WHEN_TAKEN};
-use crate::delivery::{Class, Open};
+use crate::{
+    Opened,
+    delivery::{Class, Open, Permit},
+};
 
 /// How long a task waits for a permit before it looks whether the channel was replaced.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -78,6 +81,24 @@ impl Node {
         });
     }
 
+    /// Waits for a permit of a channel, unless the node stops or the channel is replaced meanwhile.
+    async fn wait_for_permit(&self, key: &str, channel: &Arc<Opened>, class: Class) -> Result<Permit, Last> {
+        let mut permit = Box::pin(channel.permits.clone().wait(class));
+        loop {
+            tokio::select! {
+                permit = &mut permit => return Ok(permit),
+                goes_on = self.rest(LOOK_AGAIN_AFTER) => {
+                    let is_same = |now: Arc<Opened>| Arc::ptr_eq(&now, channel);
+                    match goes_on {
+                        false => return Err(Last::Stopped),
+                        true if self.engine.channels.get(key).is_some_and(is_same) => {}
+                        true => return Err(Last::Full),
+                    }
+                }
+            }
+        }
+    }
+
     /// Waits for permits, claims as many messages as there are, and has them sent.
     async fn claim_lane(&self, key: &str, class: Class) -> Last {
         let engine = &self.engine;
@@ -85,14 +106,14 @@ impl Node {
         let (open, limit) = match engine.channels.get(key) {
             None => (None, batch),
             Some(channel) => {
-                let mut permits = channel.permits.take_free(class, usize::try_from(batch).unwrap_or(1));
+                let most = usize::try_from(batch).unwrap_or(1);
+                let mut permits = channel.permits.take_free(class, most);
                 if permits.count() == 0 {
-                    permits = tokio::select! {
-                        permit = channel.permits.clone().wait(class) => permit,
-                        goes_on = self.rest(LOOK_AGAIN_AFTER) => {
-                            return if goes_on { Last::Full } else { Last::Stopped };
-                        }
+                    permits = match self.wait_for_permit(key, &channel, class).await {
+                        Ok(permit) => permit,
+                        Err(last) => return last,
                     };
+                    permits.append(channel.permits.take_free(class, most - 1));
                 }
                 let limit = i64::try_from(permits.count()).unwrap_or(batch);
                 (Some(Open { channel, permits }), limit)
