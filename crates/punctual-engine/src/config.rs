@@ -27,7 +27,7 @@ pub struct EngineConfig {
     pub stuck_after: Duration,
     /// How long terminal notifications are kept.
     pub keep_for: Duration,
-    /// How long files that paths have made, such as those of reports, are kept.
+    /// How long files that workflows make, such as those of reports, are kept.
     pub keep_files_for: Duration,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,

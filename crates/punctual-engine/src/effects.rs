@@ -1,4 +1,4 @@
-//! Writing what a path asked for, in the transaction of its decision: sets, in one order, for all rows at once.
+//! Writing the effects of decisions, in the same transaction: in sets, in one order, for all rows at once.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
-    Path, accept_in,
+    Workflow, accept_in,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
 };
 
-/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
-/// what others are told. Answers what that did to the rows there are.
+/// Writes the effects of one workflow: its own rows first, then it deactivates and withdraws, then it ensures, and last it
+/// queues events for subscribers. Returns what that did to work rows.
 #[boxed]
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
-    path: &dyn Path,
+    workflow: &dyn Workflow,
     effects: Vec<Effect>,
 ) -> Result<Touched, StoreError> {
     let mut touched = Touched::default();
@@ -48,7 +48,7 @@ pub async fn write(
         }
     }
     if !own.is_empty() {
-        path.put(&mut tx.conn(), now, own).await?;
+        workflow.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
         touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
@@ -66,7 +66,7 @@ pub async fn write(
         }
     }
     if !told.is_empty() {
-        let queued = path.tell(&mut tx.conn(), now, told).await?;
+        let queued = workflow.tell(&mut tx.conn(), now, told).await?;
         accept_in(tx, now, queued).await?;
     }
     Ok(touched)
@@ -101,8 +101,8 @@ pub async fn deactivate(
     Ok(changed.len())
 }
 
-/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows wait for what
-/// was withdrawn no longer, and their paths are not told of it: whoever withdraws knows.
+/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows no longer wait
+/// for what was withdrawn, and `settled` of their workflows is not called: the caller knows.
 #[boxed]
 pub async fn withdraw(
     tx: &mut Tx,

@@ -59,12 +59,12 @@ impl Touched {
     }
 }
 
-/// A path that listens to events. It writes through the transaction it is given, which the engine commits.
+/// A workflow that listens to events. It writes through the transaction it is given, which the engine commits.
 pub trait EventSink: Send + Sync {
     /// Whether events of this type concern it.
     fn hears(&self, kind: &str) -> bool;
 
-    /// Takes those it hears, in their order; answers what each did, in the same order.
+    /// Takes those it hears, in their order; returns what each did, in the same order.
     fn take<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -187,7 +187,7 @@ pub async fn take_in(
     Ok(told.iter().zip(verdicts).map(answer).collect())
 }
 
-/// Writes the newest state of each source; answers which events stop here, and why.
+/// Writes the newest state of each source; returns which events stop here, and why.
 async fn write_sources(
     tx: &mut Tx,
     now: Timestamp,

@@ -76,7 +76,7 @@ const INSERT: Sql = Sql::rows(
     ),
 );
 
-/// Keeps events; answers those of which the same was not told before.
+/// Keeps events; returns those of which the same was not told before.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
     macro_rules! column {

@@ -90,7 +90,7 @@ pub struct Taken {
     pub version: i64,
 }
 
-/// Writes states, one per source and in order of (type, id); answers which were newer than what was there.
+/// Writes states, one per source and in order of (type, id); returns which were newer than what was there.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
     macro_rules! column {

@@ -108,7 +108,7 @@ impl Bed {
         }))
     }
 
-    /// The same store under an engine with more paths, adapters or listeners: for those that share state with the test.
+    /// The same store under an engine with more workflows, adapters or listeners: for those that share state with the test.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(BedBuilder) -> BedBuilder) -> Self {
         let recipe = change(BedBuilder::from(self.recipe.clone())).into();
@@ -244,7 +244,7 @@ fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> E
         clock: recipe.told_by.clone().unwrap_or_else(|| recipe.clock.clone()),
         random: random.clone(),
         config,
-        paths: recipe.paths.clone(),
+        workflows: recipe.workflows.clone(),
         adapters: recipe.adapters.clone(),
         capture: None,
         listeners: recipe.listeners.clone(),

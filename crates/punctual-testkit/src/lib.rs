@@ -1,4 +1,4 @@
-//! For tests: a store and an engine on either database, a clock that is set, chance that repeats, channels and paths
+//! For tests: a store and an engine on either database, a clock that is set, randomness that repeats, channels and workflows
 //! that do as they are told, and a checker of what happened.
 //!
 //! A test is a plain function of a [`Bed`]; [`on_both!`] runs it on SQLite and on PostgreSQL. Nothing here sleeps: a
@@ -8,19 +8,19 @@ pub mod bed;
 pub mod channel;
 pub mod clock;
 pub mod history;
-pub mod path;
 pub mod postgres;
 mod proxy;
 mod run;
 mod seed;
+pub mod workflow;
 
 pub use bed::{Bed, BedBuilder, Database, START, new_schedule};
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
-pub use path::TestPath;
 pub use proxy::{Proxy, Way};
 pub use run::{adjusted, run, scale, signal};
 pub use seed::{new_work, new_work_with};
+pub use workflow::TestWorkflow;
 
 /// Makes two tests of each function named, `sqlite::…` and `postgres::…`.
 ///

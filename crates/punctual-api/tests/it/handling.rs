@@ -1,4 +1,4 @@
-//! Topic, priority and order of channels on every path: what a definition says, its messages bring along.
+//! Topic, priority and order of channels on every workflow: what a definition says, its messages bring along.
 
 use axum::http::Method;
 use punctual_model::SendOutcome;

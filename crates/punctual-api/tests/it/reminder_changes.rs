@@ -1,11 +1,11 @@
 //! Changed settings: what is planned is what is applied, identity decides what is replaced, and what was sent stays.
 
-use punctual_paths::reminders::zones;
 use punctual_store::{
     business_units::{self, BusinessUnitRow},
     reminders::changes,
 };
 use punctual_testkit::{Bed, on_both};
+use punctual_workflows::reminders::zones;
 use serde_json::{Value, json};
 
 use crate::{

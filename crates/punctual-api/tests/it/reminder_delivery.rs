@@ -19,7 +19,7 @@ on_both! {
     a_template_sees_the_source_and_the_occasion;
 }
 
-/// Nobody told the path: the tables themselves were changed, as a missed event would leave them.
+/// The workflow got no event: the tables themselves were changed, as a missed event would leave them.
 async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: Bed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use punctual_api::ApiState;
 use punctual_model::Secret;
-use punctual_paths::reminders::{
+use punctual_store::foreign::ForeignDatabase;
+use punctual_testkit::{Bed, Database, on_both};
+use punctual_workflows::reminders::{
     Providers,
     external::{External, Mark},
 };
-use punctual_store::foreign::ForeignDatabase;
-use punctual_testkit::{Bed, Database, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -58,8 +58,8 @@ async fn two(bed: Bed, change: impl FnOnce(&mut External)) -> (Bed, Client, Clie
     };
     change(&mut external);
     let providers = Arc::new(Providers { externals: vec![external], ..Providers::built_in() });
-    let paths = punctual_paths::all_with(providers.clone(), Default::default(), Default::default());
-    let bed = bed.with(|bed| bed.paths(paths));
+    let workflows = punctual_workflows::all_with(providers.clone(), Default::default(), Default::default());
+    let bed = bed.with(|bed| bed.workflows(workflows));
     let engine = bed.engine.clone();
     let client = Client::with(&bed, |state| {
         let sandbox = state.sandbox.take();

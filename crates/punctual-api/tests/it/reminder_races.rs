@@ -8,9 +8,9 @@ use punctual_engine::{
     Event, EventSink, EventSinks,
     events::{SOURCE_CHANGED, Told, Touched},
 };
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::{StoreError, Tx, sources::SourceChange};
 use punctual_testkit::{Bed, Seeded, on_both};
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -97,7 +97,7 @@ async fn what_was_missed_comes_in_order_with_all_up_to_a_bound(bed: Bed) {
     bed.clock.set("2026-08-01T12:00:00Z".parse().unwrap());
     bed.tick().await;
     let made = days(&bed);
-    assert_eq!(made.len(), 4 + punctual_paths::reports::plan::CAUGHT_UP_AT_MOST);
+    assert_eq!(made.len(), 4 + punctual_workflows::reports::plan::CAUGHT_UP_AT_MOST);
     assert_eq!(made.last().map(String::as_str), Some("2026-07-31"));
     bed.run_to("2026-08-02T12:00:00Z").await;
     assert_eq!(days(&bed).last().map(String::as_str), Some("2026-08-01"));

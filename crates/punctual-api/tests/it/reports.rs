@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use punctual_api::ApiState;
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
 use punctual_testkit::{Bed, on_both};
+use punctual_workflows::reports::with_built_ins;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -42,12 +42,12 @@ pub async fn client(bed: &Bed) -> Client {
 /// A client whose reports come from these sources, and the bed that runs them.
 pub async fn with_sources(bed: &Bed, change: impl FnOnce(Sources) -> Sources) -> (Bed, Client) {
     let sources = with_built_ins(change(Sources::default()));
-    let paths = punctual_paths::all_with(
-        Arc::new(punctual_paths::reminders::Providers::built_in()),
+    let workflows = punctual_workflows::all_with(
+        Arc::new(punctual_workflows::reminders::Providers::built_in()),
         Default::default(),
         sources.clone(),
     );
-    let bed = bed.with(|bed| bed.paths(paths));
+    let bed = bed.with(|bed| bed.workflows(workflows));
     bed.leaves_open("the next run is planned");
     let client = Client::with(&bed, |state: &mut ApiState| state.reports = sources).await;
     (bed, client)

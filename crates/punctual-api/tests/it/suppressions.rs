@@ -1,4 +1,4 @@
-//! The suppression list through the API, and every path that respects it.
+//! The suppression list through the API, and every workflow that respects it.
 
 use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};

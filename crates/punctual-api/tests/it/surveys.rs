@@ -52,7 +52,7 @@ pub fn visit(wip: &str) -> Value {
     })
 }
 
-/// Writes and publishes a survey; answers its id.
+/// Writes and publishes a survey; returns its id.
 pub async fn published(client: &Client, schema: Value) -> i64 {
     let made = client.post(
         "/api/v1/surveys",
@@ -68,7 +68,7 @@ pub async fn ingest(client: &Client, items: Value) -> Value {
     client.post("/api/Surveys/Triggers/ingest", body).await.expect(200)
 }
 
-/// Tells one event; answers the public id of its only instance.
+/// Tells one event; returns the public id of its only instance.
 pub async fn instance(client: &Client, item: Value) -> String {
     let told = ingest(client, json!([item])).await;
     assert_eq!((&told["created"], &told["items"][0]["outcome"]), (&json!(1), &json!("Created")), "{told}");

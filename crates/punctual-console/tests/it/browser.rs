@@ -7,13 +7,13 @@ use std::sync::Arc;
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{NotificationSource, SendOutcome};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
 use punctual_store::{
     site_events::SiteEventRow,
     sites::{self, Contact},
 };
 use punctual_testkit::{Bed, BedBuilder, Database, Scripted, WallClock, new_work, run};
+use punctual_workflows::reports::with_built_ins;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

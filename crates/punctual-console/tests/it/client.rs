@@ -10,10 +10,10 @@ use axum::{
 use punctual_api::{NewKey, Peer, create_key, ensure_admin_key};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
 use punctual_testkit::Bed;
 use punctual_wire::keys::Scope;
+use punctual_workflows::reports::with_built_ins;
 
 /// The key for everything, as an operator would give it.
 pub const ADMIN: &str = "an-operator-s-own-key";

@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
 use punctual_testkit::{BedBuilder, Database, WallClock, run};
+use punctual_workflows::reports::with_built_ins;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

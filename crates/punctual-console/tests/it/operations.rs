@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 use punctual_model::Random;
-use punctual_paths::operations::{
-    SubjectType,
-    commands::{self, NewSubject},
-};
 use punctual_store::operations::{
     people::{self, PersonRow},
     rules,
 };
 use punctual_testkit::{Bed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::operations::{
+    SubjectType,
+    commands::{self, NewSubject},
+};
 
 use crate::{
     browser::{Stage, on_sqlite, walk},

@@ -6,10 +6,10 @@ use punctual_engine::{
     Event, EventSinks,
     events::{SOURCE_CHANGED, Told},
 };
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::sources::SourceChange;
 use punctual_testkit::{Bed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
 use crate::client::{Client, attribute, rows};
@@ -229,7 +229,7 @@ async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: Bed) {
 
 async fn the_overview_leaves_out_housekeeping(bed: Bed) {
     let client = Client::admin(&bed).await;
-    punctual_paths::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
+    punctual_workflows::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
     client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let page = client.page("/").await;

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use punctual_model::NotificationSource;
-use punctual_paths::rollout::{Owner, Run, RunKind, take};
 use punctual_store::{
     audit,
     operations::people::{self, PersonRow},
@@ -10,6 +9,7 @@ use punctual_store::{
 };
 use punctual_testkit::{Bed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::rollout::{Owner, Run, RunKind, take};
 use serde_json::{Value, json};
 
 use crate::{
@@ -54,7 +54,7 @@ async fn company(bed: &Bed) {
     bed.tick().await;
 }
 
-/// Writes a subscription through the form; answers its guid.
+/// Writes a subscription through the form; returns its guid.
 async fn subscribe(client: &Client, definition: &Value) -> String {
     let reply = client.act("/reports/new", &[("definition", &definition.to_string())]).await;
     let place = reply.headers.get("location").map(|value| value.to_str().unwrap().to_owned());

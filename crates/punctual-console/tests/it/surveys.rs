@@ -1,15 +1,15 @@
 //! The pages about surveys, and the public page without a browser, on both databases.
 
 use axum::http::Method;
-use punctual_paths::surveys::{
+use punctual_store::surveys::SurveyDraft;
+use punctual_testkit::{Bed, on_both};
+use punctual_wire::keys::Scope;
+use punctual_workflows::surveys::{
     Catalogue,
     answer::{Submission, submit},
     author,
     ingest::{Asked, Item, Outcome, ingest},
 };
-use punctual_store::surveys::SurveyDraft;
-use punctual_testkit::{Bed, on_both};
-use punctual_wire::keys::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply, attribute, encoded, rows};
@@ -58,7 +58,7 @@ pub async fn survey(bed: &Bed, schema: Value) -> i64 {
     row.id
 }
 
-/// Tells one event; answers the public id of its instance.
+/// Tells one event; returns the public id of its instance.
 pub async fn asked(bed: &Bed, wip: &str, locale: &str) -> String {
     let item = Item {
         payload: json!({ "wip": wip, "dealerId": "1" }).as_object().unwrap().clone(),

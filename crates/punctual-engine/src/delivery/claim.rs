@@ -252,7 +252,7 @@ impl Engine {
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         if let (Some(work), true, true) = (head.work_id, head.reports_back, tells_workflow) {
-            self.tell_paths(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
+            self.settle_workflows(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
         }
         tx.commit().await?;
         Ok(DeliveryReport { parked: 1, ..Default::default() })

@@ -1,4 +1,4 @@
-//! Asking a path, row by row: a row whose decision panics is held and harms no other.
+//! Asking a workflow to decide, row by row: a row whose decision panics is put on hold and affects no other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Has what is due drained, claims what nearly is, and hands it to workers; answers when to look again.
+    /// Has what is due drained, claims what nearly is, and hands it to workers; returns when to look again.
     async fn due_pass(&self) -> Result<Timestamp, EngineError> {
         let engine = &self.engine;
         let now = engine.clock.now();
@@ -64,7 +64,7 @@ impl Node {
                 next = next.min(at);
                 continue;
             }
-            let long = engine.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            let long = engine.workflows.get(&kind).is_some_and(|workflow| workflow.is_long_running());
             if at <= now && !long {
                 self.drain(kind);
                 continue;

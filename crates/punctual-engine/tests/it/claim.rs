@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_model::{Decision, ReasonCode};
 use punctual_store::{Lane, work};
-use punctual_testkit::{Bed, TestPath, new_work, on_both, signal};
+use punctual_testkit::{Bed, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::Semaphore;
 
 on_both! {
@@ -146,15 +146,16 @@ struct Gate {
 fn long_running(bed: Bed) -> (Bed, Gate) {
     let gate = Gate { arrivals: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) };
     let inside = gate.clone();
-    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |_| {
-        let gate = inside.clone();
-        async move {
-            gate.arrivals.add_permits(1);
-            gate.go.acquire().await.unwrap().forget();
-            Ok(serde_json::Value::Null)
-        }
-    });
-    (bed.with(|bed| bed.path(path)), gate)
+    let workflow =
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |_| {
+            let gate = inside.clone();
+            async move {
+                gate.arrivals.add_permits(1);
+                gate.go.acquire().await.unwrap().forget();
+                Ok(serde_json::Value::Null)
+            }
+        });
+    (bed.with(|bed| bed.workflow(workflow)), gate)
 }
 
 impl Gate {

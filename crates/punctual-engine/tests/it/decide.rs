@@ -2,7 +2,7 @@
 
 use punctual_engine::EngineError;
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode, RetryPolicy, WorkId};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, on_both};
+use punctual_testkit::{Bed, BedBuilder, TestWorkflow, new_work, on_both};
 
 on_both! {
     deliver_completes_the_row_and_queues_in_one_commit with deciding;
@@ -41,7 +41,8 @@ fn deciding(bed: BedBuilder) -> BedBuilder {
             _ => Decision::Deliver(Vec::new()),
         }
     };
-    bed.path(TestPath::new("test", decide)).path(TestPath::new("daily", decide).policy(RetryPolicy::Daily))
+    bed.workflow(TestWorkflow::new("test", decide))
+        .workflow(TestWorkflow::new("daily", decide).policy(RetryPolicy::Daily))
 }
 
 async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
@@ -178,5 +179,5 @@ async fn a_row_of_a_kind_that_nobody_knows_waits(bed: Bed) {
     bed.ensure_one(new_work("unheard-of", "k:1", bed.now())).await;
     assert_eq!(bed.tick().await.due.claimed, 0);
     assert_eq!(bed.work("k:1").await.status, "pending");
-    bed.leaves_open("no path knows its kind");
+    bed.leaves_open("no workflow knows its kind");
 }

@@ -3,7 +3,7 @@
 use punctual_engine::EnsureOutcome;
 use punctual_model::{Cause, Decision, NewWork, ReasonCode};
 use punctual_store::{Stage, work};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, new_work_with, on_both};
+use punctual_testkit::{Bed, BedBuilder, TestWorkflow, new_work, new_work_with, on_both};
 use serde_json::json;
 
 on_both! {
@@ -26,7 +26,7 @@ on_both! {
 
 /// Rows of kind `test` are decided by the word after the last colon of their key.
 fn deciding(bed: BedBuilder) -> BedBuilder {
-    bed.path(TestPath::new("test", |row, _| match row.key.rsplit(':').next() {
+    bed.workflow(TestWorkflow::new("test", |row, _| match row.key.rsplit(':').next() {
         Some("fail") => Decision::Fail(ReasonCode::new("broken")),
         Some("skip") => Decision::Skip(ReasonCode::new("SourceNoLongerValid")),
         Some("hold") => Decision::Hold(ReasonCode::new("look")),
@@ -52,7 +52,7 @@ async fn a_new_key_is_created_and_asking_again_changes_nothing(bed: Bed) {
     assert_eq!((again.id, again.outcome), (first.id, EnsureOutcome::Unchanged));
     assert_eq!(bed.work("k:1").await, before, "nothing was written");
     assert_eq!(bed.store.wake().take(Stage::Work), None, "nobody was woken for nothing");
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
 async fn another_due_time_moves_a_pending_row(bed: Bed) {
@@ -64,7 +64,7 @@ async fn another_due_time_moves_a_pending_row(bed: Bed) {
     assert_eq!((now.due_at, now.ready_at), (moved.due_at.as_microsecond(), moved.due_at.as_microsecond()));
     assert_eq!(now.version, 2);
     assert_eq!(bed.ensure_one(moved).await.outcome, EnsureOutcome::Unchanged);
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
 async fn another_local_plan_updates_a_pending_row(bed: Bed) {
@@ -74,7 +74,7 @@ async fn another_local_plan_updates_a_pending_row(bed: Bed) {
     assert_eq!(bed.ensure_one(local.clone()).await.outcome, EnsureOutcome::Updated);
     assert_eq!(bed.work("k:1").await.time_zone.as_deref(), Some("Pacific/Auckland"));
     assert_eq!(bed.ensure_one(local).await.outcome, EnsureOutcome::Unchanged);
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
 async fn a_completed_row_answers_its_coordinates_and_sends_nothing(bed: Bed) {

@@ -10,7 +10,7 @@ use std::{
 
 use punctual_model::{Decision, NewNotification, Priority, ReasonCode, SendOutcome, manners::Preference};
 use punctual_testkit::{
-    Bed, BedBuilder, Gated, Scripted, TestPath, channel::delivered, new_work, on_both, signal,
+    Bed, BedBuilder, Gated, Scripted, TestWorkflow, channel::delivered, new_work, on_both, signal,
 };
 use serde_json::json;
 
@@ -176,9 +176,9 @@ async fn a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over(
     assert_eq!(bed.audit("notification", &bad).await, ["park:sweep-failed"]);
 }
 
-/// Rows that are decided without reading anything, and rows whose path reads first.
+/// Rows that are decided without reading anything, and rows whose workflow reads first.
 async fn work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done(bed: Bed) {
-    let bed = bed.with(|bed| bed.path(TestPath::new("test", |_, _| Decision::Deliver(Vec::new()))));
+    let bed = bed.with(|bed| bed.workflow(TestWorkflow::new("test", |_, _| Decision::Deliver(Vec::new()))));
     for n in 0..10 {
         bed.schedule(&n.to_string(), "t", bed.now()).await;
         bed.ensure_one(new_work("test", &format!("k:{n}"), bed.now())).await;

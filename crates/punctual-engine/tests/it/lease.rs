@@ -3,7 +3,7 @@
 use punctual_engine::SweepReport;
 use punctual_model::{Decision, RetryPolicy};
 use punctual_store::{notifications, work};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, on_both};
+use punctual_testkit::{Bed, BedBuilder, TestWorkflow, new_work, on_both};
 use serde_json::json;
 
 on_both! {
@@ -20,7 +20,8 @@ on_both! {
 
 fn daily_too(bed: BedBuilder) -> BedBuilder {
     let done = |_: &punctual_engine::Claimed, _| Decision::Deliver(Vec::new());
-    bed.path(TestPath::new("test", done)).path(TestPath::new("daily", done).policy(RetryPolicy::Daily))
+    bed.workflow(TestWorkflow::new("test", done))
+        .workflow(TestWorkflow::new("daily", done).policy(RetryPolicy::Daily))
 }
 
 /// A worker that claims and dies.

@@ -7,8 +7,8 @@ use std::sync::{
 
 use punctual_engine::{EngineError, EnsureOutcome};
 use punctual_model::{Arrival, Cause};
-use punctual_paths::schedules;
 use punctual_testkit::{Bed, on_both};
+use punctual_workflows::schedules;
 
 on_both! {
     a_schedule_arrives_on_its_topic_at_its_moment;

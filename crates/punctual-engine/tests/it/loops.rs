@@ -7,7 +7,7 @@ use std::{
 
 use punctual_engine::Accepted;
 use punctual_model::{Arrival, Decision, NewNotification, ReasonCode};
-use punctual_testkit::{Bed, BedBuilder, Gated, TestPath, new_work, on_both, signal};
+use punctual_testkit::{Bed, BedBuilder, Gated, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::mpsc;
 
 on_both! {
@@ -162,7 +162,7 @@ async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
     idle(&bed).await;
-    punctual_paths::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
+    punctual_workflows::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
     signal("the arrival", heard.recv()).await.unwrap();
     running.stop().await;
 }
@@ -192,15 +192,15 @@ async fn a_node_without_workers_wakes_the_others(bed: Bed) {
 
 async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
     let (sender, mut done) = mpsc::unbounded_channel();
-    let path =
-        TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
+    let workflow =
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
             let (sender, key) = (sender.clone(), row.key.clone());
             async move {
                 sender.send(key).unwrap();
                 Ok(serde_json::Value::Null)
             }
         });
-    let bed = bed.with(|bed| bed.path(path));
+    let bed = bed.with(|bed| bed.workflow(workflow));
     let rows: Vec<_> = (0..12).map(|n| new_work("long", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     let running = bed.engine.run();
@@ -212,14 +212,14 @@ async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
 
 async fn work_that_sends_is_sent_at_once(bed: Bed) {
     let (gate, adapter) = Gated::new("gated");
-    let path = TestPath::new("test", |row, _| {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let audience = punctual_model::Audience::Targets(vec![row.key.clone()]);
         let nil = punctual_model::NotificationId(Default::default());
         let mut new = punctual_model::NewNotification::new(nil, audience, "Due", "Now");
         new.channel = "gated:default".parse().ok();
         Decision::Deliver(vec![new])
     });
-    let bed = bed.with(|bed| bed.path(path).adapter(adapter));
+    let bed = bed.with(|bed| bed.workflow(workflow).adapter(adapter));
     bed.channel("gated:default", "gated").await;
     let running = bed.engine.run();
     idle(&bed).await;

@@ -3,7 +3,7 @@
 use punctual_channels::Misbehaviour;
 use punctual_engine::EngineError;
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
-use punctual_testkit::{Bed, TestPath, new_work, on_both};
+use punctual_testkit::{Bed, TestWorkflow, new_work, on_both};
 
 on_both! {
     a_support_retry_is_a_new_row_linked_to_the_old_one;
@@ -17,7 +17,7 @@ on_both! {
 
 fn sending(bed: &Bed) -> Bed {
     bed.with(|bed| {
-        bed.path(TestPath::new("test", |row, _| {
+        bed.workflow(TestWorkflow::new("test", |row, _| {
             if row.key.starts_with("skip") {
                 return Decision::Skip(ReasonCode::new("no-recipients"));
             }

@@ -262,7 +262,7 @@ async fn r02_sixteen_writers_leave_one_row_a_key(bed: Bed) {
     for key in 0..keys {
         assert!(!bed.work(&key_of(0, key)).await.on_hold, "equal input is no conflict");
     }
-    bed.leaves_open("no path works them");
+    bed.leaves_open("no workflow works them");
 }
 
 /// Two inputs race for each key: one wins, the other is a conflict, nothing is overwritten.

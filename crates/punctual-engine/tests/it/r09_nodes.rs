@@ -8,7 +8,7 @@ use std::sync::{
 use punctual_model::{Audience, Decision, NewNotification, NotificationId};
 use punctual_store::{notifications, work};
 use punctual_testkit::{
-    Bed, Scripted, TestPath, channel::delivered, history::Receiver, new_work, on_both, scale,
+    Bed, Scripted, TestWorkflow, channel::delivered, history::Receiver, new_work, on_both, scale,
 };
 
 on_both! {
@@ -21,7 +21,7 @@ on_both! {
 fn counting(bed: &Bed) -> (Bed, Arc<AtomicUsize>, Arc<Receiver>) {
     let (decided, received) = (Arc::new(AtomicUsize::new(0)), Arc::new(Receiver::default()));
     let (decisions, log) = (decided.clone(), received.clone());
-    let path = TestPath::new("test", move |row, _| {
+    let workflow = TestWorkflow::new("test", move |row, _| {
         decisions.fetch_add(1, Ordering::Relaxed);
         let audience = Audience::Targets(vec![format!("{}@example.org", row.key)]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
@@ -32,7 +32,7 @@ fn counting(bed: &Bed) -> (Bed, Arc<AtomicUsize>, Arc<Receiver>) {
         log.log(&message);
         delivered()
     });
-    (bed.with(|bed| bed.path(path).adapter(adapter)), decided, received)
+    (bed.with(|bed| bed.workflow(workflow).adapter(adapter)), decided, received)
 }
 
 async fn backlog(bed: &Bed, rows: usize) {
@@ -51,7 +51,7 @@ async fn nodes(bed: &Bed, count: usize) -> Vec<Bed> {
     nodes
 }
 
-/// Passes of all nodes at once until nothing is ready; answers how many rows each node worked.
+/// Passes of all nodes at once until nothing is ready; returns how many rows each node worked.
 async fn drain(nodes: &[Bed]) -> Vec<usize> {
     let mut draining = tokio::task::JoinSet::new();
     for (n, node) in nodes.iter().cloned().enumerate() {

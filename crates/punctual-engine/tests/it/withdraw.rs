@@ -2,7 +2,7 @@
 
 use punctual_engine::effects;
 use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey};
-use punctual_testkit::{Bed, Gated, TestPath, new_work, on_both, signal};
+use punctual_testkit::{Bed, Gated, TestWorkflow, new_work, on_both, signal};
 
 on_both! {
     what_is_withdrawn_in_time_is_never_sent;
@@ -13,13 +13,13 @@ on_both! {
 }
 
 fn sending(bed: &Bed) -> Bed {
-    let path = TestPath::new("test", |row, _| {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let audience = Audience::Targets(vec!["a@example.org".into()]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
         new.channel = row.key.split('/').nth(1).and_then(|channel| channel.parse().ok());
         Decision::Deliver(vec![new])
     });
-    let stopping = TestPath::new("stop", |row, _| punctual_model::Decided {
+    let stopping = TestWorkflow::new("stop", |row, _| punctual_model::Decided {
         decision: Decision::Deliver(Vec::new()),
         effects: vec![
             Effect::Withdraw {
@@ -33,7 +33,7 @@ fn sending(bed: &Bed) -> Bed {
         ],
         trace: None,
     });
-    bed.with(|bed| bed.path(path).path(stopping))
+    bed.with(|bed| bed.workflow(workflow).workflow(stopping))
 }
 
 async fn withdraw(bed: &Bed, key: &str) -> usize {

@@ -150,7 +150,7 @@ pub fn check_order(bodies: &[String], count: usize) {
     assert_eq!(bodies.len(), count);
 }
 
-/// Hands in bodies `0..count` one after the other; answers their ids.
+/// Hands in bodies `0..count` one after the other; returns their ids.
 pub async fn notify_many(agent: &Agent, list: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
     let mut ids = Vec::new();
     let numbers: Vec<usize> = numbers.collect();

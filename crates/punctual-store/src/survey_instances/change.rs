@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Conn, Result, Sql, args};
 
-/// How an instance stands after a message settled or its time was over. Made by the path; its row is locked.
+/// The state of an instance after a message settled or its time was over. Made by the workflow; its row is locked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     pub public_id: String,

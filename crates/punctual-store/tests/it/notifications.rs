@@ -47,7 +47,7 @@ async fn insert(bed: &Bed, mut rows: Vec<Queued>) -> Vec<i64> {
     inserted.into_iter().map(|row| row.seq).collect()
 }
 
-/// Inserts a message to `address`; answers its id.
+/// Inserts a message to `address`; returns its id.
 async fn insert_one(bed: &Bed, address: &str, change: impl FnOnce(&mut Queued)) -> String {
     let mut row = queued(bed, bed.message(address));
     change(&mut row);

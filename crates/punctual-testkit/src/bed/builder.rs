@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
-use punctual_engine::{EngineConfig, Listener, Listeners, Path};
+use punctual_engine::{EngineConfig, Listener, Listeners, Workflow};
 use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
 use punctual_store::blobs::Blobs;
 
@@ -20,7 +20,7 @@ pub struct Recipe {
     pub(super) without_skip_locked: bool,
     pub(super) tells_others: bool,
     pub(super) config: EngineConfig,
-    pub(super) paths: Vec<Arc<dyn Path>>,
+    pub(super) workflows: Vec<Arc<dyn Workflow>>,
     pub(super) adapters: Vec<Arc<dyn Adapter>>,
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<ManualClock>,
@@ -60,7 +60,7 @@ impl BedBuilder {
             tells_others: false,
             // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
             config: EngineConfig { breaker: Breaker::OFF, ..EngineConfig::default() },
-            paths: punctual_paths::all(),
+            workflows: punctual_workflows::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
             listeners: Listeners::default(),
             clock: Arc::new(ManualClock::new(start)),
@@ -104,14 +104,14 @@ impl BedBuilder {
         self
     }
 
-    pub fn path(mut self, path: impl Path + 'static) -> Self {
-        self.0.paths.push(Arc::new(path));
+    pub fn workflow(mut self, workflow: impl Workflow + 'static) -> Self {
+        self.0.workflows.push(Arc::new(workflow));
         self
     }
 
-    /// These paths instead of those that ship.
-    pub fn paths(mut self, paths: Vec<Arc<dyn Path>>) -> Self {
-        self.0.paths = paths;
+    /// Sets the workflows, instead of the built-in ones.
+    pub fn workflows(mut self, workflows: Vec<Arc<dyn Workflow>>) -> Self {
+        self.0.workflows = workflows;
         self
     }
 

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use punctual_engine::{Accepted, Ensured};
 use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random};
-use punctual_paths::schedules::NewSchedule;
 use punctual_store::{
     Lane, Tx,
     channels::{self, ChannelRow},
     lists::{self, ListRow},
     templates::{self, TemplateRow},
 };
+use punctual_workflows::schedules::NewSchedule;
 use serde_json::{Value, json};
 
 use super::Bed;
@@ -111,14 +111,14 @@ impl Bed {
         self.engine.accept(items).await.unwrap_or_else(|error| panic!("not accepted: {error:?}"))
     }
 
-    /// Hands in one that is new; answers its id.
+    /// Hands in one that is new; returns its id.
     pub async fn accept_one(&self, new: NewNotification) -> String {
         let id = new.id.to_string();
         assert_eq!(self.accept(vec![new]).await, [Accepted::Created]);
         id
     }
 
-    /// Hands in a message to each of these addresses over the memory channel; answers their ids.
+    /// Hands in a message to each of these addresses over the memory channel; returns their ids.
     pub async fn accept_to(&self, addresses: &[&str]) -> Vec<String> {
         let new: Vec<NewNotification> = addresses.iter().map(|address| self.message(address)).collect();
         let ids = new.iter().map(|new| new.id.to_string()).collect();
@@ -137,7 +137,7 @@ impl Bed {
         self.ensure(&[row]).await.remove(0)
     }
 
-    /// A schedule on a topic; answers the id of its row.
+    /// A schedule on a topic; returns the id of its row.
     pub async fn schedule(&self, key: &str, topic: &str, run_at: Timestamp) -> i64 {
         self.ensure_one(new_schedule(key, topic, run_at)).await.id
     }

@@ -12,12 +12,12 @@ use punctual_engine::{
     events::{EventTaken, SOURCE_CHANGED, Told},
 };
 use punctual_model::Clock;
-use punctual_paths::reminders::{Providers, ReminderSink, reconcile};
 use punctual_store::{
     Lane,
     reminders::settings::{self, SettingRow},
     sources::SourceChange,
 };
+use punctual_workflows::reminders::{Providers, ReminderSink, reconcile};
 use serde_json::json;
 
 use super::{Bench, Measured};

@@ -10,8 +10,8 @@ use punctual_engine::{
     events::{SOURCE_CHANGED, Told},
 };
 use punctual_model::ids::derive_uuid;
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::sources::SourceChange;
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
 pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
