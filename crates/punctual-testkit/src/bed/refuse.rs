@@ -19,8 +19,8 @@ impl Bed {
 
     fn refuse_on_sqlite(&self, table: &str, operation: &str, condition: &str) {
         let file = self.url().trim_start_matches("sqlite:");
-        // tidy-allow: a rule of the test's own
         let rule = format!(
+            // tidy-allow: a rule of the test's own
             "CREATE TRIGGER refuse_{table}_{operation} BEFORE {operation} ON {table} WHEN {condition}
              BEGIN SELECT RAISE(ABORT, 'this row is refused'); END"
         );
