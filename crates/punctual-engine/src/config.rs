@@ -15,7 +15,7 @@ pub struct EngineConfig {
     pub renew_every: Duration,
     /// How often expired leases are looked for.
     pub sweep_every: Duration,
-    /// How often the table is looked at when nobody told us anything.
+    /// How often the table is polled without a wake-up.
     pub poll_every: Duration,
     /// How far ahead of its moment a row is claimed, so that its handler starts on time and not a commit later.
     pub claim_ahead: Duration,

@@ -198,7 +198,7 @@ impl Engine {
         }
         self.record_lateness(&batch, now);
         if let Some(alone) = batch.workflow.decides_alone() {
-            // Listeners first: a row that was claimed ahead is told at its moment, not a BEGIN later.
+            // Listeners first: the arrival of a row that was claimed ahead is published at `due_at`, not a BEGIN later.
             let decided = self.publish(decide_all(alone, &batch.rows, &serde_json::Value::Null, now));
             return self.settle_decided(batch, decided, now, sends_itself).await;
         }
@@ -393,7 +393,7 @@ impl Engine {
         }
     }
 
-    /// Tells the listeners of arrivals before the rows are completed: at least once, never silently lost.
+    /// Publishes arrivals to listeners before the rows are completed: at least once, never silently lost.
     fn publish(&self, mut decided: Vec<Decided>) -> Vec<Decided> {
         for one in &mut decided {
             let decision = match &one.decision {
@@ -404,17 +404,19 @@ impl Engine {
                 Effect::Publish(arrival) => Some(arrival),
                 _ => None,
             });
-            if let Some(instead) = decision.into_iter().chain(beside).find_map(|arrival| self.tell(arrival)) {
+            if let Some(instead) =
+                decision.into_iter().chain(beside).find_map(|arrival| self.publish_one(arrival))
+            {
                 *one = instead.into();
             }
         }
         decided
     }
 
-    /// Tells whoever listens; returns what is decided instead where they did not take it.
-    fn tell(&self, arrival: &Arrival) -> Option<Decision> {
+    /// Publishes one arrival to its listeners; returns the decision to take instead where one refuses or panics.
+    fn publish_one(&self, arrival: &Arrival) -> Option<Decision> {
         let listeners = AssertUnwindSafe(&self.listeners);
-        match std::panic::catch_unwind(|| listeners.tell(arrival)) {
+        match std::panic::catch_unwind(|| listeners.publish(arrival)) {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => {
                 tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");

@@ -29,7 +29,7 @@ pub async fn write(
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let (mut own, mut told): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
+    let (mut own, mut events): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -41,8 +41,8 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
-            Effect::Tell(event) => told.push(event),
-            // Listeners were told before the transaction's end; subscribers are told in it, by whoever settles.
+            Effect::PublishEvent(event) => events.push(event),
+            // Published to listeners before the commit, and to subscribers with it, when the batch is settled.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
         }
@@ -65,8 +65,8 @@ pub async fn write(
             }
         }
     }
-    if !told.is_empty() {
-        let queued = workflow.tell(&mut tx.conn(), now, told).await?;
+    if !events.is_empty() {
+        let queued = workflow.publish_events(&mut tx.conn(), now, events).await?;
         accept_in(tx, now, queued).await?;
     }
     Ok(touched)

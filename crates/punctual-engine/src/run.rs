@@ -181,7 +181,7 @@ impl Node {
     async fn wait(&self, stage: Stage, at: Timestamp) -> bool {
         tokio::select! {
             () = self.stop.cancelled() => false,
-            () = self.engine.store.wake().told(stage) => true,
+            () = self.engine.store.wake().wait(stage) => true,
             () = self.engine.clock.sleep_until(at) => true,
         }
     }

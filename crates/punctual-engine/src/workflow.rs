@@ -77,9 +77,9 @@ pub trait Workflow: Send + Sync {
         false
     }
 
-    /// Stores the events that subscribers may want ([`Effect::Tell`]), after the workflow's own rows and in the same
+    /// Stores the events that subscribers may want ([`Effect::PublishEvent`]), after the workflow's own rows and in the same
     /// transaction. Returns the notifications to queue for them. Called only when there are some.
-    fn tell<'a>(
+    fn publish_events<'a>(
         &'a self,
         _conn: &'a mut Conn<'_>,
         _now: Timestamp,

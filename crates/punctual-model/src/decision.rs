@@ -67,7 +67,8 @@ pub struct NewWork {
 pub enum Decision {
     /// Queue these; the row is completed with them in one transaction.
     Deliver(Vec<NewNotification>),
-    /// Tell the listeners of a topic; the row is completed when they have taken it, and subscribers are told with it.
+    /// Publish to the listeners of a topic; the row is completed when they have taken it, and subscribers get it in the same
+    /// transaction.
     Publish(Arrival),
     /// Nothing is to be sent, and that is an outcome: the row is deactivated with the reason.
     Skip(ReasonCode),
@@ -128,10 +129,10 @@ pub enum Effect {
     },
     /// A row of the workflow's own tables, in its own shape; its `put` writes those of a batch together.
     Put(serde_json::Value),
-    /// An event that subscribers may want, in the workflow's own shape; its `tell` returns the notifications for them, which
-    /// are queued with the decision.
-    Tell(serde_json::Value),
-    /// Tell the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
+    /// An event that subscribers may want, in the workflow's own shape; its `publish_events` returns the notifications
+    /// for them, which are queued with the decision.
+    PublishEvent(serde_json::Value),
+    /// Publish to the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
     /// decision is not taken and the row is queued again.
     Publish(Arrival),
     /// Nothing is written: reports count it under this word, such as `expired`.

@@ -26,7 +26,7 @@ pub use gate::Lane;
 pub use open::{Durability, Store, StoreOptions};
 pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
-pub use tx::{Ear, Reader, Tx};
+pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
 

@@ -221,7 +221,7 @@ async fn open_store(recipe: &Recipe, place: &Place) -> (Store, Faults) {
         // What the throw-away server does with its disk is not what is tested here.
         accept_weak_durability: true,
         without_skip_locked: recipe.without_skip_locked,
-        tells_others: recipe.tells_others,
+        notifies_nodes: recipe.notifies_nodes,
         faults: faults.clone(),
         ..StoreOptions::new(place.url())
     };

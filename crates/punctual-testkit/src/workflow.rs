@@ -20,7 +20,7 @@ pub struct TestWorkflow {
     policy: RetryPolicy,
     prepare: Option<Arc<PrepareFn>>,
     settled: Option<Arc<SettledFn>>,
-    told: Arc<Mutex<Vec<SettledWork>>>,
+    settled_calls: Arc<Mutex<Vec<SettledWork>>>,
 }
 
 impl TestWorkflow {
@@ -34,7 +34,7 @@ impl TestWorkflow {
             policy: RetryPolicy::Ladder,
             prepare: None,
             settled: None,
-            told: Arc::default(),
+            settled_calls: Arc::default(),
         }
     }
 
@@ -64,9 +64,9 @@ impl TestWorkflow {
         self
     }
 
-    /// What `settled` was told so far, also in transactions that did not commit.
-    pub fn told(&self) -> Vec<SettledWork> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the calls of `settled` so far, also in transactions that did not commit.
+    pub fn settled_calls(&self) -> Vec<SettledWork> {
+        self.settled_calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -123,7 +123,7 @@ impl Decide for TestWorkflow {
 
 impl Settled for TestWorkflow {
     fn settled(&self, work: &SettledWork, now: Timestamp) -> Vec<Effect> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(work.clone());
+        self.settled_calls.lock().unwrap_or_else(PoisonError::into_inner).push(work.clone());
         self.settled.as_ref().map_or_else(Vec::new, |settled| settled(work, now))
     }
 }

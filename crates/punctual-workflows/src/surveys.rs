@@ -164,7 +164,7 @@ impl Workflow for Surveys {
         })
     }
 
-    fn tell<'a>(
+    fn publish_events<'a>(
         &'a self,
         conn: &'a mut Conn<'_>,
         now: Timestamp,
@@ -174,7 +174,7 @@ impl Workflow for Surveys {
             let happened: Result<Vec<fan_out::Happened>, _> =
                 events.into_iter().map(serde_json::from_value).collect();
             let happened = happened.map_err(|_| StoreError::Stored("what happened to an instance"))?;
-            fan_out::tell_all(conn, &self.catalogue, now, &happened).await
+            fan_out::publish_all(conn, &self.catalogue, now, &happened).await
         })
     }
 

@@ -57,7 +57,7 @@ impl Node {
         let wall = SystemClock::start().context("no timer thread")?;
         let options = StoreOptions {
             accept_weak_durability: config.accept_weak_durability,
-            tells_others: config.role == Role::Api,
+            notifies_nodes: config.role == Role::Api,
             faults: config.crash_at.clone().map_or_else(Faults::default, Faults::crash_at),
             ..StoreOptions::new(config.database_url.expose())
         };

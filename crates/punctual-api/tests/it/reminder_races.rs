@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{
     Event, EventSink, EventSinks,
-    events::{SOURCE_CHANGED, Told, Touched},
+    events::{IncomingEvent, SOURCE_CHANGED, Touched},
 };
 use punctual_store::{StoreError, Tx, sources::SourceChange};
 use punctual_testkit::{Bed, Seeded, on_both};
@@ -26,7 +26,7 @@ on_both! {
     a_new_zone_and_a_new_source_cannot_miss_each_other;
 }
 
-/// Hears an event after the reminders did, and keeps its transaction open until it is told to go on.
+/// Takes an event after the reminders did, and keeps its transaction open until it is released.
 #[derive(Default)]
 struct Gate {
     reached: Notify,
@@ -34,7 +34,7 @@ struct Gate {
 }
 
 impl EventSink for Gate {
-    fn hears(&self, _kind: &str) -> bool {
+    fn subscribes_to(&self, _kind: &str) -> bool {
         true
     }
 
@@ -84,7 +84,7 @@ async fn while_it_is_told<T: Send + 'static>(
     };
     let engine = bed.engine.clone();
     let telling = tokio::spawn(async move {
-        engine.take_events(&sinks, &[Told { event, change: Some(change) }]).await.unwrap()
+        engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap()
     });
     gate.reached.notified().await;
     let meanwhile = tokio::spawn(meanwhile);

@@ -90,7 +90,7 @@ struct Slow {
 }
 
 impl EventSink for Slow {
-    fn hears(&self, kind: &str) -> bool {
+    fn subscribes_to(&self, kind: &str) -> bool {
         matches!(kind, "slow" | "boom")
     }
 

@@ -15,7 +15,7 @@ use crate::client::Client;
 on_both! {
     an_older_state_never_overwrites_a_newer_one;
     a_batch_about_one_source_is_taken_in_its_order;
-    an_event_that_nobody_hears_is_no_error;
+    an_event_without_subscribers_is_no_error;
     an_event_reaches_whoever_listens;
     many_sources_at_once_have_an_outcome_each;
     a_source_that_is_gone_is_gone;
@@ -73,7 +73,7 @@ async fn a_batch_about_one_source_is_taken_in_its_order(bed: Bed) {
     assert_eq!((&source["state"], &source["sequence"]), (&json!({ "n": 5 }), &json!(5)));
 }
 
-async fn an_event_that_nobody_hears_is_no_error(bed: Bed) {
+async fn an_event_without_subscribers_is_no_error(bed: Bed) {
     let client = Client::new(&bed).await;
     let mut event = changed(Value::Null, Value::Null, json!({}));
     event["type"] = json!("ticket.closed");
@@ -88,12 +88,12 @@ async fn an_event_that_nobody_hears_is_no_error(bed: Bed) {
     assert_eq!(reply["items"][1]["error"]["errors"][0]["pointer"], "/1/specversion");
 }
 
-/// Hears of tickets and sources, and writes down what it heard.
+/// Hears of tickets and sources, and records them.
 #[derive(Default)]
-struct Ear(Mutex<Vec<String>>);
+struct RecordingSink(Mutex<Vec<String>>);
 
-impl EventSink for Ear {
-    fn hears(&self, kind: &str) -> bool {
+impl EventSink for RecordingSink {
+    fn subscribes_to(&self, kind: &str) -> bool {
         kind.starts_with("ticket.") || kind.starts_with("source.")
     }
 
@@ -103,17 +103,17 @@ impl EventSink for Ear {
         _now: Timestamp,
         events: &'a [&'a Event],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
-        let heard = events
+        let received = events
             .iter()
             .map(|event| format!("{} {}", event.kind, event.subject.clone().unwrap_or_default()));
-        self.0.lock().unwrap().extend(heard);
+        self.0.lock().unwrap().extend(received);
         Box::pin(async { Ok(events.iter().map(|_| Touched { created: 2, ..Touched::default() }).collect()) })
     }
 }
 
 async fn an_event_reaches_whoever_listens(bed: Bed) {
-    let ear = Arc::new(Ear::default());
-    let client = Client::with(&bed, |state| state.sinks.add(ear.clone())).await;
+    let sink = Arc::new(RecordingSink::default());
+    let client = Client::with(&bed, |state| state.sinks.add(sink.clone())).await;
     let mut event = changed(json!("1"), Value::Null, json!({}));
     let stale = event.clone();
     event["type"] = json!("ticket.closed");
@@ -126,9 +126,9 @@ async fn an_event_reaches_whoever_listens(bed: Bed) {
     );
     let put = client.put("/api/v1/sources/document/1", json!({})).await.expect(200);
     assert_eq!(put["work"]["created"], 2);
-    let heard = ear.0.lock().unwrap().clone();
+    let received = sink.0.lock().unwrap().clone();
     assert_eq!(
-        heard,
+        received,
         ["source.changed document/42", "ticket.closed document/42", "source.changed document/1"]
     );
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_engine::{
     Event, EventSinks,
-    events::{SOURCE_CHANGED, Told},
+    events::{IncomingEvent, SOURCE_CHANGED},
 };
 use punctual_store::sources::SourceChange;
 use punctual_testkit::{Bed, on_both};
@@ -56,7 +56,7 @@ pub async fn tell(bed: &Bed, kind: &str, id: &str, state: &Value) {
     };
     let mut sinks = EventSinks::default();
     sinks.add(Arc::new(ReminderSink::new(Arc::new(Providers::built_in()))));
-    bed.engine.take_events(&sinks, &[Told { event, change: Some(change) }]).await.unwrap();
+    bed.engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap();
 }
 
 async fn a_setting_is_planned_before_it_is_saved(bed: Bed) {

@@ -127,7 +127,7 @@ impl Engine {
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
-        self.tell_subscribers(tx, now, &arrived).await?;
+        self.publish_arrivals(tx, now, &arrived).await?;
         let planned = effects::write(tx, now, &*batch.workflow, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces, planned })

@@ -18,7 +18,7 @@ on_both! {
     of_an_id_handed_in_twice_the_first_is_sent with hourly_poll;
     a_backlog_is_drained_to_its_end with hourly_poll;
     a_row_moved_forward_is_handled_at_its_new_moment with hourly_poll;
-    a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).tells_others();
+    a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).notifies_nodes();
     long_running_rows_follow_one_another_without_the_poll with hourly_poll;
     work_that_sends_is_sent_at_once with hourly_poll;
     a_stop_lets_what_is_under_way_finish with hourly_poll;

@@ -30,7 +30,7 @@ on_both! {
     a_topic_that_somebody_does_not_want_goes_to_the_others;
     a_channel_that_somebody_does_not_want_is_not_used;
     a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have;
-    a_workflow_is_told_that_its_message_was_not_wanted;
+    a_workflow_is_called_when_its_message_was_not_wanted;
     the_language_of_a_person_is_used_where_a_message_says_none;
     the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
     the_next_channel_is_taken_when_all_tries_have_failed;
@@ -265,7 +265,7 @@ async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: Bed) {
     assert_eq!(bed.engine.preference_holder(""), None);
 }
 
-async fn a_workflow_is_told_that_its_message_was_not_wanted(bed: Bed) {
+async fn a_workflow_is_called_when_its_message_was_not_wanted(bed: Bed) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = told.clone();
     let workflow = TestWorkflow::new("test", |_, _| {

@@ -49,7 +49,7 @@ async fn call(bed: &Bed, channel: &str, signature: &str, body: &[u8]) -> Result<
 
 async fn tell(bed: &Bed, items: Value) -> (usize, usize, usize) {
     match call(bed, "email:p", "good", items.to_string().as_bytes()).await {
-        Ok(Called::Told { receipts, new, unknown }) => (receipts, new, unknown),
+        Ok(Called::Receipts { count: receipts, new, unknown }) => (receipts, new, unknown),
         other => panic!("{other:?}"),
     }
 }

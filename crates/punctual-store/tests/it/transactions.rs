@@ -14,8 +14,8 @@ on_both! {
     many_writers_take_turns;
     readers_are_not_held_up_by_a_writer;
     a_checkpoint_does_no_harm;
-    a_node_that_tells_others_is_heard_once_a_commit with |bed| bed.tells_others();
-    a_node_with_workers_tells_nobody;
+    a_node_that_notifies_others_does_so_once_a_commit with |bed| bed.notifies_nodes();
+    a_node_with_workers_notifies_nobody;
 }
 
 async fn fact(bed: &Bed, name: &str) -> Option<String> {
@@ -147,38 +147,38 @@ async fn a_checkpoint_does_no_harm(bed: Bed) {
     assert!(fact(&bed, "f-49").await.is_some());
 }
 
-async fn a_node_that_tells_others_is_heard_once_a_commit(bed: Bed) {
-    let Some(mut ear) = bed.store.listener().await.unwrap() else {
-        assert!(bed.store.is_single_process(), "where there are no others there is nothing to hear");
+async fn a_node_that_notifies_others_does_so_once_a_commit(bed: Bed) {
+    let Some(mut listener) = bed.store.listener().await.unwrap() else {
+        assert!(bed.store.is_single_process(), "without other nodes there is nothing to listen to");
         return;
     };
     let mut tx = bed.begin().await;
     tx.raise(Stage::Work, bed.after(9));
     tx.raise(Stage::Delivery, bed.after(5));
     tx.commit().await.unwrap();
-    let heard = signal("a word", ear.hear()).await.unwrap();
-    assert_eq!(heard, bed.after(5).as_microsecond().to_string());
+    let payload = signal("a notification", listener.recv()).await.unwrap();
+    assert_eq!(payload, bed.after(5).as_microsecond().to_string());
     let mut tx = bed.begin().await;
     facts::put(&mut tx.conn(), bed.now(), "x", "nothing is ready").await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = bed.begin().await;
     tx.raise(Stage::Work, bed.after(11));
     tx.commit().await.unwrap();
-    let heard = signal("the next word", ear.hear()).await.unwrap();
+    let payload = signal("the next notification", listener.recv()).await.unwrap();
     assert_eq!(
-        heard,
+        payload,
         bed.after(11).as_microsecond().to_string(),
         "one a commit, and none without something ready"
     );
 }
 
-async fn a_node_with_workers_tells_nobody(bed: Bed) {
+async fn a_node_with_workers_notifies_nobody(bed: Bed) {
     let other = bed.node("b").await;
-    let Some(mut ear) = bed.store.listener().await.unwrap() else { return };
+    let Some(mut listener) = bed.store.listener().await.unwrap() else { return };
     let mut tx = other.begin().await;
     tx.raise(Stage::Work, bed.now());
     tx.commit().await.unwrap();
     let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(bed.url()).await.unwrap();
     sqlx::query("SELECT pg_notify('punctual_ready', 'mark')").execute(&mut conn).await.unwrap();
-    assert_eq!(signal("the mark", ear.hear()).await.unwrap(), "mark");
+    assert_eq!(signal("the mark", listener.recv()).await.unwrap(), "mark");
 }

@@ -18,7 +18,7 @@ pub struct Recipe {
     pub(super) master_keys: Vec<u64>,
     pub(super) connections: u32,
     pub(super) without_skip_locked: bool,
-    pub(super) tells_others: bool,
+    pub(super) notifies_nodes: bool,
     pub(super) config: EngineConfig,
     pub(super) workflows: Vec<Arc<dyn Workflow>>,
     pub(super) adapters: Vec<Arc<dyn Adapter>>,
@@ -57,7 +57,7 @@ impl BedBuilder {
             master_keys: vec![1],
             connections: 8,
             without_skip_locked: false,
-            tells_others: false,
+            notifies_nodes: false,
             // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
             config: EngineConfig { breaker: Breaker::OFF, ..EngineConfig::default() },
             workflows: punctual_workflows::all(),
@@ -76,9 +76,9 @@ impl BedBuilder {
         self
     }
 
-    /// Every commit tells the other nodes, as on a node without workers.
-    pub fn tells_others(mut self) -> Self {
-        self.0.tells_others = true;
+    /// Every commit notifies the other nodes, as on a node without workers.
+    pub fn notifies_nodes(mut self) -> Self {
+        self.0.notifies_nodes = true;
         self
     }
 

@@ -230,7 +230,7 @@ impl Decide for Known {
                     due_at: instant(row.due_at),
                     payload: serde_json::to_string(&input.payload).unwrap_or_default(),
                 };
-                // Listeners hear of the occurrence, not of each channel that is tried for it.
+                // The occurrence is published to listeners, not each channel that is tried for it.
                 let is_first = input.fallback.is_none();
                 Decided {
                     decision: Decision::Deliver(self.messages(input, told)),

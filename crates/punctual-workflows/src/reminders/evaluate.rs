@@ -29,8 +29,8 @@ pub struct Ground {
     pub sums: HashMap<(String, String), i64>,
     /// By type and id of the source.
     pub existing: HashMap<(String, String), Vec<OfSource>>,
-    /// The sources have just been told.
-    pub told: bool,
+    /// Whether this evaluates events, not what is stored.
+    pub from_event: bool,
 }
 
 impl Ground {
@@ -47,7 +47,7 @@ impl Ground {
             zone,
             states: self.states.get(&pair).map_or(&[], Vec::as_slice),
             children: self.sums.get(&pair).copied(),
-            told: self.told,
+            from_event: self.from_event,
         }
     }
 }

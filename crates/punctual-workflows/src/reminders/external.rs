@@ -1,4 +1,4 @@
-//! Reconciliation with another system's database: what changed there since the last look is taken as if it had been told,
+//! Reconciliation with another system's database: what changed there since the last look is taken as if it came in events,
 //! so a missed event is made good from where the truth is.
 //!
 //! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{
     Claimed, Decide, Engine, Event, EventSinks, Workflow,
-    events::{EventTaken, SOURCE_CHANGED, Told, take_in},
+    events::{EventTaken, IncomingEvent, SOURCE_CHANGED, take_in},
 };
 use punctual_model::{
     Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey,
@@ -252,7 +252,7 @@ impl External {
             deleted: row.deleted,
             state: Value::Object(row.state.clone()).to_string(),
             sequence: None,
-            // Something newer that an event has told stays.
+            // Something newer from an event stays.
             occurred_at: row.changed_at.unwrap_or(now).min(now),
         };
         found.rows.iter().map(change).collect()
@@ -363,13 +363,13 @@ impl Workflow for Externals {
             let Some((external, _)) = self.read(row) else { return Ok(()) };
             let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
             let Some(found) = found else { return Ok(()) };
-            let told: Vec<Told> = external
+            let incoming: Vec<IncomingEvent> = external
                 .changes(&found, now)
                 .into_iter()
-                .map(|change| told(&external.name, change))
+                .map(|change| incoming_event(&external.name, change))
                 .collect();
             let mut report = Report { sources: found.rows.len() as u64, ..Report::default() };
-            for taken in take_in(tx, now, &self.sinks, &told).await? {
+            for taken in take_in(tx, now, &self.sinks, &incoming).await? {
                 if let EventTaken::Accepted { touched, .. } = taken {
                     report.created += touched.created;
                     report.moved += touched.updated;
@@ -401,7 +401,7 @@ impl Workflow for Externals {
     }
 }
 
-fn told(name: &str, change: SourceChange) -> Told {
+fn incoming_event(name: &str, change: SourceChange) -> IncomingEvent {
     let event = Event {
         id: format!("{}/{}", change.source_type, change.source_id),
         source: format!("/reconcile/{name}"),
@@ -412,7 +412,7 @@ fn told(name: &str, change: SourceChange) -> Told {
         data: Value::Null,
         business_units: None,
     };
-    Told { event, change: Some(change) }
+    IncomingEvent { event, change: Some(change) }
 }
 
 struct Looked {

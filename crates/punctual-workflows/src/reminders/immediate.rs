@@ -1,5 +1,5 @@
-//! Messages at once, beside what is planned: with `"immediate": true` a setting tells of a source when its first state
-//! is told and the setting is for it. Once: the row's key is that of the setting and the source.
+//! Messages at once, beside what is planned: with `"immediate": true` a setting sends a message when
+//! the first state of a source arrives and matches it. Once: the row's key is that of the setting and the source.
 
 use jiff::Timestamp;
 use punctual_model::{KeyParts, Trigger, WorkKey};
@@ -13,13 +13,13 @@ pub const NOTIFICATION_KIND: &str = "immediate";
 /// What stands in the place of a metric in its key.
 const METRIC: &str = "immediate";
 
-/// Tells of a source that is told for the first time.
-pub struct FirstTold;
+/// Sends a message when the first state of a source arrives.
+pub struct FirstState;
 
-impl ImmediateProvider for FirstTold {
+impl ImmediateProvider for FirstState {
     fn immediate(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate> {
         let wanted = case.setting.definition.get("immediate").and_then(Value::as_bool) == Some(true);
-        if !wanted || !case.told || case.source.row.version != 1 {
+        if !wanted || !case.from_event || case.source.row.version != 1 {
             return None;
         }
         let (setting, source) = (case.setting, &case.source.row);

@@ -74,7 +74,7 @@ impl Ground {
             .filter(|row| !(fresh && row.version == 1))
             .map(|row| (row.source_type.as_str(), row.source_id.as_str()))
             .collect();
-        let mut ground = Self { zones, told: fresh, ..Self::default() };
+        let mut ground = Self { zones, from_event: fresh, ..Self::default() };
         for row in work::of_sources(conn, KIND, &known).await? {
             let place = (row.source_type.clone(), row.source_id.clone());
             ground.existing.entry(place).or_default().push(row);

@@ -110,8 +110,8 @@ pub struct Case<'a> {
     pub states: &'a [StateRow],
     /// What its children come to, in millionths, where the setting counts some.
     pub children: Option<i64>,
-    /// Somebody has just told the source, as opposed to a look at what is there.
-    pub told: bool,
+    /// Whether an event of the source is evaluated, as opposed to its stored state.
+    pub from_event: bool,
 }
 
 /// A row that a trigger wants.
@@ -310,7 +310,7 @@ impl Providers {
         let mut providers = Self {
             triggers: Registry::new("trigger providers"),
             invalidations: vec![Arc::new(BuiltInInvalidation)],
-            immediate: vec![Arc::new(super::immediate::FirstTold)],
+            immediate: vec![Arc::new(super::immediate::FirstState)],
             recipients: Registry::new("recipient providers"),
             policies: Registry::new("delivery policies"),
             externals: Vec::new(),

@@ -37,7 +37,7 @@ impl ReminderSink {
 }
 
 impl EventSink for ReminderSink {
-    fn hears(&self, kind: &str) -> bool {
+    fn subscribes_to(&self, kind: &str) -> bool {
         kind == SOURCE_CHANGED || kind == SOURCE_DELETED
     }
 

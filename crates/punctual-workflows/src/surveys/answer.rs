@@ -1,4 +1,4 @@
-//! An answer: the first valid one counts, ends the instance, stops its messages and is told to everyone it concerns, all
+//! An answer: the first valid one counts, ends the instance, stops its messages and is published to everyone it concerns, all
 //! in one transaction.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Catalogue, Version,
-    fan_out::{Answered, Happened, INSTANCE_OPENED, tell, tell_all},
+    fan_out::{Answered, Happened, INSTANCE_OPENED, publish_all, publish_answer},
 };
 
 /// How often an answer that stood in another transaction's way is tried again.
@@ -91,7 +91,7 @@ pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Re
     })
 }
 
-/// The page was shown to a person. Answers whether that was new.
+/// The page was shown to a person. Returns whether that was new.
 #[boxed]
 pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Result<bool, EngineError> {
     let now = engine.clock.now();
@@ -99,7 +99,7 @@ pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> 
     let is_new = survey_instances::open(&mut tx.conn(), now, public_id).await?;
     if is_new {
         let opened = Happened { event_type: INSTANCE_OPENED.to_owned(), public_id: public_id.to_owned() };
-        let queued = tell_all(&mut tx.conn(), catalogue, now, &[opened]).await?;
+        let queued = publish_all(&mut tx.conn(), catalogue, now, &[opened]).await?;
         accept_in(&mut tx, now, queued).await?;
     }
     tx.commit().await?;
@@ -201,7 +201,7 @@ async fn keep(
         agent_id: submission.agent_id.as_deref(),
         completed_at: now,
     };
-    tell(&mut tx, now, &answered).await?;
+    publish_answer(&mut tx, now, &answered).await?;
     tx.commit().await?;
     Ok(Some(Taken { completed_at: now, submission_id: submission.submission_id.clone(), is_repeat: false }))
 }

@@ -54,12 +54,12 @@ impl Entry {
 }
 
 impl Published {
-    /// The triggers that hear events of this kind, those that are switched off among them.
+    /// Returns the triggers that subscribe to events of this kind, also those that are switched off.
     pub fn of_kind(&self, kind: &str) -> &[Entry] {
         self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default()
     }
 
-    pub fn hears(&self, kind: &str) -> bool {
+    pub fn subscribes_to(&self, kind: &str) -> bool {
         self.by_kind.contains_key(kind)
     }
 

@@ -1,5 +1,5 @@
-//! From what happened to everyone who must know: the event, and a delivery for each subscriber that it concerns. Both are
-//! written with what happened, so that neither exists without the other.
+//! Publishing what happens to surveys: the event, and a delivery for each subscriber that it concerns. Both are written in
+//! the transaction of what happened, so that neither exists without the other.
 
 use std::{
     borrow::Cow,
@@ -50,10 +50,14 @@ pub struct Answered<'a> {
     pub completed_at: Timestamp,
 }
 
-/// Keeps the event of an answer and queues a delivery to each subscriber; returns the event's id. The event is kept also
-/// where nobody hears of it.
+/// Stores the event of an answer and queues a delivery to each subscriber; returns the event's id. The event is stored
+/// also where nobody subscribes to it.
 #[boxed]
-pub async fn tell(tx: &mut Tx, now: Timestamp, answered: &Answered<'_>) -> Result<Option<i64>, StoreError> {
+pub async fn publish_answer(
+    tx: &mut Tx,
+    now: Timestamp,
+    answered: &Answered<'_>,
+) -> Result<Option<i64>, StoreError> {
     let instance = answered.instance;
     let survey = surveys::get(&mut tx.conn(), instance.survey_id).await?;
     let integration = survey.and_then(|survey| survey.integration_id);
@@ -80,20 +84,20 @@ impl Happened {
     }
 
     pub(super) fn effect(&self) -> Effect {
-        Effect::Tell(serde_json::to_value(self).unwrap_or_default())
+        Effect::PublishEvent(serde_json::to_value(self).unwrap_or_default())
     }
 }
 
-/// Keeps what happened, as far as somebody hears of it, and answers what is to be queued. Most installations listen to answers
-/// alone, and then this is one look at a small table.
-pub(super) async fn tell_all(
+/// Stores the events that have subscribers, and returns the notifications to queue. Most installations subscribe to answers
+/// alone, and then this is one read of a small table.
+pub(super) async fn publish_all(
     conn: &mut Conn<'_>,
     catalogue: &Catalogue,
     now: Timestamp,
     happened: &[Happened],
 ) -> Result<Vec<NewNotification>, StoreError> {
     let mut known = subscribers::all(conn).await?;
-    known.retain(|row| row.active && OF_INSTANCES.iter().any(|event_type| hears(row, event_type)));
+    known.retain(|row| row.active && OF_INSTANCES.iter().any(|event_type| subscribes_to(row, event_type)));
     if known.is_empty() {
         return Ok(Vec::new());
     }
@@ -134,7 +138,7 @@ pub(super) async fn tell_all(
     Ok(keep(conn, now, &events).await?.1)
 }
 
-/// An event and who hears of it.
+/// An event and its subscribers.
 struct Event<'i> {
     event_type: &'static str,
     instance: &'i InstanceRow,
@@ -142,7 +146,7 @@ struct Event<'i> {
     keys: Vec<String>,
 }
 
-/// Keeps events with their deliveries; returns the ids of those that are new, and what is to be queued for them.
+/// Stores events with their deliveries; returns the ids of those that are new, and the notifications to queue for them.
 async fn keep(
     conn: &mut Conn<'_>,
     now: Timestamp,
@@ -232,12 +236,12 @@ fn lookup<'a>(
 }
 
 /// Whether a subscriber lists this type of events.
-fn hears(row: &SubscriberRow, event_type: &str) -> bool {
+fn subscribes_to(row: &SubscriberRow, event_type: &str) -> bool {
     let events: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
     events.iter().any(|event| event == event_type)
 }
 
-/// Whether a subscriber is told of an event: it is switched on, lists the type, and its own filter is true.
+/// Whether a subscriber gets an event: it is switched on, lists the type, and its own filter is true.
 fn takes<'v>(
     row: &SubscriberRow,
     event_type: &str,
@@ -245,7 +249,7 @@ fn takes<'v>(
 ) -> bool {
     let filter = row.filter.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let filter = filter.and_then(|json: Value| Filter::parse(&json).ok());
-    row.active && hears(row, event_type) && filter.is_none_or(|filter| filter.matches(lookup))
+    row.active && subscribes_to(row, event_type) && filter.is_none_or(|filter| filter.matches(lookup))
 }
 
 /// The subscribers an answer goes to: those that the survey names and whose filter is true, or, where it names none, every

@@ -27,7 +27,7 @@ const AT_ONCE_POSTGRES: usize = 1_000;
 /// How often a hash that is neither free nor held is tried again: its holder went away in between.
 const TRIES: usize = 3;
 
-/// One event as it was told.
+/// One event as it was received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub payload: Map<String, Value>,
@@ -76,7 +76,7 @@ impl Why {
 /// Whose triggers are asked.
 #[derive(Clone, Debug)]
 pub enum Asked<'a> {
-    /// Every trigger of the published surveys that hears events of this kind.
+    /// Every trigger of the published surveys that subscribes to events of this kind.
     Kind(&'a str),
     /// One trigger, by an operator's own decision.
     Campaign { survey_id: i64, trigger_id: &'a str },

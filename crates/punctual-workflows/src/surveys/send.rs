@@ -97,8 +97,8 @@ fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
 
 /// An instance is over without an answer.
 fn over(instance: &InstanceRow, reason: &str, now: Timestamp) -> Vec<Effect> {
-    let told = Happened::new(INSTANCE_EXPIRED, instance).effect();
-    vec![put(expired(instance, reason, now)), Effect::Noted("expired"), told]
+    let event = Happened::new(INSTANCE_EXPIRED, instance).effect();
+    vec![put(expired(instance, reason, now)), Effect::Noted("expired"), event]
 }
 
 fn expired(instance: &InstanceRow, reason: &str, now: Timestamp) -> Change {

@@ -13,7 +13,7 @@ use super::{
     ingest::{Asked, Item, Outcome, ingest_in},
 };
 
-/// Hears events that a trigger of a published survey listens to.
+/// Subscribes to the events that start a trigger of a published survey.
 pub struct SurveySink {
     engine: Engine,
     catalogue: Arc<Catalogue>,
@@ -40,8 +40,8 @@ fn item(event: &Event) -> Option<Item> {
 
 impl EventSink for SurveySink {
     /// By what was published when the request came in: whoever takes events looks first.
-    fn hears(&self, kind: &str) -> bool {
-        self.catalogue.last_seen().hears(kind)
+    fn subscribes_to(&self, kind: &str) -> bool {
+        self.catalogue.last_seen().subscribes_to(kind)
     }
 
     fn take<'a>(
