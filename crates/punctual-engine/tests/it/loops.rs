@@ -7,7 +7,7 @@ use std::{
 
 use punctual_engine::Accepted;
 use punctual_model::{Arrival, Decision, NewNotification, ReasonCode};
-use punctual_testkit::{Bed, BedBuilder, Gated, TestWorkflow, new_work, on_both, signal};
+use punctual_testkit::{Gated, TestBed, TestBedBuilder, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::mpsc;
 
 on_both! {
@@ -27,7 +27,7 @@ on_both! {
 }
 
 /// The system's clock, and a poll so rare that only a wake-up can explain what happens.
-fn hourly_poll(bed: BedBuilder) -> BedBuilder {
+fn hourly_poll(bed: TestBedBuilder) -> TestBedBuilder {
     bed.wall_clock().config(|config| {
         config.poll_every = Duration::from_secs(3600);
         config.grace = Duration::from_millis(200);
@@ -35,7 +35,7 @@ fn hourly_poll(bed: BedBuilder) -> BedBuilder {
 }
 
 /// Arrivals, with when they were heard.
-fn listening(bed: &Bed) -> (Bed, mpsc::UnboundedReceiver<(String, i64)>) {
+fn listening(bed: &TestBed) -> (TestBed, mpsc::UnboundedReceiver<(String, i64)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let clock = punctual_testkit::WallClock;
     let hear = move |arrival: &Arrival| {
@@ -45,7 +45,7 @@ fn listening(bed: &Bed) -> (Bed, mpsc::UnboundedReceiver<(String, i64)>) {
     (bed.with(|bed| bed.listener("*", hear)), receiver)
 }
 
-async fn idle(bed: &Bed) {
+async fn idle(bed: &TestBed) {
     // The first pass of the loops must be over, or it would find the row by itself.
     signal("the first look", async {
         for _ in 0..50 {
@@ -58,7 +58,7 @@ async fn idle(bed: &Bed) {
     .await;
 }
 
-async fn a_row_written_now_is_handled_without_the_poll(bed: Bed) {
+async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     for n in 0..20 {
@@ -71,7 +71,7 @@ async fn a_row_written_now_is_handled_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: Bed) {
+async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     idle(&bed).await;
@@ -86,7 +86,7 @@ async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: Bed) {
     running.stop().await;
 }
 
-async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
+async fn a_notification_written_now_is_sent_without_the_poll(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -100,7 +100,7 @@ async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
+async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: TestBed) {
     let running = bed.engine.run();
     // Before the first one the node does not know the channel, and the delivery loop, where it happens to look for more
     // at that very moment, holds the permits: then it claims the row. That cannot happen every time.
@@ -126,7 +126,7 @@ async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
     assert_eq!(seen.last(), Some(&(1, 2)), "inserted claimed, and settled: {seen:?}");
 }
 
-async fn of_an_id_handed_in_twice_the_first_is_sent(bed: Bed) {
+async fn of_an_id_handed_in_twice_the_first_is_sent(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -142,7 +142,7 @@ async fn of_an_id_handed_in_twice_the_first_is_sent(bed: Bed) {
     assert!(gate.nobody_else_arrived().await);
 }
 
-async fn a_backlog_is_drained_to_its_end(bed: Bed) {
+async fn a_backlog_is_drained_to_its_end(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let rows: Vec<_> =
         (0..2_500).map(|n| punctual_testkit::new_schedule(&format!("k{n}"), "t", bed.now())).collect();
@@ -157,7 +157,7 @@ async fn a_backlog_is_drained_to_its_end(bed: Bed) {
     assert_eq!(bed.engine.next_ready().await.unwrap(), None);
 }
 
-async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {
+async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
@@ -167,7 +167,7 @@ async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {
     running.stop().await;
 }
 
-async fn a_node_without_workers_wakes_the_others(bed: Bed) {
+async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let other = bed.node("front").await;
     let running = bed.engine.run();
@@ -190,7 +190,7 @@ async fn a_node_without_workers_wakes_the_others(bed: Bed) {
     running.stop().await;
 }
 
-async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
+async fn long_running_rows_follow_one_another_without_the_poll(bed: TestBed) {
     let (sender, mut done) = mpsc::unbounded_channel();
     let workflow =
         TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
@@ -210,7 +210,7 @@ async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn work_that_sends_is_sent_at_once(bed: Bed) {
+async fn work_that_sends_is_sent_at_once(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let workflow = TestWorkflow::new("test", |row, _| {
         let audience = punctual_model::Audience::Targets(vec![row.key.clone()]);
@@ -239,7 +239,7 @@ async fn work_that_sends_is_sent_at_once(bed: Bed) {
     }
 }
 
-async fn a_stop_lets_what_is_under_way_finish(bed: Bed) {
+async fn a_stop_lets_what_is_under_way_finish(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter).config(|config| config.grace = Duration::from_secs(60)));
     bed.channel("gated:default", "gated").await;
@@ -256,7 +256,7 @@ async fn a_stop_lets_what_is_under_way_finish(bed: Bed) {
     bed.leaves_open("a stopped node sends nothing more");
 }
 
-async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
+async fn a_stop_gives_back_what_does_not_finish(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -274,7 +274,7 @@ async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
     bed.leaves_open("another node would send it again");
 }
 
-async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: Bed) {
+async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: TestBed) {
     let heard = Arc::new(Mutex::new(0));
     let (log, (sender, mut arrived)) = (heard.clone(), mpsc::unbounded_channel());
     let bed = bed.with(|bed| {

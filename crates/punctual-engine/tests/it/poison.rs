@@ -2,7 +2,7 @@
 
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{
-    Bed, Scripted, TestWorkflow, channel::delivered, new_work, new_work_with, on_both, scale,
+    Scripted, TestBed, TestWorkflow, channel::delivered, new_work, new_work_with, on_both, scale,
 };
 use serde_json::json;
 
@@ -15,7 +15,7 @@ on_both! {
 /// Each kind of poison, by the number of the row in its hundred.
 const POISON: [&str; 6] = ["decide", "listener", "input", "template", "channel", "missing"];
 
-fn poisoned(bed: &Bed) -> Bed {
+fn poisoned(bed: &TestBed) -> TestBed {
     let workflow = TestWorkflow::new("test", |row, _| {
         let what = row.key.split(':').nth(1).unwrap_or_default();
         assert!(what != "decide", "a decision that panics");
@@ -39,7 +39,7 @@ fn poisoned(bed: &Bed) -> Bed {
     })
 }
 
-async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed) {
+async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: TestBed) {
     let bed = poisoned(&bed);
     bed.channel("picky:default", "picky").await;
     let endless = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
@@ -86,7 +86,7 @@ async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed
     assert!(reasons.iter().all(|reason| reason == "panic" || reason == "template_limit"), "{reasons:?}");
 }
 
-async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: Bed) {
+async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) {
     let workflow =
         TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(|row| {
             let bad = row.key.starts_with("bad");
@@ -139,7 +139,7 @@ impl punctual_engine::Decide for AllDone {
     }
 }
 
-async fn r10_a_load_that_panics_ends_in_hold(bed: Bed) {
+async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
     let bed = bed.with(|bed| bed.workflow(BadLoad));
     let rows: Vec<_> = ["bad:1", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
     bed.ensure(&rows).await;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use punctual_channels::Misbehaviour;
 use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId};
-use punctual_testkit::{Bed, TestWorkflow, new_work, on_both};
+use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
 on_both! {
     a_workflow_is_called_once_when_the_last_one_has_settled;
@@ -18,9 +18,9 @@ on_both! {
 
 /// Work of kind `follow` sends to each address in its key; `effects` says what follows.
 fn following(
-    bed: &Bed,
+    bed: &TestBed,
     effects: impl Fn(&punctual_engine::SettledWork, jiff::Timestamp) -> Vec<Effect> + Send + Sync + 'static,
-) -> (Bed, TestWorkflow) {
+) -> (TestBed, TestWorkflow) {
     let workflow = TestWorkflow::new("follow", |row, _| {
         let to = row.key.split(':').skip(1).map(|address| {
             let audience = Audience::Targets(vec![address.to_owned()]);
@@ -35,7 +35,7 @@ fn following(
     (bed.with(|bed| bed.workflow(workflow.clone())), workflow)
 }
 
-async fn a_workflow_is_called_once_when_the_last_one_has_settled(bed: Bed) {
+async fn a_workflow_is_called_once_when_the_last_one_has_settled(bed: TestBed) {
     bed.channel("memory:slow", "memory").await;
     let (bed, workflow) = following(&bed, |_, _| Vec::new());
     bed.captured.misbehave("memory:slow".parse().unwrap(), Misbehaviour::Transient, 2, "busy");
@@ -54,7 +54,7 @@ async fn a_workflow_is_called_once_when_the_last_one_has_settled(bed: Bed) {
     assert_eq!(workflow.settled_calls().len(), 1);
 }
 
-async fn what_it_asks_for_is_written_with_the_last_settle(bed: Bed) {
+async fn what_it_asks_for_is_written_with_the_last_settle(bed: TestBed) {
     let (bed, workflow) = following(&bed, |work, now| {
         let next = now + jiff::SignedDuration::from_secs(600);
         if work.key.starts_with("first") {
@@ -71,7 +71,7 @@ async fn what_it_asks_for_is_written_with_the_last_settle(bed: Bed) {
     assert_eq!(workflow.settled_calls().len(), 2);
 }
 
-async fn one_message_wanted_twice_is_waited_for_once(bed: Bed) {
+async fn one_message_wanted_twice_is_waited_for_once(bed: TestBed) {
     let (bed, workflow) = following(&bed, |_, _| Vec::new());
     bed.ensure_one(new_work("follow", "k:a:a", bed.now())).await;
     bed.tick().await;
@@ -79,7 +79,7 @@ async fn one_message_wanted_twice_is_waited_for_once(bed: Bed) {
     assert_eq!((workflow.settled_calls().len(), bed.work("k:a:a").await.open_notifications), (1, 0));
 }
 
-async fn a_parked_one_has_settled_and_a_retry_is_waited_for_again(bed: Bed) {
+async fn a_parked_one_has_settled_and_a_retry_is_waited_for_again(bed: TestBed) {
     let (bed, workflow) = following(&bed, |_, _| Vec::new());
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
     bed.ensure_one(new_work("follow", "k:a", bed.now())).await;
@@ -94,7 +94,7 @@ async fn a_parked_one_has_settled_and_a_retry_is_waited_for_again(bed: Bed) {
 }
 
 /// Of three, one is delivered, one is withdrawn while it waits, and the last one to settle calls the workflow.
-async fn a_withdrawn_one_has_settled_too(bed: Bed) {
+async fn a_withdrawn_one_has_settled_too(bed: TestBed) {
     let (bed, workflow) = following(&bed, |_, _| Vec::new());
     bed.channel("memory:slow", "memory").await;
     bed.captured.misbehave("memory:slow".parse().unwrap(), Misbehaviour::Transient, 9, "busy");
@@ -111,7 +111,7 @@ async fn a_withdrawn_one_has_settled_too(bed: Bed) {
     assert_eq!(statuses, ["withdrawn", "withdrawn", "delivered"]);
 }
 
-async fn a_workflow_that_panics_when_settled_does_not_send_again(bed: Bed) {
+async fn a_workflow_that_panics_when_settled_does_not_send_again(bed: TestBed) {
     let (bed, workflow) = following(&bed, |work, _| {
         assert!(!work.key.starts_with("bad"), "so the test wants it");
         Vec::new()
@@ -126,7 +126,7 @@ async fn a_workflow_that_panics_when_settled_does_not_send_again(bed: Bed) {
     assert_eq!(bed.audit("work", &id).await, ["settled-failed:panic"], "and it is not silent");
 }
 
-async fn a_settle_that_failed_calls_again_and_writes_once(bed: Bed) {
+async fn a_settle_that_failed_calls_again_and_writes_once(bed: TestBed) {
     let count = Arc::new(Mutex::new(0));
     let inner = count.clone();
     let (bed, workflow) = following(&bed, move |_, now| {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_engine::{EngineError, EnsureOutcome, Ensured};
 use punctual_model::{Audience, NewNotification};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::messages::{self, NewMessage};
 use serde_json::json;
 
@@ -20,15 +20,15 @@ on_both! {
     an_id_that_is_too_long_is_refused_and_nothing_is_stored;
 }
 
-fn message(bed: &Bed, id: &str, send_at: Timestamp) -> NewMessage {
+fn message(bed: &TestBed, id: &str, send_at: Timestamp) -> NewMessage {
     NewMessage { id: id.into(), send_at, content: bed.message("a@example.org") }
 }
 
-async fn send_at(bed: &Bed, new: &NewMessage) -> Ensured {
+async fn send_at(bed: &TestBed, new: &NewMessage) -> Ensured {
     messages::send_at(&bed.engine, std::slice::from_ref(new)).await.unwrap().remove(0)
 }
 
-async fn a_message_goes_out_at_its_moment(bed: Bed) {
+async fn a_message_goes_out_at_its_moment(bed: TestBed) {
     let answer = send_at(&bed, &message(&bed, "m-1", bed.after(60))).await;
     assert_eq!(answer.outcome, EnsureOutcome::Created);
     assert!(messages::is_accepted(&answer.outcome));
@@ -40,7 +40,7 @@ async fn a_message_goes_out_at_its_moment(bed: Bed) {
     assert_eq!(messages::id_of_key(&bed.work("message:m-1").await.key).as_deref(), Some("m-1"));
 }
 
-async fn everything_it_says_arrives(bed: Bed) {
+async fn everything_it_says_arrives(bed: TestBed) {
     bed.template("t", "en", json!({ "en": { "subject": "Hi {{ name }}", "body": "x" }, "ar": { "subject": "{{ name }}", "body": "y" } }))
         .await;
     let mut new = message(&bed, "odd: id/ü", bed.now());
@@ -54,7 +54,7 @@ async fn everything_it_says_arrives(bed: Bed) {
     assert_eq!(bed.notifications().await[0].business_unit.as_deref(), Some("nz"));
 }
 
-async fn asking_again_changes_nothing_and_another_moment_moves_it(bed: Bed) {
+async fn asking_again_changes_nothing_and_another_moment_moves_it(bed: TestBed) {
     let mut new = message(&bed, "m-1", bed.after(60));
     let id = send_at(&bed, &new).await.id;
     assert_eq!(send_at(&bed, &new).await.outcome, EnsureOutcome::Unchanged);
@@ -66,7 +66,7 @@ async fn asking_again_changes_nothing_and_another_moment_moves_it(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritten(bed: Bed) {
+async fn other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritten(bed: TestBed) {
     let new = message(&bed, "m-1", bed.after(60));
     let id = send_at(&bed, &new).await.id;
     let mut other = new.clone();
@@ -80,7 +80,7 @@ async fn other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritte
     assert_eq!(bed.sent()[0].body, new.content.body);
 }
 
-async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: Bed) {
+async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: TestBed) {
     let first = message(&bed, "m-1", bed.now());
     let mut second = first.clone();
     second.content.body = "Other".into();
@@ -92,7 +92,7 @@ async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: Bed) {
     assert_eq!(bed.sent()[0].body, first.content.body);
 }
 
-async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: Bed) {
+async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: TestBed) {
     bed.list("ops", "memory:default", &["old@example.org"]).await;
     let new = NewMessage { id: "m-1".into(), send_at: bed.after(60), content: bed.message_to_list("ops") };
     send_at(&bed, &new).await;
@@ -101,7 +101,7 @@ async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: Bed) {
     assert_eq!(bed.sent_to(), ["new@example.org"]);
 }
 
-async fn a_message_to_nobody_is_not_sent_and_says_so(bed: Bed) {
+async fn a_message_to_nobody_is_not_sent_and_says_so(bed: TestBed) {
     let mut new = message(&bed, "m-1", bed.now());
     new.content.audience = Audience::Targets(Vec::new());
     send_at(&bed, &new).await;
@@ -109,7 +109,7 @@ async fn a_message_to_nobody_is_not_sent_and_says_so(bed: Bed) {
     assert_eq!(bed.work("message:m-1").await.reason_code.as_deref(), Some("no-recipients"));
 }
 
-async fn a_cancelled_message_is_never_sent_and_a_person_may_ask_again(bed: Bed) {
+async fn a_cancelled_message_is_never_sent_and_a_person_may_ask_again(bed: TestBed) {
     let new = message(&bed, "m-1", bed.after(60));
     let id = send_at(&bed, &new).await.id;
     bed.engine.cancel_work(id, "ann").await.unwrap();
@@ -121,7 +121,7 @@ async fn a_cancelled_message_is_never_sent_and_a_person_may_ask_again(bed: Bed) 
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_sent_message_is_never_sent_again(bed: Bed) {
+async fn a_sent_message_is_never_sent_again(bed: TestBed) {
     let new = message(&bed, "m-1", bed.now());
     send_at(&bed, &new).await;
     bed.tick().await;
@@ -134,7 +134,7 @@ async fn a_sent_message_is_never_sent_again(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn an_id_that_is_too_long_is_refused_and_nothing_is_stored(bed: Bed) {
+async fn an_id_that_is_too_long_is_refused_and_nothing_is_stored(bed: TestBed) {
     let good = message(&bed, "m-1", bed.now());
     let content: NewNotification = bed.message("b@example.org");
     let long = NewMessage { id: "%".repeat(300), send_at: bed.now(), content };

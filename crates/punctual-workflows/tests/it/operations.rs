@@ -16,7 +16,7 @@ use punctual_store::operations::{
     rules::{self, RuleRow},
     subjects::SubjectRow,
 };
-use punctual_testkit::Bed;
+use punctual_testkit::TestBed;
 use punctual_workflows::operations::{
     SubjectType,
     commands::{self, Changed, NewSubject},
@@ -25,12 +25,12 @@ use punctual_workflows::operations::{
 use serde_json::json;
 
 /// A person who is told by e-mail.
-async fn person(bed: &Bed, id: &str) {
+async fn person(bed: &TestBed, id: &str) {
     put_person(bed, id, Some(&format!("{id}@example.org")), &["email"], json!({})).await;
 }
 
 async fn put_person(
-    bed: &Bed,
+    bed: &TestBed,
     id: &str,
     email: Option<&str>,
     channels: &[&str],
@@ -52,7 +52,7 @@ async fn put_person(
     tx.commit().await.unwrap();
 }
 
-async fn put_organisation(bed: &Bed, row: &OrganisationRow) {
+async fn put_organisation(bed: &TestBed, row: &OrganisationRow) {
     assert!(directory::put_organisation(&bed.engine, row, "test", |_| true).await.unwrap());
 }
 
@@ -69,7 +69,7 @@ fn organisation(id: &str) -> OrganisationRow {
 }
 
 /// An event of Ann with these dates, not stored yet.
-fn event(bed: &Bed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) -> NewSubject {
+fn event(bed: &TestBed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) -> NewSubject {
     NewSubject {
         id: bed.random.ordered_uuid(bed.now()).to_string(),
         subject_type: SubjectType::Event,
@@ -86,18 +86,18 @@ fn event(bed: &Bed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) -> N
     }
 }
 
-async fn create(bed: &Bed, new: &NewSubject) -> String {
+async fn create(bed: &TestBed, new: &NewSubject) -> String {
     commands::create(&bed.engine, std::slice::from_ref(new), "test").await.unwrap();
     new.id.clone()
 }
 
 /// An event of Ann, who is there, that starts after so many seconds.
-async fn starting_in(bed: &Bed, seconds: i64) -> String {
+async fn starting_in(bed: &TestBed, seconds: i64) -> String {
     person(bed, "ann").await;
     create(bed, &event(bed, Some(bed.after(seconds)), None)).await
 }
 
-async fn change(bed: &Bed, id: &str, change: impl FnOnce(&mut SubjectRow)) {
+async fn change(bed: &TestBed, id: &str, change: impl FnOnce(&mut SubjectRow)) {
     let changed = commands::update::<()>(&bed.engine, id, "test", |before| {
         let mut after = before.clone();
         change(&mut after);
@@ -106,25 +106,25 @@ async fn change(bed: &Bed, id: &str, change: impl FnOnce(&mut SubjectRow)) {
     assert!(matches!(changed.await.unwrap(), Changed::Done(_)));
 }
 
-async fn start_at(bed: &Bed, id: &str, at: Option<Timestamp>) {
+async fn start_at(bed: &TestBed, id: &str, at: Option<Timestamp>) {
     change(bed, id, |row| row.start_at = at.map(Timestamp::as_microsecond)).await;
 }
 
-async fn delete(bed: &Bed, id: &str) {
+async fn delete(bed: &TestBed, id: &str) {
     assert!(commands::delete(&bed.engine, id, "test", |_| true).await.unwrap());
 }
 
 /// The rules of a subject that are not deleted.
-async fn rules_of(bed: &Bed, id: &str) -> Vec<RuleRow> {
+async fn rules_of(bed: &TestBed, id: &str) -> Vec<RuleRow> {
     rules::of_subjects(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap()
 }
 
-async fn rule(bed: &Bed, id: &str) -> RuleRow {
+async fn rule(bed: &TestBed, id: &str) -> RuleRow {
     rules::by_ids(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap().remove(0)
 }
 
 /// The one rule of a subject.
-async fn only_rule(bed: &Bed, id: &str) -> RuleRow {
+async fn only_rule(bed: &TestBed, id: &str) -> RuleRow {
     let mut own = rules_of(bed, id).await;
     assert_eq!(own.len(), 1);
     own.remove(0)

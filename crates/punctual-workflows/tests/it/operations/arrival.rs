@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use punctual_model::{Arrival, InputHash, NewWork, SendOutcome, Trigger, WorkKey};
 use punctual_store::operations::rules::RuleRow;
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
 use super::*;
@@ -29,7 +29,7 @@ on_both! {
 }
 
 /// A row of ours under any key, with any input.
-fn row(bed: &Bed, key: WorkKey, input: &Value) -> NewWork {
+fn row(bed: &TestBed, key: WorkKey, input: &Value) -> NewWork {
     NewWork {
         key,
         kind: "operations",
@@ -54,7 +54,7 @@ fn is_skipped(work: &punctual_store::work::WorkRow, reason: &str) {
     assert_eq!((work.status.as_str(), work.reason_code.as_deref()), ("deactivated", Some(reason)));
 }
 
-async fn a_payload_that_cannot_be_read_is_skipped(bed: Bed) {
+async fn a_payload_that_cannot_be_read_is_skipped(bed: TestBed) {
     let mut with_data = input("s", "r");
     with_data["payload"]["title"] = json!("mutable data");
     let mut other_topic = input("s", "r");
@@ -69,14 +69,14 @@ async fn a_payload_that_cannot_be_read_is_skipped(bed: Bed) {
     }
 }
 
-async fn a_rule_that_is_not_there_is_skipped(bed: Bed) {
+async fn a_rule_that_is_not_there_is_skipped(bed: TestBed) {
     let key = WorkKey::operations("r", "20260514T050000Z").unwrap();
     bed.ensure_one(row(&bed, key.clone(), &input("s", "r"))).await;
     bed.tick().await;
     is_skipped(&bed.work(key.as_str()).await, "rule-missing");
 }
 
-async fn a_deleted_rule_that_is_still_scheduled_is_skipped(bed: Bed) {
+async fn a_deleted_rule_that_is_still_scheduled_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let rule = only_rule(&bed, &id).await;
     // Deleting is not held up by a schedule that cannot be stopped: what arrives is stopped here.
@@ -88,7 +88,7 @@ async fn a_deleted_rule_that_is_still_scheduled_is_skipped(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_paused_rule_that_is_still_scheduled_is_skipped(bed: Bed) {
+async fn a_paused_rule_that_is_still_scheduled_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let rule = only_rule(&bed, &id).await;
     bed.faults.fail_every("work.deactivate", false, 1);
@@ -99,7 +99,7 @@ async fn a_paused_rule_that_is_still_scheduled_is_skipped(bed: Bed) {
     is_skipped(&bed.work(&key_of(&rule)).await, "rule-inactive");
 }
 
-async fn an_occurrence_that_was_told_is_skipped(bed: Bed) {
+async fn an_occurrence_that_was_told_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let rule = only_rule(&bed, &id).await;
     let mut tx = bed.begin().await;
@@ -111,7 +111,7 @@ async fn an_occurrence_that_was_told_is_skipped(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_subject_that_is_gone_is_skipped(bed: Bed) {
+async fn a_subject_that_is_gone_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let there = only_rule(&bed, &id).await;
     let lost = RuleRow { id: "lost".into(), subject_id: "nowhere".into(), ..there };
@@ -125,7 +125,7 @@ async fn a_subject_that_is_gone_is_skipped(bed: Bed) {
     delete(&bed, &id).await;
 }
 
-async fn an_event_that_nobody_can_be_told_of_is_skipped(bed: Bed) {
+async fn an_event_that_nobody_can_be_told_of_is_skipped(bed: TestBed) {
     put_person(&bed, "ann", None, &["email"], json!({})).await;
     let mut new = event(&bed, Some(bed.after(30)), None);
     new.people = vec!["nobody-knows".into()];
@@ -134,7 +134,7 @@ async fn an_event_that_nobody_can_be_told_of_is_skipped(bed: Bed) {
     is_skipped(&bed.work(&key_of(&only_rule(&bed, &id).await)).await, "no-recipients");
 }
 
-async fn an_old_date_that_is_still_scheduled_is_skipped(bed: Bed) {
+async fn an_old_date_that_is_still_scheduled_is_skipped(bed: TestBed) {
     let id = starting_in(&bed, 30).await;
     let rule = only_rule(&bed, &id).await;
     bed.faults.fail_every("operations_rules.mark_synced", false, 1);
@@ -146,7 +146,7 @@ async fn an_old_date_that_is_still_scheduled_is_skipped(bed: Bed) {
     assert_eq!(bed.sent().len(), 1, "the reconciler has moved it");
 }
 
-async fn two_people_behind_one_address_are_told_once(bed: Bed) {
+async fn two_people_behind_one_address_are_told_once(bed: TestBed) {
     put_person(&bed, "ann", Some("Office@Example.org"), &["email"], json!({})).await;
     put_person(&bed, "ben", Some("office@example.ORG"), &["email"], json!({})).await;
     let mut new = event(&bed, Some(bed.after(30)), None);
@@ -156,7 +156,7 @@ async fn two_people_behind_one_address_are_told_once(bed: Bed) {
     assert_eq!(bed.sent_to(), ["Office@Example.org"]);
 }
 
-async fn everybody_is_told_in_their_own_zone_and_language(bed: Bed) {
+async fn everybody_is_told_in_their_own_zone_and_language(bed: TestBed) {
     let in_zone = async |id: &str, zone: &str, locale: Option<&str>| {
         let row = PersonRow {
             id: id.into(),
@@ -194,7 +194,7 @@ async fn everybody_is_told_in_their_own_zone_and_language(bed: Bed) {
     assert_eq!(told, expected.map(|(who, what)| (who.to_owned(), what.to_owned())));
 }
 
-async fn a_template_of_that_name_is_used(bed: Bed) {
+async fn a_template_of_that_name_is_used(bed: TestBed) {
     let variants =
         json!({ "en": { "subject": "{{ kind }} {{ title }}", "body": "{{ subjectType }} {{ startsAt }}" } });
     bed.template("operations.event.start", "en", variants).await;
@@ -204,7 +204,7 @@ async fn a_template_of_that_name_is_used(bed: Bed) {
     assert_eq!((sent.subject.as_str(), sent.body.as_str()), ("start Stand-up", "event 2026-05-14T05:01:00Z"));
 }
 
-async fn listeners_hear_of_the_arrival_on_its_topic(bed: Bed) {
+async fn listeners_hear_of_the_arrival_on_its_topic(bed: TestBed) {
     let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
     let kept = heard.clone();
     let bed = bed.with(|builder| {
@@ -228,7 +228,7 @@ async fn listeners_hear_of_the_arrival_on_its_topic(bed: Bed) {
 }
 
 /// A bed with a text-message channel that refuses everything for good.
-async fn with_bad_sms(bed: Bed) -> Bed {
+async fn with_bad_sms(bed: TestBed) -> TestBed {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("bad", |_| SendOutcome::Permanent {
             reason: "rejected-by-receiver".into(),
@@ -239,7 +239,7 @@ async fn with_bad_sms(bed: Bed) -> Bed {
     bed
 }
 
-async fn who_is_not_reached_is_told_over_their_next_channel(bed: Bed) {
+async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
     let bed = with_bad_sms(bed).await;
     put_person(&bed, "ann", Some("ann@example.org"), &["sms", "email"], json!({ "sms": "+491" })).await;
     let rule = event_told_over(&bed, &["sms", "email"]).await;
@@ -254,7 +254,7 @@ async fn who_is_not_reached_is_told_over_their_next_channel(bed: Bed) {
     assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
 }
 
-async fn only_those_who_were_not_reached_are_told_another_way(bed: Bed) {
+async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("half", |message| match message.address.as_str() {
             "+491" => SendOutcome::Delivered { provider_id: "1".into() },
@@ -272,7 +272,7 @@ async fn only_those_who_were_not_reached_are_told_another_way(bed: Bed) {
     assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 1);
 }
 
-async fn without_another_channel_the_message_waits_for_a_person(bed: Bed) {
+async fn without_another_channel_the_message_waits_for_a_person(bed: TestBed) {
     let bed = with_bad_sms(bed).await;
     put_person(&bed, "ann", None, &["sms"], json!({ "sms": "+491" })).await;
     let rule = event_told_over(&bed, &["sms"]).await;
@@ -281,7 +281,7 @@ async fn without_another_channel_the_message_waits_for_a_person(bed: Bed) {
     assert_eq!(super::rule(&bed, &rule.id).await.last_sent_at, None);
 }
 
-async fn a_person_may_send_it_again_on_purpose(bed: Bed) {
+async fn a_person_may_send_it_again_on_purpose(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     bed.run_for(60).await;
     let work = bed.work(&key_of(&only_rule(&bed, &id).await)).await;
@@ -291,7 +291,7 @@ async fn a_person_may_send_it_again_on_purpose(bed: Bed) {
 }
 
 /// An event of Ann, Ben and Cat whose one rule has these channels.
-async fn event_told_over(bed: &Bed, channels: &[&str]) -> RuleRow {
+async fn event_told_over(bed: &TestBed, channels: &[&str]) -> RuleRow {
     let rules = json!([{ "rule": { "type": "at_subject_date", "anchor": "start" }, "channels": channels }]);
     let own = OrganisationRow { rules: Some(rules.to_string()), ..organisation("choir") };
     put_organisation(bed, &own).await;

@@ -1,6 +1,6 @@
 //! Rules beyond the two dates: relative ones, defaults of an organisation, and what people do with them.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::operations::{
     RuleSpec,
     commands::{DefaultRule, RuleChange, RuleRefused},
@@ -24,25 +24,25 @@ fn spec(value: serde_json::Value) -> RuleSpec {
     serde_json::from_value(value).unwrap()
 }
 
-async fn add(bed: &Bed, subject: &str, rule: serde_json::Value) -> Changed<RuleRow, RuleRefused> {
+async fn add(bed: &TestBed, subject: &str, rule: serde_json::Value) -> Changed<RuleRow, RuleRefused> {
     let id = bed.random.ordered_uuid(bed.now()).to_string();
     let wanted =
         DefaultRule { rule: spec(rule), channels: vec!["email".into()], handling: Default::default() };
     commands::add_rule(&bed.engine, subject, id, &wanted, "test", |_| true).await.unwrap()
 }
 
-async fn added(bed: &Bed, subject: &str, rule: serde_json::Value) -> RuleRow {
+async fn added(bed: &TestBed, subject: &str, rule: serde_json::Value) -> RuleRow {
     match add(bed, subject, rule).await {
         Changed::Done(row) => row,
         other => panic!("{other:?}"),
     }
 }
 
-fn sent_at(bed: &Bed) -> Vec<String> {
+fn sent_at(bed: &TestBed) -> Vec<String> {
     bed.sent().iter().map(|sent| sent.at.to_string()).collect()
 }
 
-async fn a_day_before_and_a_quarter_of_an_hour_after(bed: Bed) {
+async fn a_day_before_and_a_quarter_of_an_hour_after(bed: TestBed) {
     person(&bed, "ann").await;
     let start: Timestamp = "2026-05-16T09:00:00Z".parse().unwrap();
     let end: Timestamp = "2026-05-16T10:00:00Z".parse().unwrap();
@@ -57,7 +57,7 @@ async fn a_day_before_and_a_quarter_of_an_hour_after(bed: Bed) {
     assert_eq!(bed.sent()[0].body, "Stand-up starts Sat 16 May 2026, 09:00 (UTC).\n");
 }
 
-async fn on_the_day_in_a_zone(bed: Bed) {
+async fn on_the_day_in_a_zone(bed: TestBed) {
     person(&bed, "ann").await;
     let mut new = event(&bed, Some("2026-05-16T22:30:00Z".parse().unwrap()), None);
     new.time_zone = Some("Europe/Berlin".into());
@@ -70,7 +70,7 @@ async fn on_the_day_in_a_zone(bed: Bed) {
     assert_eq!(sent_at(&bed), ["2026-05-16T16:00:00Z", "2026-05-17T06:00:00Z"]);
 }
 
-async fn new_events_get_the_rules_of_their_organisation(bed: Bed) {
+async fn new_events_get_the_rules_of_their_organisation(bed: TestBed) {
     person(&bed, "ann").await;
     let own = json!([
         { "rule": { "type": "relative", "anchor": "start", "offset": "-1h" }, "channels": ["email"] },
@@ -90,7 +90,7 @@ async fn new_events_get_the_rules_of_their_organisation(bed: Bed) {
     assert_eq!(sent_at(&bed), ["2026-05-14T06:00:00Z", "2026-05-14T07:30:00Z"]);
 }
 
-async fn at_most_one_rule_stands_at_each_date(bed: Bed) {
+async fn at_most_one_rule_stands_at_each_date(bed: TestBed) {
     let id = starting_in(&bed, 7_200).await;
     let there = only_rule(&bed, &id).await.id;
     let at_start = json!({ "type": "at_subject_date", "anchor": "start" });
@@ -112,7 +112,7 @@ async fn at_most_one_rule_stands_at_each_date(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_rule_needs_a_date_to_go_by(bed: Bed) {
+async fn a_rule_needs_a_date_to_go_by(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let refused = add(&bed, &id, json!({ "type": "relative", "anchor": "end", "offset": "-1h" })).await;
     assert!(matches!(refused, Changed::Refused(RuleRefused::NoDate)));
@@ -123,7 +123,7 @@ async fn a_rule_needs_a_date_to_go_by(bed: Bed) {
     delete(&bed, &id).await;
 }
 
-async fn active(bed: &Bed, id: &str, active: bool) -> RuleRow {
+async fn active(bed: &TestBed, id: &str, active: bool) -> RuleRow {
     let change = RuleChange { active: Some(active), ..Default::default() };
     match commands::change_rule(&bed.engine, id, change, "test", |_| true).await.unwrap() {
         Changed::Done(row) => row,
@@ -131,7 +131,7 @@ async fn active(bed: &Bed, id: &str, active: bool) -> RuleRow {
     }
 }
 
-async fn a_paused_rule_is_silent_and_goes_on_when_resumed(bed: Bed) {
+async fn a_paused_rule_is_silent_and_goes_on_when_resumed(bed: TestBed) {
     let id = starting_in(&bed, 600).await;
     let rule = only_rule(&bed, &id).await;
     active(&bed, &rule.id, false).await;
@@ -151,7 +151,7 @@ async fn a_paused_rule_is_silent_and_goes_on_when_resumed(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_deleted_rule_stays_readable_and_silent(bed: Bed) {
+async fn a_deleted_rule_stays_readable_and_silent(bed: TestBed) {
     let id = starting_in(&bed, 600).await;
     let rule = only_rule(&bed, &id).await;
     assert!(commands::delete_rule(&bed.engine, &rule.id, "test", |_| true).await.unwrap());
@@ -164,7 +164,7 @@ async fn a_deleted_rule_stays_readable_and_silent(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_changed_rule_moves_what_it_has_scheduled(bed: Bed) {
+async fn a_changed_rule_moves_what_it_has_scheduled(bed: TestBed) {
     let id = starting_in(&bed, 7_200).await;
     let rule = only_rule(&bed, &id).await;
     let change = RuleChange {

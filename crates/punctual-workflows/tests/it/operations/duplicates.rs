@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use punctual_model::SendOutcome;
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 
 use super::*;
 
@@ -18,9 +18,9 @@ on_both! {
 
 /// A mail channel that keeps who it was asked to send to, and answers as told.
 async fn mail(
-    bed: Bed,
+    bed: TestBed,
     answer: impl Fn(usize, &str) -> SendOutcome + Send + Sync + 'static,
-) -> (Bed, Arc<Mutex<Vec<(String, String)>>>) {
+) -> (TestBed, Arc<Mutex<Vec<(String, String)>>>) {
     let asked: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let (kept, calls) = (asked.clone(), AtomicUsize::new(0));
     let bed = bed.with(|builder| {
@@ -37,7 +37,7 @@ fn yes() -> SendOutcome {
     SendOutcome::Delivered { provider_id: "1".into() }
 }
 
-async fn event_of_three(bed: &Bed) -> String {
+async fn event_of_three(bed: &TestBed) -> String {
     for id in ["ann", "ben", "cat"] {
         person(bed, id).await;
     }
@@ -46,7 +46,7 @@ async fn event_of_three(bed: &Bed) -> String {
     create(bed, &new).await
 }
 
-async fn r11_a_recipient_who_fails_does_not_make_the_others_get_it_twice(bed: Bed) {
+async fn r11_a_recipient_who_fails_does_not_make_the_others_get_it_twice(bed: TestBed) {
     let (bed, asked) = mail(bed, |call, address| {
         if call < 3 && address.starts_with("ben") {
             return SendOutcome::Transient { error: "451 later".into(), retry_after: None };
@@ -64,7 +64,7 @@ async fn r11_a_recipient_who_fails_does_not_make_the_others_get_it_twice(bed: Be
     assert!(only_rule(&bed, &id).await.last_sent_at.is_some());
 }
 
-async fn r11_a_mark_that_cannot_be_written_after_the_yes_sends_nothing_again(bed: Bed) {
+async fn r11_a_mark_that_cannot_be_written_after_the_yes_sends_nothing_again(bed: TestBed) {
     let (bed, asked) = mail(bed, |_, _| yes()).await;
     let id = event_of_three(&bed).await;
     // The provider has said yes; writing that down fails once, and once it fails after it has happened.
@@ -76,7 +76,7 @@ async fn r11_a_mark_that_cannot_be_written_after_the_yes_sends_nothing_again(bed
     assert!(only_rule(&bed, &id).await.last_sent_at.is_some());
 }
 
-async fn r11_a_lost_answer_is_repeated_with_the_same_id_and_marked_uncertain(bed: Bed) {
+async fn r11_a_lost_answer_is_repeated_with_the_same_id_and_marked_uncertain(bed: TestBed) {
     let (bed, asked) = mail(bed, |call, _| match call {
         0 => SendOutcome::Uncertain { error: "the connection broke after the message".into() },
         _ => yes(),

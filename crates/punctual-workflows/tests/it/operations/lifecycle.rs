@@ -1,6 +1,6 @@
 //! What a date does: it makes a rule, moves it, takes it away.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::operations::SubjectType;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ on_both! {
     creating_the_same_again_changes_nothing;
 }
 
-async fn an_event_tells_its_people_when_it_starts_and_when_it_ends(bed: Bed) {
+async fn an_event_tells_its_people_when_it_starts_and_when_it_ends(bed: TestBed) {
     person(&bed, "ann").await;
     person(&bed, "ben").await;
     let mut new = event(&bed, Some(bed.after(60)), Some(bed.after(120)));
@@ -53,7 +53,7 @@ async fn an_event_tells_its_people_when_it_starts_and_when_it_ends(bed: Bed) {
     }
 }
 
-async fn a_task_goes_by_its_own_dates(bed: Bed) {
+async fn a_task_goes_by_its_own_dates(bed: TestBed) {
     person(&bed, "ann").await;
     person(&bed, "ben").await;
     let mut new = event(&bed, None, Some(bed.after(60)));
@@ -68,7 +68,7 @@ async fn a_task_goes_by_its_own_dates(bed: Bed) {
     assert_eq!(bed.sent_to(), ["ann@example.org", "ben@example.org"]);
 }
 
-async fn a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date(bed: Bed) {
+async fn a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date(bed: TestBed) {
     person(&bed, "ann").await;
     let mut new = event(&bed, None, None);
     new.subject_type = SubjectType::Task;
@@ -80,7 +80,7 @@ async fn a_task_without_dates_has_no_rules_and_gets_one_with_its_first_date(bed:
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
 }
 
-async fn what_is_scheduled_carries_ids_and_nothing_else(bed: Bed) {
+async fn what_is_scheduled_carries_ids_and_nothing_else(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let rule = only_rule(&bed, &id).await;
     let work = bed.work(&key_of(&rule)).await;
@@ -92,7 +92,7 @@ async fn what_is_scheduled_carries_ids_and_nothing_else(bed: Bed) {
     bed.leaves_open("nothing has to be sent");
 }
 
-async fn a_moved_date_moves_the_message(bed: Bed) {
+async fn a_moved_date_moves_the_message(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let before = only_rule(&bed, &id).await;
     start_at(&bed, &id, Some(bed.after(600))).await;
@@ -113,7 +113,7 @@ async fn a_moved_date_moves_the_message(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_date_that_stays_writes_nothing(bed: Bed) {
+async fn a_date_that_stays_writes_nothing(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let before = only_rule(&bed, &id).await;
     bed.wait(1);
@@ -122,7 +122,7 @@ async fn a_date_that_stays_writes_nothing(bed: Bed) {
     bed.leaves_open("nothing has to be sent");
 }
 
-async fn a_date_taken_away_takes_its_rule_along(bed: Bed) {
+async fn a_date_taken_away_takes_its_rule_along(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let before = only_rule(&bed, &id).await;
     start_at(&bed, &id, None).await;
@@ -138,7 +138,7 @@ async fn a_date_taken_away_takes_its_rule_along(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_deleted_event_stops_its_messages(bed: Bed) {
+async fn a_deleted_event_stops_its_messages(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     let before = only_rule(&bed, &id).await;
     delete(&bed, &id).await;
@@ -150,7 +150,7 @@ async fn a_deleted_event_stops_its_messages(bed: Bed) {
     assert_eq!(bed.audit("event", &id).await, ["create", "delete"]);
 }
 
-async fn a_deleted_event_withdraws_what_is_queued(bed: Bed) {
+async fn a_deleted_event_withdraws_what_is_queued(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     bed.wait(60);
     bed.engine.due_tick(bed.now(), 10).await.unwrap();
@@ -160,7 +160,7 @@ async fn a_deleted_event_withdraws_what_is_queued(bed: Bed) {
     assert_eq!(bed.notifications().await[0].status, "withdrawn");
 }
 
-async fn a_title_changed_after_scheduling_is_told_in_its_new_form(bed: Bed) {
+async fn a_title_changed_after_scheduling_is_told_in_its_new_form(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     person(&bed, "ben").await;
     change(&bed, &id, |row| {
@@ -173,7 +173,7 @@ async fn a_title_changed_after_scheduling_is_told_in_its_new_form(bed: Bed) {
     assert_eq!(bed.sent()[0].body, "Retrospective starts Thu 14 May 2026, 05:01 (UTC).\n");
 }
 
-async fn whole_days_count_at_noon_utc_or_at_the_organisations_hour(bed: Bed) {
+async fn whole_days_count_at_noon_utc_or_at_the_organisations_hour(bed: TestBed) {
     person(&bed, "ann").await;
     let day: Timestamp = "2026-05-15T00:00:00Z".parse().unwrap();
     let mut new = event(&bed, Some(day), None);
@@ -202,7 +202,7 @@ async fn whole_days_count_at_noon_utc_or_at_the_organisations_hour(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn an_organisation_that_moves_takes_its_whole_days_along(bed: Bed) {
+async fn an_organisation_that_moves_takes_its_whole_days_along(bed: TestBed) {
     person(&bed, "ann").await;
     put_organisation(&bed, &organisation("choir")).await;
     let mut new = event(&bed, Some("2026-05-15T00:00:00Z".parse().unwrap()), None);
@@ -217,7 +217,7 @@ async fn an_organisation_that_moves_takes_its_whole_days_along(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_moved_event_tells_again_although_it_has_told_before(bed: Bed) {
+async fn a_moved_event_tells_again_although_it_has_told_before(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     bed.run_for(60).await;
     assert_eq!(bed.sent().len(), 1);
@@ -232,7 +232,7 @@ async fn a_moved_event_tells_again_although_it_has_told_before(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_date_just_past_is_told_at_once_and_one_long_past_is_not(bed: Bed) {
+async fn a_date_just_past_is_told_at_once_and_one_long_past_is_not(bed: TestBed) {
     let id = starting_in(&bed, -15 * 60).await;
     bed.tick().await;
     assert_eq!(bed.sent().len(), 1);
@@ -247,7 +247,7 @@ async fn a_date_just_past_is_told_at_once_and_one_long_past_is_not(bed: Bed) {
     assert_eq!(bed.work(&key_of(&only_rule(&bed, &id).await)).await.status, "completed");
 }
 
-async fn creating_the_same_again_changes_nothing(bed: Bed) {
+async fn creating_the_same_again_changes_nothing(bed: TestBed) {
     person(&bed, "ann").await;
     let new = event(&bed, Some(bed.after(60)), None);
     create(&bed, &new).await;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use punctual_model::SendOutcome;
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -63,7 +63,7 @@ impl Kept {
     }
 }
 
-async fn a_skip_is_logged_with_its_reason(bed: Bed) {
+async fn a_skip_is_logged_with_its_reason(bed: TestBed) {
     let logged = Kept::default();
     put_person(&bed, "ann", None, &["email"], json!({})).await;
     let id = create(&bed, &event(&bed, Some(bed.after(60)), None)).await;
@@ -85,7 +85,7 @@ async fn a_skip_is_logged_with_its_reason(bed: Bed) {
     assert_eq!(logged.events("notifications.operations.skipped"), expected);
 }
 
-async fn a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient(bed: Bed) {
+async fn a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient(bed: TestBed) {
     let logged = Kept::default();
     person(&bed, "ann").await;
     person(&bed, "ben").await;
@@ -108,7 +108,7 @@ async fn a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient(be
     assert!(logged.events("notifications.operations.failed").is_empty());
 }
 
-async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed: Bed) {
+async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("bad", |_| SendOutcome::Permanent {
             reason: "mailbox-unavailable".into(),
@@ -130,7 +130,7 @@ async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed
     assert!(logged.events("notifications.operations.sent").is_empty());
 }
 
-async fn what_could_not_be_scheduled_is_logged_and_not_raised(bed: Bed) {
+async fn what_could_not_be_scheduled_is_logged_and_not_raised(bed: TestBed) {
     let logged = Kept::default();
     person(&bed, "ann").await;
     bed.faults.fail_every("work.insert_absent", false, 1);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use punctual_testkit::{Bed, BedBuilder, Database, Seeded, run, scale};
+use punctual_testkit::{Database, Seeded, TestBed, TestBedBuilder, run, scale};
 use punctual_workflows::operations::{
     RuleSpec,
     commands::{DefaultRule, RuleChange},
@@ -34,7 +34,7 @@ fn try_all(database: Database) {
     // Ten thousand events on each at full scale; a commit has few, and fewer where each write waits for a server.
     let beds = scale(if database == Database::Sqlite { 4 } else { 1 }, 400);
     for number in 0..beds {
-        run(BedBuilder::new(database), |bed| trial(bed, number as u64));
+        run(TestBedBuilder::new(database), |bed| trial(bed, number as u64));
     }
     println!("{} sequences of {STEPS} edits on {database:?}", beds * TOGETHER);
 }
@@ -118,7 +118,7 @@ impl Model {
 }
 
 struct World {
-    bed: Bed,
+    bed: TestBed,
     begin: Timestamp,
     chance: Chance,
 }
@@ -253,7 +253,7 @@ impl World {
     }
 }
 
-async fn trial(bed: Bed, seed: u64) {
+async fn trial(bed: TestBed, seed: u64) {
     let mut world = World { begin: bed.now(), chance: Chance(Seeded::new(seed)), bed: bed.clone() };
     let mut models: Vec<Model> = (0..TOGETHER).map(|_| Model::default()).collect();
     for number in 0..TOGETHER {

@@ -1,7 +1,7 @@
 //! Scheduling may fail without harm: what was asked for is saved, and the reconciler brings every rule into step.
 
 use punctual_store::operations::rules::{RuleRow, Synced};
-use punctual_testkit::{Bed, new_work, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 
 use super::*;
 
@@ -18,13 +18,13 @@ on_both! {
     what_is_out_of_step_needs_a_person_and_can_be_repaired;
 }
 
-async fn synced(bed: &Bed) -> bool {
+async fn synced(bed: &TestBed) -> bool {
     let rows = rules::page(&mut bed.read().await.conn(), "", 1_000).await.unwrap();
     rows.iter()
         .all(|row| row.sync_status == "synced" && row.sync_due_at.is_none() && row.schedule_id.is_some())
 }
 
-async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: Bed) {
+async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: TestBed) {
     bed.faults.fail_every("work.insert_absent", false, 1);
     let id = starting_in(&bed, 3_600).await;
     let rule = only_rule(&bed, &id).await;
@@ -41,7 +41,7 @@ async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn one_rules_failure_does_not_stop_the_other(bed: Bed) {
+async fn one_rules_failure_does_not_stop_the_other(bed: TestBed) {
     person(&bed, "ann").await;
     // The first try is of both together, the second of the first rule alone.
     bed.faults.fail("work.insert_absent", false, 2);
@@ -55,7 +55,7 @@ async fn one_rules_failure_does_not_stop_the_other(bed: Bed) {
     assert_eq!(bed.sent().len(), 2, "the first within its grace, the second on time");
 }
 
-async fn a_store_that_fails_every_second_time_fails_nothing_and_all_is_repaired(bed: Bed) {
+async fn a_store_that_fails_every_second_time_fails_nothing_and_all_is_repaired(bed: TestBed) {
     person(&bed, "ann").await;
     for name in ["work.insert_absent", "work.deactivate", "operations_rules.mark_synced"] {
         bed.faults.fail_every(name, false, 2);
@@ -96,7 +96,7 @@ async fn a_store_that_fails_every_second_time_fails_nothing_and_all_is_repaired(
     assert_eq!(bed.sent().len(), kept.len() * 2);
 }
 
-async fn a_crash_before_scheduling_leaves_a_rule_that_the_reconciler_finds(bed: Bed) {
+async fn a_crash_before_scheduling_leaves_a_rule_that_the_reconciler_finds(bed: TestBed) {
     // What a process that ends between the two transactions leaves: the rule pending, and nothing scheduled. The marks
     // fail as well, as they do when nobody is there to write them.
     bed.faults.fail_every("operations_rules.lock", false, 1);
@@ -115,7 +115,7 @@ async fn a_crash_before_scheduling_leaves_a_rule_that_the_reconciler_finds(bed: 
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_crash_after_scheduling_makes_no_second_row(bed: Bed) {
+async fn a_crash_after_scheduling_makes_no_second_row(bed: TestBed) {
     let id = starting_in(&bed, 3_600).await;
     let rule = only_rule(&bed, &id).await;
     // The row is there and the rule does not know: as an outside scheduler would leave it.
@@ -139,7 +139,7 @@ async fn a_crash_after_scheduling_makes_no_second_row(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_row_that_no_rule_points_to_is_ended(bed: Bed) {
+async fn a_row_that_no_rule_points_to_is_ended(bed: TestBed) {
     let id = starting_in(&bed, 3_600).await;
     let rule = only_rule(&bed, &id).await;
     let mut stray =
@@ -160,7 +160,7 @@ async fn a_row_that_no_rule_points_to_is_ended(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_failed_move_is_made_good(bed: Bed) {
+async fn a_failed_move_is_made_good(bed: TestBed) {
     let id = starting_in(&bed, 600).await;
     bed.faults.fail_every("work.deactivate", true, 1);
     start_at(&bed, &id, Some(bed.after(1_200))).await;
@@ -171,7 +171,7 @@ async fn a_failed_move_is_made_good(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_failed_delete_is_made_good(bed: Bed) {
+async fn a_failed_delete_is_made_good(bed: TestBed) {
     let id = starting_in(&bed, 600).await;
     let rule = only_rule(&bed, &id).await;
     bed.faults.fail_every("work.deactivate", false, 1);
@@ -184,7 +184,7 @@ async fn a_failed_delete_is_made_good(bed: Bed) {
     assert_eq!(super::rule(&bed, &rule.id).await.sync_status, "synced");
 }
 
-async fn two_nodes_reconcile_without_harm(bed: Bed) {
+async fn two_nodes_reconcile_without_harm(bed: TestBed) {
     bed.faults.fail_every("work.insert_absent", false, 1);
     person(&bed, "ann").await;
     for n in 0..10 {
@@ -201,7 +201,7 @@ async fn two_nodes_reconcile_without_harm(bed: Bed) {
     assert_eq!(bed.sent().len(), 10);
 }
 
-async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: Bed) {
+async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: TestBed) {
     bed.faults.fail_every("work.insert_absent", false, 1);
     let id = starting_in(&bed, 3_600).await;
     let rule: RuleRow = only_rule(&bed, &id).await;

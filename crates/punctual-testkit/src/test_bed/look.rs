@@ -8,12 +8,12 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow},
 };
 
-use super::{Bed, Database};
+use super::{Database, TestBed};
 
 /// Open rows that a message names.
 const SHOWN: i64 = 5;
 
-impl Bed {
+impl TestBed {
     /// # Panics
     /// When the store cannot be read; so does everything below, also where there is no such row.
     pub async fn read(&self) -> Reader {

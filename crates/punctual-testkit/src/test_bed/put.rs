@@ -12,9 +12,9 @@ use punctual_store::{
 use punctual_workflows::schedules::NewSchedule;
 use serde_json::{Value, json};
 
-use super::Bed;
+use super::TestBed;
 
-impl Bed {
+impl TestBed {
     /// A transaction of the store itself, for tests that look closer.
     ///
     /// # Panics

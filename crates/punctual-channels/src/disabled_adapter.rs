@@ -1,20 +1,20 @@
-//! Adapters that this build was made without: they say so when somebody wants to save a channel with one.
+//! Adapters that this build does not include: saving a channel with one is refused with the feature that adds it.
 
 use std::sync::Arc;
 
 use punctual_model::{Adapter, Channel, SettingsFault};
 use serde_json::Value;
 
-/// An adapter that takes no part in this build.
-pub struct LeftOut {
+/// An adapter that is not part of this build.
+pub struct DisabledAdapter {
     name: &'static str,
-    /// The cargo feature that brings it.
+    /// The cargo feature that adds it.
     feature: &'static str,
     /// What would be secret: settings that another build saved stay hidden here too.
     secrets: &'static [&'static str],
 }
 
-impl LeftOut {
+impl DisabledAdapter {
     pub fn new(name: &'static str, feature: &'static str, secrets: &'static [&'static str]) -> Self {
         Self { name, feature, secrets }
     }
@@ -31,12 +31,12 @@ impl LeftOut {
     }
 }
 
-impl Adapter for LeftOut {
+impl Adapter for DisabledAdapter {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn left_out(&self) -> Option<String> {
+    fn disabled_reason(&self) -> Option<String> {
         Some(self.why())
     }
 
@@ -62,12 +62,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_adapter_that_was_left_out_says_which_build_has_it() {
-        let adapter = LeftOut::new("nats", "nats", &["password"]);
+    fn a_disabled_adapter_says_which_build_has_it() {
+        let adapter = DisabledAdapter::new("nats", "nats", &["password"]);
         let fault = adapter.check(&serde_json::json!({})).remove(0);
         assert!(fault.detail.contains("--features nats"), "{fault}");
         assert!(adapter.open(&serde_json::json!({})).is_err());
-        assert!(adapter.left_out().is_some());
+        assert!(adapter.disabled_reason().is_some());
         assert_eq!(adapter.secret_fields(), ["password"]);
     }
 }

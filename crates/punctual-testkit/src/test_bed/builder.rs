@@ -7,7 +7,7 @@ use punctual_engine::{EngineConfig, Listener, Listeners, Workflow};
 use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
 use punctual_store::blobs::Blobs;
 
-use super::{Bed, Database, START};
+use super::{Database, START, TestBed};
 use crate::WallClock;
 
 #[derive(Clone)]
@@ -33,21 +33,21 @@ pub struct Recipe {
 
 /// A bed that is being made.
 #[must_use]
-pub struct BedBuilder(Recipe);
+pub struct TestBedBuilder(Recipe);
 
-impl From<Recipe> for BedBuilder {
+impl From<Recipe> for TestBedBuilder {
     fn from(recipe: Recipe) -> Self {
         Self(recipe)
     }
 }
 
-impl From<BedBuilder> for Recipe {
-    fn from(builder: BedBuilder) -> Self {
+impl From<TestBedBuilder> for Recipe {
+    fn from(builder: TestBedBuilder) -> Self {
         builder.0
     }
 }
 
-impl BedBuilder {
+impl TestBedBuilder {
     pub fn new(database: Database) -> Self {
         let start = START.parse().unwrap_or_else(|error| panic!("{START}: {error}"));
         let captured = Captured::new();
@@ -137,7 +137,7 @@ impl BedBuilder {
 
     /// # Panics
     /// When there is no database to be had.
-    pub async fn open(self) -> Bed {
-        Bed::made(self.0).await
+    pub async fn open(self) -> TestBed {
+        TestBed::made(self.0).await
     }
 }

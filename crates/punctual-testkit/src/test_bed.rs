@@ -20,8 +20,8 @@ use punctual_engine::{
 use punctual_model::{Clock, ManualClock};
 use punctual_store::{Faults, Store, StoreOptions};
 
-pub use builder::BedBuilder;
 use builder::Recipe;
+pub use builder::TestBedBuilder;
 pub use database::Database;
 use database::Place;
 pub use put::new_schedule;
@@ -33,7 +33,7 @@ pub const START: &str = "2026-05-14T05:00:00Z";
 
 /// A store and an engine for one test. Clones share everything.
 #[derive(Clone)]
-pub struct Bed(Arc<Parts>);
+pub struct TestBed(Arc<Parts>);
 
 /// What a bed is made of.
 pub struct Parts {
@@ -52,17 +52,17 @@ pub struct Parts {
     place: Arc<Place>,
 }
 
-impl Deref for Bed {
+impl Deref for TestBed {
     type Target = Parts;
     fn deref(&self) -> &Parts {
         &self.0
     }
 }
 
-impl Bed {
+impl TestBed {
     /// With everything as it ships, but for the clock, chance and the channels.
     pub async fn on(database: Database) -> Self {
-        BedBuilder::new(database).open().await
+        TestBedBuilder::new(database).open().await
     }
 
     async fn made(recipe: Recipe) -> Self {
@@ -110,8 +110,8 @@ impl Bed {
 
     /// The same store under an engine with more workflows, adapters or listeners: for those that share state with the test.
     #[must_use]
-    pub fn with(&self, change: impl FnOnce(BedBuilder) -> BedBuilder) -> Self {
-        let recipe = change(BedBuilder::from(self.recipe.clone())).into();
+    pub fn with(&self, change: impl FnOnce(TestBedBuilder) -> TestBedBuilder) -> Self {
+        let recipe = change(TestBedBuilder::from(self.recipe.clone())).into();
         let engine = engine(&recipe, &self.store, &self.random, "a");
         Self(Arc::new(Parts {
             engine,

@@ -2,9 +2,9 @@
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::{Bed, Database};
+use super::{Database, TestBed};
 
-impl Bed {
+impl TestBed {
     /// From now on the database refuses to write rows of this table that fit a condition on `NEW`, such as
     /// `NEW.target = 'a'`.
     ///
