@@ -1,4 +1,4 @@
-//! Reconciliation: a bounded repair path beside events, for what a missed event or a day without one leaves behind.
+//! Reconciliation: bounded repair beside events, for what a missed event or a day without one leaves behind.
 //!
 //! Each trigger provider looks, at low frequency, at the sources that changed since it last looked, in batches, and
 //! evaluates them as an event would: the same function, so the same keys. Its watermark moves only with what a batch
