@@ -24,7 +24,7 @@ const SQL_PLACES: [&str; 4] = [
 
 /// Crates whose async functions are awaited in others.
 const AWAITED: [&str; 3] =
-    ["crates/punctual-store/src/", "crates/punctual-engine/src/", "crates/punctual-paths/src/"];
+    ["crates/punctual-store/src/", "crates/punctual-engine/src/", "crates/punctual-workflows/src/"];
 
 /// Where channels open connections, and the only file of their crate that may.
 const CHANNELS: &str = "crates/punctual-channels/src/";

@@ -1,4 +1,4 @@
-//! `/api/v1/attention`: everything that needs a person, over all paths.
+//! `/api/v1/attention`: everything that needs a person, over all workflows.
 
 use axum::extract::State;
 use punctual_engine::attention::Kind;

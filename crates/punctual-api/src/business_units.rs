@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_paths::reminders::changes::{self, Change};
 use punctual_store::{
     Lane, StoreError, Tx,
     business_units::{self, BusinessUnitRow},
@@ -13,6 +12,7 @@ use punctual_wire::{
     business_units::{BusinessUnit, BusinessUnitRequest},
     page::NamePageQuery,
 };
+use punctual_workflows::reminders::changes::{self, Change};
 
 use crate::{
     Shared,

@@ -72,7 +72,7 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
         Ok(Called::Answer(text)) => {
             Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
         }
-        Ok(Called::Told { receipts, new, unknown }) => {
+        Ok(Called::Receipts { count: receipts, new, unknown }) => {
             tracing::debug!(channel.key = channel, receipts, new, unknown, "a provider called back");
             Ok(Shaped::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?.into_response())
         }

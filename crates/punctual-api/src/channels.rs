@@ -99,7 +99,7 @@ pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::
         let known = app.engine.channels.adapter_names().join("`, `");
         refused(format!("There is no such adapter; there are `{known}`."))
     })?;
-    match adapter.left_out() {
+    match adapter.disabled_reason() {
         Some(why) => Err(refused(format!("There is no such adapter here: {why}."))),
         None => Ok(adapter),
     }

@@ -1,7 +1,7 @@
 //! `/api/v1/events`: what happened elsewhere, as CloudEvents, one or a batch.
 
 use axum::extract::State;
-use punctual_engine::events::{Event, EventTaken, SOURCE_CHANGED, SOURCE_DELETED, Told};
+use punctual_engine::events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED};
 use punctual_store::sources::SourceChange;
 use punctual_wire::{
     Batch, Code, FieldError, Problem,
@@ -47,12 +47,12 @@ pub async fn post(
         let mut reader = app.engine.store.read().await?;
         app.surveys.current(&mut reader.conn()).await?;
         drop(reader);
-        let (mut told, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
+        let (mut accepted, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
         for (index, request) in requests.into_iter().enumerate() {
             let pointer = if is_batch { format!("/{index}") } else { String::new() };
-            match request.map_err(Problem::from).and_then(|one| tell(app, caller, one, &pointer)) {
+            match request.map_err(Problem::from).and_then(|one| incoming(app, caller, one, &pointer)) {
                 Ok(one) => {
-                    told.push(one);
+                    accepted.push(one);
                     refused.push(None);
                 }
                 // One event on its own is a request like any other: what is wrong with it is the answer.
@@ -60,8 +60,11 @@ pub async fn post(
                 Err(problem) => refused.push(Some(problem)),
             }
         }
-        let taken =
-            if told.is_empty() { Vec::new() } else { app.engine.take_events(&app.sinks, &told).await? };
+        let taken = if accepted.is_empty() {
+            Vec::new()
+        } else {
+            app.engine.take_events(&app.sinks, &accepted).await?
+        };
         let mut taken = taken.into_iter();
         let items = refused.into_iter().enumerate().map(|(index, refused)| match refused {
             Some(problem) => rejected(index, problem),
@@ -96,7 +99,12 @@ fn rejected(index: usize, problem: Problem) -> EventOutcome {
     EventOutcome { index, outcome: "rejected".into(), work: None, unmatched: 0, error }
 }
 
-fn tell(app: &App, caller: &Known, request: EventRequest, pointer: &str) -> Result<Told, Problem> {
+fn incoming(
+    app: &App,
+    caller: &Known,
+    request: EventRequest,
+    pointer: &str,
+) -> Result<IncomingEvent, Problem> {
     let EventRequest { id, source, kind, subject, sequence, time, data, .. } = request;
     let time = time.unwrap_or_else(|| app.engine.clock.now());
     let business_units = caller.units.clone();
@@ -112,31 +120,31 @@ fn tell(app: &App, caller: &Known, request: EventRequest, pointer: &str) -> Resu
     };
     let change = match event.kind.as_str() {
         SOURCE_CHANGED | SOURCE_DELETED => Some(change(caller, &mut event, pointer)?),
-        kind if app.surveys.last_seen().hears(kind) => {
+        kind if app.surveys.last_seen().subscribes_to(kind) => {
             IngestItem::read(&event.data, &format!("{pointer}/data"))?;
             None
         }
         _ => None,
     };
-    Ok(Told { event, change })
+    Ok(IncomingEvent { event, change })
 }
 
-/// The state of a source that an event tells.
+/// The state of a source that an event carries.
 fn change(caller: &Known, event: &mut Event, pointer: &str) -> Result<SourceChange, Problem> {
     let (source_type, source_id) = subject(event.subject.as_deref(), &format!("{pointer}/subject"))?;
     let deleted = event.kind == SOURCE_DELETED;
     if deleted && event.data.is_null() {
         event.data = json!({});
     }
-    let told = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
+    let request = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
     Ok(SourceChange {
         source_type,
         source_id,
-        business_unit: caller.unit_for(told.business_unit, &format!("{pointer}/data"))?,
-        active: told.active && !deleted,
+        business_unit: caller.unit_for(request.business_unit, &format!("{pointer}/data"))?,
+        active: request.active && !deleted,
         deleted,
-        state: if deleted { "{}".to_owned() } else { told.state.to_string() },
-        sequence: event.sequence.or(told.sequence),
+        state: if deleted { "{}".to_owned() } else { request.state.to_string() },
+        sequence: event.sequence.or(request.sequence),
         occurred_at: event.time,
     })
 }

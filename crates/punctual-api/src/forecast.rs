@@ -6,13 +6,13 @@ use jiff::{
     civil::{Date, Time},
     tz::Offset,
 };
-use punctual_paths::reminders::{forecast, why as path};
 use punctual_store::sources;
 use punctual_wire::{
     Code, FieldError, Problem,
     fields::{Fields, query_object},
     reminders::{Edge, Forecast, ForecastDay, ForecastItem, ForecastQuery, Why, WhyQuery, WhyStep},
 };
+use punctual_workflows::reminders::{forecast, why as path};
 
 use crate::{
     Shared,

@@ -54,12 +54,12 @@ use axum::routing::get;
 use punctual_channels::Captured;
 use punctual_engine::{Engine, EventSinks};
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::{
+use punctual_reports::Sources;
+use punctual_workflows::{
     reminders::{Providers, ReminderSink},
     reports::built_in,
     surveys::{Catalogue, SurveySink},
 };
-use punctual_reports::Sources;
 use tokio::sync::{Mutex, Semaphore};
 
 pub use keys::{
@@ -94,12 +94,12 @@ pub struct ApiState {
 }
 
 impl ApiState {
-    /// Without sandbox or special bounds; the paths that ship listen to events.
+    /// Without sandbox or special bounds; the built-in workflows listen to events.
     pub fn new(engine: Engine, wall: Arc<dyn Clock>) -> Self {
         Self::with_reminders(engine, wall, Arc::new(Providers::built_in()))
     }
 
-    /// With reminders by these providers, which the engine's paths must have too.
+    /// With reminders by these providers, which the engine's workflows must have too.
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use axum::extract::State;
 use punctual_engine::{EnsureOutcome, Ensured};
 use punctual_model::{NotificationId, WorkKey, manners::Handling};
-use punctual_paths::messages::{self as path, KIND, NewMessage};
 use punctual_store::{
     messages::{self, MessageRow},
     work::{self, WorkFilter, WorkRow, instant},
@@ -16,6 +15,7 @@ use punctual_wire::{
     limits::BATCH_MAX,
     messages::{Message, MessageAccepted, MessageRequest},
 };
+use punctual_workflows::messages::{self as path, KIND, NewMessage};
 
 use crate::{
     App, Shared,

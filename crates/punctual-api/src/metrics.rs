@@ -30,7 +30,7 @@ pub async fn metrics(
     }
     let now = app.engine.clock.now();
     let mut reader = app.engine.store.read().await?;
-    let kinds = app.engine.paths.keys().map(str::to_owned).collect();
+    let kinds = app.engine.workflows.keys().map(str::to_owned).collect();
     let work = work::counts(&mut reader.conn(), now.as_microsecond(), kinds, i64::MAX).await?;
     let failed_events = notifications::failed_events(&mut reader.conn()).await?;
     drop(reader);

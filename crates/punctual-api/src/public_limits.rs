@@ -36,7 +36,7 @@ struct Counted {
 pub struct PublicLimits(Mutex<HashMap<Whose, Counted>>);
 
 impl PublicLimits {
-    /// Counts a request; answers how many seconds to wait where it is one too many. A proxy on this machine speaks for many
+    /// Counts a request; returns how many seconds to wait where it is one too many. A proxy on this machine speaks for many
     /// people, so its address is not counted.
     pub fn wait(&self, link: &str, address: Option<IpAddr>, now: Timestamp) -> Option<u64> {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);

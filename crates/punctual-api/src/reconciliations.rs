@@ -4,14 +4,14 @@ use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::{EngineError, EnsureOutcome};
 use punctual_model::Cause;
-use punctual_paths::reminders::{
-    external::{self, External},
-    reconcile::{self, Report},
-};
 use punctual_store::{reminders::reconciliations, work::instant};
 use punctual_wire::{
     Code, Fields, Page, Problem,
     reminders::{Reconciliation, ReconciliationRun, RunRequest},
+};
+use punctual_workflows::reminders::{
+    external::{self, External},
+    reconcile::{self, Report},
 };
 
 use crate::{

@@ -9,9 +9,9 @@ pub mod subscriptions;
 
 use axum::routing::{get, post};
 use punctual_model::Fault;
-use punctual_paths::{reports::commands::Refused, rollout::Stage};
 use punctual_store::report_subscriptions::{self, SubscriptionRow};
 use punctual_wire::{Code, FieldError, Problem, names};
+use punctual_workflows::{reports::commands::Refused, rollout::Stage};
 
 use crate::{App, Shared, answer::Failure, auth::Known};
 
@@ -54,7 +54,7 @@ async fn stored(app: &App, guid: &str) -> Result<Option<SubscriptionRow>, Failur
     Ok(report_subscriptions::by_guids(&mut reader.conn(), vec![guid]).await?.pop())
 }
 
-/// What the path found wrong, in the words of a problem.
+/// What the workflow found wrong, in the words of a problem.
 fn field_error(fault: Fault) -> FieldError {
     FieldError::new(fault.pointer, Code::parse(fault.code).unwrap_or(Code::OutOfRange), fault.detail)
 }

@@ -4,17 +4,17 @@ use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::{EngineError, EnsureOutcome, Ensured};
 use punctual_model::{Cause, NewWork};
-use punctual_paths::{
-    due_window::{self, OutsideWindow},
-    operations,
-    schedules::{self, KIND, NewSchedule},
-};
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
     batch::{Item, OneOrMany},
     limits::BATCH_MAX,
     schedules::{Schedule, ScheduleChange, ScheduleRequest},
+};
+use punctual_workflows::{
+    due_window::{self, OutsideWindow},
+    operations,
+    schedules::{self, KIND, NewSchedule},
 };
 
 use crate::{

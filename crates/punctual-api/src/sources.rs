@@ -1,7 +1,7 @@
 //! `/api/v1/sources`: the last known state of the things that reminders are about. A change is an event.
 
 use axum::extract::State;
-use punctual_engine::events::{Event, EventTaken, SOURCE_CHANGED, SOURCE_DELETED, Told, Touched};
+use punctual_engine::events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED, Touched};
 use punctual_store::{
     StoreError,
     sources::{self, SourceChange, SourceRow},
@@ -43,8 +43,8 @@ pub async fn put(
     checked_name(&kind, "/type")?;
     checked_name(&id, "/id")?;
     let request = SourceRequest::read(&body.value, "")?;
-    let told = changed(&app, &caller, kind.clone(), id.clone(), request, "")?;
-    let taken = app.engine.take_events(&app.sinks, &[told]).await?.pop();
+    let incoming = changed(&app, &caller, kind.clone(), id.clone(), request, "")?;
+    let taken = app.engine.take_events(&app.sinks, &[incoming]).await?.pop();
     let mut source = found(&app, &caller, &kind, &id).await?;
     match taken {
         Some(EventTaken::Accepted { touched, .. }) => {
@@ -67,20 +67,20 @@ pub async fn bulk(State(app): State<Shared>, caller: Caller<Ingest>, once: Once,
 }
 
 async fn take_all(app: &App, caller: &Known, items: Vec<Item<NamedSourceRequest>>) -> Answer {
-    let (mut told, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
+    let (mut incoming, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
     for (index, item) in items.into_iter().enumerate() {
         let pointer = format!("/items/{index}");
         let item = item.map_err(Problem::from);
         match item.and_then(|one| changed(app, caller, one.kind, one.id, one.source, &pointer)) {
             Ok(one) => {
                 outcomes.push(None);
-                told.push(one);
+                incoming.push(one);
             }
             Err(problem) => outcomes.push(Some(problem)),
         }
     }
-    let mut taken = Vec::with_capacity(told.len());
-    for chunk in told.chunks(AT_ONCE) {
+    let mut taken = Vec::with_capacity(incoming.len());
+    for chunk in incoming.chunks(AT_ONCE) {
         taken.extend(app.engine.take_events(&app.sinks, chunk).await?);
     }
     let mut taken = taken.into_iter();
@@ -163,9 +163,11 @@ pub async fn delete(
         // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
         occurred_at: now.max(source.occurred_at),
     };
-    let told =
-        Told { event: event(&app, &caller, SOURCE_DELETED, &change, Value::Null), change: Some(change) };
-    match app.engine.take_events(&app.sinks, &[told]).await?.pop() {
+    let incoming = IncomingEvent {
+        event: event(&app, &caller, SOURCE_DELETED, &change, Value::Null),
+        change: Some(change),
+    };
+    match app.engine.take_events(&app.sinks, &[incoming]).await?.pop() {
         Some(EventTaken::NotYours) => Err(missing(&kind, &id)),
         _ => Shaped::no_content(),
     }
@@ -179,7 +181,7 @@ fn changed(
     id: String,
     request: SourceRequest,
     pointer: &str,
-) -> Result<Told, Problem> {
+) -> Result<IncomingEvent, Problem> {
     let change = SourceChange {
         source_type: kind,
         source_id: id,
@@ -192,7 +194,7 @@ fn changed(
     };
     let data =
         json!({ "businessUnit": change.business_unit, "active": change.active, "state": request.state });
-    Ok(Told { event: event(app, caller, SOURCE_CHANGED, &change, data), change: Some(change) })
+    Ok(IncomingEvent { event: event(app, caller, SOURCE_CHANGED, &change, data), change: Some(change) })
 }
 
 fn event(app: &App, caller: &Known, kind: &str, change: &SourceChange, data: Value) -> Event {

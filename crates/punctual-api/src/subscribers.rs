@@ -9,7 +9,6 @@ use punctual_engine::{
     settings::NewSettings,
 };
 use punctual_model::Filter;
-use punctual_paths::surveys::fan_out::{EVENT_TYPES, event_status};
 use punctual_store::{
     Lane, StoreError,
     outbox::{self, DeliveryRow, EventRow},
@@ -21,6 +20,7 @@ use punctual_wire::{
     names::channel_fault,
     subscribers::{OutboxDelivery, OutboxEvent, Subscriber, SubscriberRequest},
 };
+use punctual_workflows::surveys::fan_out::{EVENT_TYPES, event_status};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,4 +1,4 @@
-//! `/api/v1/suppressions`: addresses that get nothing, whatever path wants to reach them.
+//! `/api/v1/suppressions`: addresses that get nothing, whatever workflow wants to reach them.
 
 use axum::extract::State;
 use punctual_store::{

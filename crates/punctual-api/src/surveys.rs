@@ -7,7 +7,6 @@ pub mod results;
 
 use axum::extract::State;
 use punctual_model::{Fault, survey::Warning};
-use punctual_paths::surveys::author::{self, Publishing};
 use punctual_store::{
     StoreError,
     surveys::{self, SurveyDraft, SurveyRow},
@@ -17,6 +16,7 @@ use punctual_wire::{
     Code, FieldError, Page, PageQuery, Problem,
     surveys::{Survey, SurveyPublished, SurveyRequest, SurveyWarning},
 };
+use punctual_workflows::surveys::author::{self, Publishing};
 use serde_json::Value;
 
 use crate::{

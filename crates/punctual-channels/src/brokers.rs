@@ -21,7 +21,7 @@ fn nats(guard: &Guard, trust: &Trust) -> Arc<dyn Adapter> {
 
 #[cfg(not(feature = "nats"))]
 fn nats(_: &Guard, _: &Trust) -> Arc<dyn Adapter> {
-    Arc::new(crate::LeftOut::new("nats", "nats", NATS_SECRETS))
+    Arc::new(crate::DisabledAdapter::new("nats", "nats", NATS_SECRETS))
 }
 
 #[cfg(feature = "amqp")]
@@ -31,7 +31,7 @@ fn amqp(guard: &Guard, trust: &Trust) -> Arc<dyn Adapter> {
 
 #[cfg(not(feature = "amqp"))]
 fn amqp(_: &Guard, _: &Trust) -> Arc<dyn Adapter> {
-    Arc::new(crate::LeftOut::new("amqp", "amqp", AMQP_SECRETS))
+    Arc::new(crate::DisabledAdapter::new("amqp", "amqp", AMQP_SECRETS))
 }
 
 #[cfg(feature = "amqp1")]
@@ -41,5 +41,5 @@ fn amqp1(guard: &Guard, trust: &Trust) -> Arc<dyn Adapter> {
 
 #[cfg(not(feature = "amqp1"))]
 fn amqp1(_: &Guard, _: &Trust) -> Arc<dyn Adapter> {
-    Arc::new(crate::LeftOut::new("amqp1", "amqp1", AMQP_SECRETS))
+    Arc::new(crate::DisabledAdapter::new("amqp1", "amqp1", AMQP_SECRETS))
 }

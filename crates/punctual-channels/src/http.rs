@@ -132,18 +132,18 @@ impl Answer {
     }
 }
 
-/// Sends requests for one channel.
-pub struct Outlet {
+/// The HTTP client of one channel.
+pub struct HttpClient {
     guard: Guard,
     tls: rustls::ClientConfig,
     timeout: Duration,
     hidden: Vec<String>,
     most_answer: usize,
-    /// One client for each host and port, because the guard needs the port and a resolver is told the name alone.
+    /// One client for each host and port, because the guard needs the port and a resolver gets the name alone.
     clients: Mutex<HashMap<(String, u16, bool), Client>>,
 }
 
-impl Outlet {
+impl HttpClient {
     /// `hidden` are texts that no answer may show.
     pub fn open(
         guard: &Guard,
@@ -161,7 +161,7 @@ impl Outlet {
         Ok(Self { guard, tls, timeout, hidden, most_answer, clients: Mutex::default() })
     }
 
-    /// Reads this much of an answer instead of the little that tells how a message fared.
+    /// Reads this much of an answer, instead of the little that shows what became of a message.
     #[must_use]
     pub fn reading(self, most_answer: usize) -> Self {
         Self { most_answer, ..self }

@@ -23,10 +23,10 @@ mod brokers;
 pub mod callback;
 pub mod captured;
 mod connect;
+pub mod disabled_adapter;
 pub mod guard;
 pub mod http;
 pub mod in_process;
-pub mod left_out;
 pub mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -54,9 +54,9 @@ pub use amqp::AmqpAdapter;
 #[cfg(feature = "amqp1")]
 pub use amqp1::Amqp1Adapter;
 pub use captured::{Captured, CapturedChannel, Misbehaviour, Sent};
+pub use disabled_adapter::DisabledAdapter;
 pub use guard::{AllowList, Guard};
 pub use in_process::{Handler, InProcessAdapter};
-pub use left_out::LeftOut;
 pub use memory::MemoryAdapter;
 #[cfg(feature = "nats")]
 pub use nats::NatsAdapter;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     guard::Guard,
-    http::{Answer, Call, Outlet, encoded},
+    http::{Answer, Call, HttpClient, encoded},
     settings::{Reader, first},
     trust::Trust,
 };
@@ -85,8 +85,8 @@ impl<P: Provider> Adapter for ProviderAdapter<P> {
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
         let (provider, timeout) = self.read(settings).map_err(first)?;
-        let outlet = Outlet::open(&self.guard, &self.trust, timeout, hidden::<P>(settings))?;
-        Ok(Arc::new(ProviderChannel { provider, outlet }))
+        let client = HttpClient::open(&self.guard, &self.trust, timeout, hidden::<P>(settings))?;
+        Ok(Arc::new(ProviderChannel { provider, client }))
     }
 
     fn secret_fields(&self) -> &'static [&'static str] {
@@ -115,7 +115,7 @@ fn hidden<P: Provider>(settings: &Value) -> Vec<String> {
 
 struct ProviderChannel<P> {
     provider: P,
-    outlet: Outlet,
+    client: HttpClient,
 }
 
 impl<P: Provider> Channel for ProviderChannel<P> {
@@ -125,7 +125,7 @@ impl<P: Provider> Channel for ProviderChannel<P> {
                 Ok(call) => call,
                 Err(outcome) => return outcome,
             };
-            match self.outlet.send(call, message.at).await {
+            match self.client.send(call, message.at).await {
                 Ok(answer) => self.provider.outcome(&answer, &message),
                 Err(outcome) => outcome,
             }
@@ -134,7 +134,7 @@ impl<P: Provider> Channel for ProviderChannel<P> {
     }
 
     fn timeout(&self) -> Duration {
-        self.outlet.timeout()
+        self.client.timeout()
     }
 
     fn permits(&self) -> usize {

@@ -15,7 +15,7 @@ use signature::SigningKey;
 
 use crate::{
     guard::{CheckedUrl, Guard, UrlFault},
-    http::{Call, Outlet, classify, permanent},
+    http::{Call, HttpClient, classify, permanent},
     settings::{Reader, first},
     trust::Trust,
 };
@@ -81,8 +81,8 @@ impl Adapter for WebhookAdapter {
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
         let settings = self.read(settings, true).map_err(first)?;
-        let outlet = Outlet::open(&self.guard, &self.trust, settings.timeout, Vec::new())?;
-        Ok(Arc::new(WebhookChannel { guard: self.guard.clone(), settings, outlet }))
+        let client = HttpClient::open(&self.guard, &self.trust, settings.timeout, Vec::new())?;
+        Ok(Arc::new(WebhookChannel { guard: self.guard.clone(), settings, client }))
     }
 
     fn secret_fields(&self) -> &'static [&'static str] {
@@ -108,7 +108,7 @@ fn looks_like_url(address: &str) -> bool {
 struct WebhookChannel {
     guard: Guard,
     settings: Settings,
-    outlet: Outlet,
+    client: HttpClient,
 }
 
 impl Channel for WebhookChannel {
@@ -122,7 +122,7 @@ impl Channel for WebhookChannel {
     }
 
     fn timeout(&self) -> Duration {
-        self.outlet.timeout()
+        self.client.timeout()
     }
 }
 
@@ -137,7 +137,7 @@ impl WebhookChannel {
             .map_err(|_| permanent("message-id-invalid", "the message id cannot stand in a header"))?
             .with("webhook-timestamp", &timestamp.to_string())?
             .with("webhook-signature", &signatures)?;
-        let answer = self.outlet.send(call, message.at).await?;
+        let answer = self.client.send(call, message.at).await?;
         Ok(match classify(&answer) {
             SendOutcome::Delivered { .. } => {
                 SendOutcome::Delivered { provider_id: message.message_id.clone() }

@@ -30,8 +30,8 @@ use axum::Router;
 use punctual_api::{PublicLimits, RouteReach};
 use punctual_engine::Engine;
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::{reminders::Providers, surveys::Catalogue};
 use punctual_reports::Sources;
+use punctual_workflows::{reminders::Providers, surveys::Catalogue};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 

@@ -17,7 +17,7 @@ use axum::{
 };
 use punctual_api::Peer;
 use punctual_model::survey::{Localised, Schema, visible};
-use punctual_paths::surveys::{
+use punctual_workflows::surveys::{
     answer::{Link, Open, Submission, Submitted, look, opened, submit},
     words,
 };

@@ -1,5 +1,5 @@
-//! Arrivals of schedules, told to subscribers: an event and a delivery for each subscriber that hears the topic, written
-//! in the transaction that completes the row. A topic that nobody hears leaves no event.
+//! Arrivals of schedules, published to subscribers: an event, and a delivery for each subscriber of the topic, written in
+//! the transaction that completes the row. A topic without subscribers leaves no event.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{Engine, accept_in, channels::subscriber_channel, delivery::EVENT};
 
-/// The type of these events. A subscriber that lists it hears every topic.
+/// The type of these events. A subscriber that lists it subscribes to every topic.
 pub const SCHEDULE_ARRIVED: &str = "schedule.arrived";
 
 /// Whether an entry of a subscriber's events means topics: it has a dot, as topics do, or ends in a star.
@@ -22,15 +22,15 @@ pub fn names_topics(event: &str) -> bool {
     event.contains('.') || event.ends_with('*')
 }
 
-/// A subscriber that hears of arrivals.
-pub(crate) struct Hears {
+/// A subscriber of arrivals, with its topics.
+pub(crate) struct Subscription {
     key: String,
     topics: Vec<String>,
     filter: Option<Filter>,
 }
 
-impl Hears {
-    /// What this subscriber hears; nothing where it is off or hears of no topic.
+impl Subscription {
+    /// Returns the topics of a subscriber; `None` where it is off or has none.
     pub(crate) fn of(row: &SubscriberRow) -> Option<Self> {
         let mut topics: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
         topics.retain(|event| names_topics(event));
@@ -40,11 +40,12 @@ impl Hears {
     }
 
     fn takes(&self, topic: &str, payload: &Value) -> bool {
-        let hears = self.topics.iter().any(|wanted| match wanted.strip_suffix('*') {
+        let is_subscribed = self.topics.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(beginning) => topic.starts_with(beginning),
             None => wanted == topic || wanted == SCHEDULE_ARRIVED,
         });
-        hears && self.filter.as_ref().is_none_or(|filter| filter.matches(&|path| looked_up(payload, path)))
+        is_subscribed
+            && self.filter.as_ref().is_none_or(|filter| filter.matches(&|path| looked_up(payload, path)))
     }
 }
 
@@ -91,8 +92,8 @@ impl Arrived {
 }
 
 impl Engine {
-    /// Keeps an event for each arrival that somebody hears, and queues its deliveries.
-    pub(crate) async fn tell_subscribers(
+    /// Stores an event for each arrival that has subscribers, and queues its deliveries.
+    pub(crate) async fn publish_arrivals(
         &self,
         tx: &mut Tx,
         now: Timestamp,
@@ -101,25 +102,26 @@ impl Engine {
         if arrived.is_empty() {
             return Ok(());
         }
-        // Who hears is as fresh as channels are: it costs a look at the table once a second and not with every row.
+        // Subscriptions are as fresh as channels are: one read of the table a second, not one for every row.
         if self.channels.is_stale(now) {
             self.channels.refresh(&mut tx.conn(), now).await?;
         }
-        let hears = self.channels.hears();
-        let told: Vec<(&Arrived, Value, Vec<&Hears>)> = arrived
+        let subscriptions = self.channels.subscriptions();
+        let wanted: Vec<(&Arrived, Value, Vec<&Subscription>)> = arrived
             .iter()
-            .filter(|_| !hears.is_empty())
+            .filter(|_| !subscriptions.is_empty())
             .map(|one| {
                 let payload = one.payload();
-                let takers = hears.iter().filter(|it| it.takes(&one.arrival.topic, &payload)).collect();
+                let takers =
+                    subscriptions.iter().filter(|it| it.takes(&one.arrival.topic, &payload)).collect();
                 (one, payload, takers)
             })
-            .filter(|(_, _, takers): &(_, _, Vec<&Hears>)| !takers.is_empty())
+            .filter(|(_, _, takers): &(_, _, Vec<&Subscription>)| !takers.is_empty())
             .collect();
-        if told.is_empty() {
+        if wanted.is_empty() {
             return Ok(());
         }
-        let events: Vec<NewEvent> = told
+        let events: Vec<NewEvent> = wanted
             .iter()
             .map(|(one, payload, _)| NewEvent {
                 event_type: SCHEDULE_ARRIVED.to_owned(),
@@ -131,7 +133,7 @@ impl Engine {
         let inserted = outbox::insert(&mut tx.conn(), now, &events).await?;
         let ids: HashMap<&str, i64> = inserted.iter().map(|event| (event.about.as_str(), event.id)).collect();
         let (mut deliveries, mut notifications) = (Vec::new(), Vec::new());
-        for (one, payload, takers) in told {
+        for (one, payload, takers) in wanted {
             let Some(event_id) = ids.get(one.arrival.id.as_str()).copied() else { continue };
             for taker in takers {
                 let new = one.notification(&taker.key, &payload);
@@ -149,8 +151,8 @@ impl Engine {
 mod tests {
     use super::*;
 
-    fn hears(events: &[&str], filter: Option<Value>) -> Option<Hears> {
-        Hears::of(&SubscriberRow {
+    fn subscription(events: &[&str], filter: Option<Value>) -> Option<Subscription> {
+        Subscription::of(&SubscriberRow {
             key: "memory:a".into(),
             adapter: "memory".into(),
             settings: "{}".into(),
@@ -167,7 +169,7 @@ mod tests {
     fn a_topic_is_heard_by_its_name_by_its_beginning_and_by_the_type_of_the_event() {
         #[track_caller]
         fn check(events: &[&str], topic: &str, expected: bool) {
-            let takes = hears(events, None).is_some_and(|one| one.takes(topic, &json!({})));
+            let takes = subscription(events, None).is_some_and(|one| one.takes(topic, &json!({})));
             assert_eq!(takes, expected, "{events:?} {topic}");
         }
         check(&["operations.event.start"], "operations.event.start", true);
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn a_filter_looks_into_the_payload() {
         let filter = json!({ "questionId": "payload.month", "op": "==", "value": "2030-04" });
-        let one = hears(&["*"], Some(filter)).unwrap();
+        let one = subscription(&["*"], Some(filter)).unwrap();
         assert!(one.takes("a", &json!({ "payload": { "month": "2030-04" } })));
         assert!(!one.takes("a", &json!({ "payload": { "month": "2030-05" } })));
         assert!(!one.takes("a", &json!({ "payload": "2030-04" })));

@@ -1,7 +1,7 @@
-//! What needs a person, over all paths, read from stored facts.
+//! What needs attention, over all workflows, read from stored rows.
 //!
-//! A path that can come to wait for a person adds a kind here: a row of its own in [`Kind`], and where its rows are
-//! found. The API, the console and the badge then have it.
+//! A workflow whose rows can wait for a person adds a variant to [`Kind`] and the query that finds them. The API, the
+//! console and the badge then have it.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

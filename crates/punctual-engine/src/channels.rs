@@ -18,7 +18,7 @@ use punctual_model::{
 use punctual_store::{Conn, StoreError, channels, subscribers};
 
 use crate::{
-    arrivals::Hears,
+    arrivals::Subscription,
     config::later,
     delivery::Permits,
     references::{NO_SECRETS_DIR, SecretSource},
@@ -74,12 +74,12 @@ impl Opened {
 /// What the channels of subscribers begin with; no other channel does.
 pub const SUBSCRIBERS: &str = "event.";
 
-/// The channel over which a subscriber is told: its key under a name that no other channel has.
+/// The channel of a subscriber: its key under a name that no other channel has.
 pub fn subscriber_channel(key: &str) -> String {
     format!("{SUBSCRIBERS}{key}")
 }
 
-/// A subscriber as the channel over which it is told.
+/// A subscriber as the channel over which it gets events.
 pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
     channels::ChannelRow {
         key: subscriber_channel(&row.key),
@@ -93,7 +93,7 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
     }
 }
 
-/// Every definition there is: channels, and subscribers as the channels over which they are told.
+/// Every definition there is: channels, and subscribers as the channels over which they get events.
 pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
     let mut rows = channels::all(conn).await?;
     rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
@@ -128,8 +128,8 @@ struct State {
     read_at: Option<Timestamp>,
     opened: HashMap<String, Arc<Opened>>,
     broken: HashMap<String, Broken>,
-    /// Subscribers that hear of arrivals.
-    hears: Arc<Vec<Hears>>,
+    /// Subscribers of arrivals.
+    subscriptions: Arc<Vec<Subscription>>,
 }
 
 impl Channels {
@@ -231,7 +231,7 @@ impl Channels {
     #[boxed]
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
         let subscribers = subscribers::all(conn).await?;
-        let hears = Arc::new(subscribers.iter().filter_map(Hears::of).collect());
+        let subscriptions = Arc::new(subscribers.iter().filter_map(Subscription::of).collect());
         let mut rows = channels::all(conn).await?;
         rows.extend(subscribers.into_iter().map(as_channel));
         for key in self.built_in().iter().copied() {
@@ -258,13 +258,13 @@ impl Channels {
             }
         }
         let mut state = self.lock();
-        *state = State { read_at: Some(now), opened, broken, hears };
+        *state = State { read_at: Some(now), opened, broken, subscriptions };
         Ok(())
     }
 
-    /// Subscribers that hear of arrivals, as of the last look at the table.
-    pub(crate) fn hears(&self) -> Arc<Vec<Hears>> {
-        self.lock().hears.clone()
+    /// Returns the subscribers of arrivals, as of the last read of the table.
+    pub(crate) fn subscriptions(&self) -> Arc<Vec<Subscription>> {
+        self.lock().subscriptions.clone()
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.

@@ -15,7 +15,7 @@ pub struct EngineConfig {
     pub renew_every: Duration,
     /// How often expired leases are looked for.
     pub sweep_every: Duration,
-    /// How often the table is looked at when nobody told us anything.
+    /// How often the table is polled without a wake-up.
     pub poll_every: Duration,
     /// How far ahead of its moment a row is claimed, so that its handler starts on time and not a commit later.
     pub claim_ahead: Duration,
@@ -27,7 +27,7 @@ pub struct EngineConfig {
     pub stuck_after: Duration,
     /// How long terminal notifications are kept.
     pub keep_for: Duration,
-    /// How long files that paths have made, such as those of reports, are kept.
+    /// How long files that workflows make, such as those of reports, are kept.
     pub keep_files_for: Duration,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,

@@ -150,7 +150,7 @@ fn first_window(items: &mut [ToSend], mut calls: usize) -> Vec<attempts::Intent>
     }
 }
 
-/// The kind of a notification that tells a subscriber of an event.
+/// The kind of a notification that publishes an event to a subscriber.
 pub const EVENT: &str = "event";
 
 /// The id under which a receiver of an event drops repeats: what the event is about, whoever it goes to.

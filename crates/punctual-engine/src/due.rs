@@ -1,4 +1,4 @@
-//! The due stage: claim what is ready, let its path decide on fresh state, and write the decision with all that
+//! The due stage: claim what is ready, let its workflow decide on fresh state, and write the decision with all that
 //! belongs to it in one transaction.
 
 mod decide;
@@ -13,7 +13,7 @@ use punctual_boxed::boxed;
 use punctual_model::{Arrival, Decided, Decision, Effect, ReasonCode};
 use punctual_store::{Lane, StoreError, Tx, work};
 
-use crate::{Claimed, Engine, EngineError, Path, config::later, confine::guarded, delivery::HandOver};
+use crate::{Claimed, Engine, EngineError, Workflow, config::later, confine::guarded, delivery::HandOver};
 use decide::decide_all;
 use settle::SettledBatch;
 
@@ -51,9 +51,9 @@ impl DueReport {
     }
 }
 
-/// Claimed rows of one path, on their way through the stage.
+/// Claimed rows of one workflow.
 pub(crate) struct Batch {
-    pub(crate) path: Arc<dyn Path>,
+    pub(crate) workflow: Arc<dyn Workflow>,
     pub(crate) rows: Vec<Claimed>,
 }
 
@@ -66,7 +66,7 @@ enum Failed {
 impl Failed {
     fn text(&self) -> String {
         match self {
-            Self::Panicked => "the path broke".into(),
+            Self::Panicked => "the workflow panicked".into(),
             Self::Store(error) => chain(error),
         }
     }
@@ -84,14 +84,14 @@ impl Engine {
     pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
         let mut report = DueReport::default();
         for kind in self.ready_kinds(now).await? {
-            let is_long = self.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            let is_long = self.workflows.get(&kind).is_some_and(|workflow| workflow.is_long_running());
             let mut left = limit;
             loop {
                 let (done, hand_over) = self.work_due(&kind, now, left, false).await?;
                 debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
                 report.add(&done);
                 left -= i64::try_from(done.claimed).unwrap_or(i64::MAX);
-                // Long-running rows are claimed one by one; what failed is in line again, and not before its time.
+                // Long-running rows are claimed one by one; what failed is queued again for a later time.
                 if !is_long || done.claimed == 0 || left <= 0 {
                     break;
                 }
@@ -109,13 +109,13 @@ impl Engine {
 
     /// The kinds of what people wait for, without housekeeping.
     pub fn kinds_of_interest(&self) -> Vec<String> {
-        let paths = self.paths.iter().filter(|(_, path)| !path.is_housekeeping());
-        paths.map(|(kind, _)| kind.to_owned()).collect()
+        let workflows = self.workflows.iter().filter(|(_, workflow)| !workflow.is_housekeeping());
+        workflows.map(|(kind, _)| kind.to_owned()).collect()
     }
 
     /// When the next row of each known kind is ready, soonest first.
     pub(crate) async fn earliest_work(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let kinds: Vec<&str> = self.paths.keys().collect();
+        let kinds: Vec<&str> = self.workflows.keys().collect();
         let mut reader = self.store.read().await?;
         let mut earliest = work::earliest(&mut reader.conn(), &kinds).await?;
         earliest.sort_by_key(|(_, at)| *at);
@@ -131,9 +131,9 @@ impl Engine {
         limit: i64,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        let Some(path) = self.paths.get(kind) else { return Ok(Default::default()) };
-        if !path.is_long_running() && !self.store.without_skip_locked() {
-            match self.lock_and_settle(path, now, limit.min(self.config.batch), sends_itself).await {
+        let Some(workflow) = self.workflows.get(kind) else { return Ok(Default::default()) };
+        if !workflow.is_long_running() && !self.store.without_skip_locked() {
+            match self.lock_and_settle(workflow, now, limit.min(self.config.batch), sends_itself).await {
                 Ok(done) => return Ok(done),
                 // Nothing was written. Claimed row by row, the others are done and the spoiler is found.
                 Err(failed) => {
@@ -149,17 +149,17 @@ impl Engine {
 
     async fn lock_and_settle(
         &self,
-        path: &Arc<dyn Path>,
+        workflow: &Arc<dyn Workflow>,
         now: Timestamp,
         limit: i64,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), Failed> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let rows = work::lock_due(&mut tx, path.kind(), now, limit).await?;
+        let rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
         if rows.is_empty() {
             return Ok(Default::default());
         }
-        let batch = Batch { path: path.clone(), rows };
+        let batch = Batch { workflow: workflow.clone(), rows };
         self.metrics.claimed(batch.rows.len());
         self.record_lateness(&batch, now);
         self.decide_and_settle(tx, &batch, &serde_json::Value::Null, now, sends_itself).await
@@ -173,8 +173,8 @@ impl Engine {
         ready_by: Timestamp,
         limit: i64,
     ) -> Result<Option<Batch>, EngineError> {
-        let Some(path) = self.paths.get(kind) else { return Ok(None) };
-        let limit = if path.is_long_running() { 1 } else { limit.min(self.config.batch) };
+        let Some(workflow) = self.workflows.get(kind) else { return Ok(None) };
+        let limit = if workflow.is_long_running() { 1 } else { limit.min(self.config.batch) };
         let mut tx = self.store.begin(Lane::Intake).await?;
         let rows = work::claim(&mut tx, kind, ready_by, later(now, self.config.lease), limit).await?;
         if rows.is_empty() {
@@ -182,7 +182,7 @@ impl Engine {
         }
         tx.commit().await?;
         self.metrics.claimed(rows.len());
-        Ok(Some(Batch { path: path.clone(), rows }))
+        Ok(Some(Batch { workflow: workflow.clone(), rows }))
     }
 
     /// Decides and settles a claimed batch. With `sends_itself`, notifications for which this node has free permits
@@ -193,12 +193,12 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        if batch.path.is_long_running() {
+        if batch.workflow.is_long_running() {
             return self.work_on_long(batch, now).await;
         }
         self.record_lateness(&batch, now);
-        if let Some(alone) = batch.path.decides_alone() {
-            // Listeners first: a row that was claimed ahead is told at its moment, not a BEGIN later.
+        if let Some(alone) = batch.workflow.decides_alone() {
+            // Listeners first: the arrival of a row that was claimed ahead is published at `due_at`, not a BEGIN later.
             let decided = self.publish(decide_all(alone, &batch.rows, &serde_json::Value::Null, now));
             return self.settle_decided(batch, decided, now, sends_itself).await;
         }
@@ -207,10 +207,10 @@ impl Engine {
             Ok(done) => return Ok(done),
         };
         // One row may have spoiled the batch, and a hiccup may have passed: each on its own shows which.
-        tracing::warn!(work.kind = batch.path.kind(), error = %failed.text(), "a batch failed and is split");
+        tracing::warn!(work.kind = batch.workflow.kind(), error = %failed.text(), "a batch failed and is split");
         let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
         for row in batch.rows {
-            let alone = Batch { path: batch.path.clone(), rows: vec![row] };
+            let alone = Batch { workflow: batch.workflow.clone(), rows: vec![row] };
             match self.load_and_settle(&alone, &serde_json::Value::Null, now, sends_itself).await {
                 Ok((done, sends)) => {
                     report.add(&done);
@@ -232,13 +232,13 @@ impl Engine {
     ) -> Result<(DueReport, HandOver), EngineError> {
         match guarded(self.settle_work(&batch, decided.clone(), now, sends_itself)).await {
             Err(error) if !error.is_unavailable() => {
-                tracing::warn!(work.kind = batch.path.kind(), error = %chain(&error), "a batch failed and is split");
+                tracing::warn!(work.kind = batch.workflow.kind(), error = %chain(&error), "a batch failed and is split");
             }
             done => return done,
         }
         let (mut report, mut hand_over) = (DueReport::default(), HandOver::default());
         for (row, decided) in batch.rows.into_iter().zip(decided) {
-            let alone = Batch { path: batch.path.clone(), rows: vec![row] };
+            let alone = Batch { workflow: batch.workflow.clone(), rows: vec![row] };
             match guarded(self.settle_work(&alone, vec![decided], now, sends_itself)).await {
                 Ok((done, sends)) => {
                     report.add(&done);
@@ -290,15 +290,16 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, Failed> {
-        if batch.path.is_long_running() {
+        if batch.workflow.is_long_running() {
             for row in &batch.rows {
-                batch.path.take(tx, now, row, prepared).await?;
+                batch.workflow.take(tx, now, row, prepared).await?;
             }
         }
-        let decided = if let Some(alone) = batch.path.decides_alone() {
+        let decided = if let Some(alone) = batch.workflow.decides_alone() {
             decide_all(alone, &batch.rows, prepared, now)
         } else {
-            let loaded = AssertUnwindSafe(batch.path.load(&mut tx.conn(), &batch.rows)).catch_unwind().await;
+            let loaded =
+                AssertUnwindSafe(batch.workflow.load(&mut tx.conn(), &batch.rows)).catch_unwind().await;
             let loaded = loaded.map_err(|_| Failed::Panicked)??;
             decide_all(&*loaded, &batch.rows, prepared, now)
         };
@@ -311,7 +312,7 @@ impl Engine {
         self.record_lateness(&batch, now);
         let held: Vec<(i64, i64)> = batch.rows.iter().map(|row| (row.id, row.version)).collect();
         let Some(row) = batch.rows.first() else { return Ok(Default::default()) };
-        let prepare = AssertUnwindSafe(batch.path.prepare(self, row)).catch_unwind();
+        let prepare = AssertUnwindSafe(batch.workflow.prepare(self, row)).catch_unwind();
         // Both go on at once: a preparation that is writing and a renewal that waits for it must not wait for each other.
         let prepared = tokio::select! {
             prepared = prepare => prepared,
@@ -349,8 +350,8 @@ impl Engine {
         }
     }
 
-    /// Puts a batch whose decision could not be made or written back in line under its retry policy, or on hold where
-    /// the path itself broke.
+    /// Queues a batch again under its retry policy where its decision could not be made or written, or puts it on hold
+    /// where the workflow panicked.
     async fn put_back(
         &self,
         batch: &Batch,
@@ -358,7 +359,11 @@ impl Engine {
         failed: Failed,
     ) -> Result<DueReport, EngineError> {
         let failed_text = failed.text();
-        tracing::warn!(work.kind = batch.path.kind(), error = failed_text, "a batch could not be decided");
+        tracing::warn!(
+            work.kind = batch.workflow.kind(),
+            error = failed_text,
+            "a batch could not be decided"
+        );
         let decision = match failed {
             Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),
             Failed::Store(_) => Decision::Retry(ReasonCode::new("decision-failed")),
@@ -381,14 +386,14 @@ impl Engine {
         self.metrics.row_isolated();
         match guarded(self.put_back(alone, now, failed)).await {
             Err(error) if !error.is_unavailable() => {
-                tracing::error!(work.kind = alone.path.kind(), error = %chain(&error), "a work row cannot be put back");
+                tracing::error!(work.kind = alone.workflow.kind(), error = %chain(&error), "a work row cannot be put back");
                 Ok(DueReport::default())
             }
             done => done,
         }
     }
 
-    /// Tells the listeners of arrivals before the rows are completed: at least once, never silently lost.
+    /// Publishes arrivals to listeners before the rows are completed: at least once, never silently lost.
     fn publish(&self, mut decided: Vec<Decided>) -> Vec<Decided> {
         for one in &mut decided {
             let decision = match &one.decision {
@@ -399,17 +404,19 @@ impl Engine {
                 Effect::Publish(arrival) => Some(arrival),
                 _ => None,
             });
-            if let Some(instead) = decision.into_iter().chain(beside).find_map(|arrival| self.tell(arrival)) {
+            if let Some(instead) =
+                decision.into_iter().chain(beside).find_map(|arrival| self.publish_one(arrival))
+            {
                 *one = instead.into();
             }
         }
         decided
     }
 
-    /// Tells whoever listens; answers what is decided instead where they did not take it.
-    fn tell(&self, arrival: &Arrival) -> Option<Decision> {
+    /// Publishes one arrival to its listeners; returns the decision to take instead where one refuses or panics.
+    fn publish_one(&self, arrival: &Arrival) -> Option<Decision> {
         let listeners = AssertUnwindSafe(&self.listeners);
-        match std::panic::catch_unwind(|| listeners.tell(arrival)) {
+        match std::panic::catch_unwind(|| listeners.publish(arrival)) {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => {
                 tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");

@@ -1,4 +1,4 @@
-//! Writing what a path asked for, in the transaction of its decision: sets, in one order, for all rows at once.
+//! Writing the effects of decisions, in the same transaction: in sets, in one order, for all rows at once.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
-    Path, accept_in,
+    Workflow, accept_in,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
 };
 
-/// Writes effects of one path: its own rows, then what is no longer wanted goes, then what is wanted is ensured, and last
-/// what others are told. Answers what that did to the rows there are.
+/// Writes the effects of one workflow: its own rows first, then it deactivates and withdraws, then it ensures, and last it
+/// queues events for subscribers. Returns what that did to work rows.
 #[boxed]
 pub async fn write(
     tx: &mut Tx,
     now: Timestamp,
-    path: &dyn Path,
+    workflow: &dyn Workflow,
     effects: Vec<Effect>,
 ) -> Result<Touched, StoreError> {
     let mut touched = Touched::default();
@@ -29,7 +29,7 @@ pub async fn write(
     let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let (mut own, mut told): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
+    let (mut own, mut events): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -41,14 +41,14 @@ pub async fn write(
                 withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
-            Effect::Tell(event) => told.push(event),
-            // Listeners were told before the transaction's end; subscribers are told in it, by whoever settles.
+            Effect::PublishEvent(event) => events.push(event),
+            // Published to listeners before the commit, and to subscribers with it, when the batch is settled.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
         }
     }
     if !own.is_empty() {
-        path.put(&mut tx.conn(), now, own).await?;
+        workflow.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
         touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
@@ -65,8 +65,8 @@ pub async fn write(
             }
         }
     }
-    if !told.is_empty() {
-        let queued = path.tell(&mut tx.conn(), now, told).await?;
+    if !events.is_empty() {
+        let queued = workflow.publish_events(&mut tx.conn(), now, events).await?;
         accept_in(tx, now, queued).await?;
     }
     Ok(touched)
@@ -101,8 +101,8 @@ pub async fn deactivate(
     Ok(changed.len())
 }
 
-/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows wait for what
-/// was withdrawn no longer, and their paths are not told of it: whoever withdraws knows.
+/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows no longer wait
+/// for what was withdrawn, and `settled` of their workflows is not called: the caller knows.
 #[boxed]
 pub async fn withdraw(
     tx: &mut Tx,

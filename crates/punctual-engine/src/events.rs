@@ -1,4 +1,4 @@
-//! What happened elsewhere: events reach whoever listens to their type, and two types of them tell the state of a source.
+//! Incoming events: sinks get the types that they subscribe to, and two types carry the state of a source.
 //!
 //! `source.changed` and `source.deleted` are written to the sources first, so that a sink decides on what is stored. All
 //! of it is one transaction: a batch of events is taken whole or not at all.
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::{Engine, EngineError};
 
-/// The type of an event that tells the state of a source.
+/// The type of an event that carries the state of a source.
 pub const SOURCE_CHANGED: &str = "source.changed";
 /// How often events that collide with others are tried.
 const TRIES: usize = 5;
@@ -59,12 +59,12 @@ impl Touched {
     }
 }
 
-/// A path that listens to events. It writes through the transaction it is given, which the engine commits.
+/// A workflow that subscribes to events. It writes through the transaction it is given, which the engine commits.
 pub trait EventSink: Send + Sync {
     /// Whether events of this type concern it.
-    fn hears(&self, kind: &str) -> bool;
+    fn subscribes_to(&self, kind: &str) -> bool;
 
-    /// Takes those it hears, in their order; answers what each did, in the same order.
+    /// Takes the events it subscribes to, in their order; returns what each did, in the same order.
     fn take<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -73,7 +73,7 @@ pub trait EventSink: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>>;
 }
 
-/// Everybody who listens.
+/// All sinks.
 #[derive(Clone, Default)]
 pub struct EventSinks(Vec<Arc<dyn EventSink>>);
 
@@ -82,21 +82,21 @@ impl EventSinks {
         self.0.push(sink);
     }
 
-    pub fn hears(&self, kind: &str) -> bool {
-        self.0.iter().any(|sink| sink.hears(kind))
+    pub fn subscribes_to(&self, kind: &str) -> bool {
+        self.0.iter().any(|sink| sink.subscribes_to(kind))
     }
 
-    /// Gives each sink what it hears; the answers are summed up by event.
+    /// Gives each sink the events it subscribes to; returns what all of them did, by event.
     async fn take(&self, tx: &mut Tx, now: Timestamp, events: &[&Event]) -> Result<Vec<Touched>, StoreError> {
         let mut touched = vec![Touched::default(); events.len()];
         for sink in &self.0 {
-            let heard: Vec<usize> =
-                (0..events.len()).filter(|index| sink.hears(&events[*index].kind)).collect();
-            if heard.is_empty() {
+            let matching: Vec<usize> =
+                (0..events.len()).filter(|index| sink.subscribes_to(&events[*index].kind)).collect();
+            if matching.is_empty() {
                 continue;
             }
-            let own: Vec<&Event> = heard.iter().map(|index| events[*index]).collect();
-            for (index, did) in heard.into_iter().zip(sink.take(tx, now, &own).await?) {
+            let own: Vec<&Event> = matching.iter().map(|index| events[*index]).collect();
+            for (index, did) in matching.into_iter().zip(sink.take(tx, now, &own).await?) {
                 touched[index].add(&did);
             }
         }
@@ -117,25 +117,25 @@ pub enum EventTaken {
     NotYours,
 }
 
-/// An event, and the state of a source where it tells one.
+/// An event, with the state of a source where it carries one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct IncomingEvent {
     pub event: Event,
     pub change: Option<SourceChange>,
 }
 
 impl Engine {
-    /// Takes events in their order, in one transaction; an answer for each. What stood in another transaction's way is
-    /// tried again: a source and what is counted under it may be told at once, from two sides.
+    /// Takes events in their order, in one transaction; returns an outcome for each. Deadlocks and serialization failures
+    /// are retried: events of a source and of what is counted under it may be taken at once by two nodes.
     #[boxed]
     pub async fn take_events(
         &self,
         sinks: &EventSinks,
-        told: &[Told],
+        incoming: &[IncomingEvent],
     ) -> Result<Vec<EventTaken>, EngineError> {
         let mut tries = 1;
         loop {
-            match self.take_events_once(sinks, told).await {
+            match self.take_events_once(sinks, incoming).await {
                 Err(EngineError::Store(error)) if error.is_collision() && tries < TRIES => tries += 1,
                 done => return done,
             }
@@ -145,11 +145,11 @@ impl Engine {
     async fn take_events_once(
         &self,
         sinks: &EventSinks,
-        told: &[Told],
+        incoming: &[IncomingEvent],
     ) -> Result<Vec<EventTaken>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let taken = take_in(&mut tx, now, sinks, told).await?;
+        let taken = take_in(&mut tx, now, sinks, incoming).await?;
         tx.commit().await?;
         let mut planned = Touched::default();
         for one in &taken {
@@ -162,43 +162,43 @@ impl Engine {
     }
 }
 
-/// Takes events in their order, in a transaction that the caller commits; an answer for each.
+/// Takes events in their order, in a transaction that the caller commits; returns an outcome for each.
 #[boxed]
 pub async fn take_in(
     tx: &mut Tx,
     now: Timestamp,
     sinks: &EventSinks,
-    told: &[Told],
+    incoming: &[IncomingEvent],
 ) -> Result<Vec<EventTaken>, StoreError> {
-    let verdicts = write_sources(tx, now, told).await?;
-    let passed: Vec<&Event> = told
+    let verdicts = write_sources(tx, now, incoming).await?;
+    let passed: Vec<&Event> = incoming
         .iter()
         .zip(&verdicts)
         .filter(|(_, verdict)| verdict.is_none())
-        .map(|(told, _)| &told.event)
+        .map(|(one, _)| &one.event)
         .collect();
     let mut touched = sinks.take(tx, now, &passed).await?.into_iter();
-    let answer = |(told, verdict): (&Told, Option<EventTaken>)| {
+    let answer = |(one, verdict): (&IncomingEvent, Option<EventTaken>)| {
         verdict.unwrap_or_else(|| EventTaken::Accepted {
             touched: touched.next().unwrap_or_default(),
-            unmatched: told.change.is_none() && !sinks.hears(&told.event.kind),
+            unmatched: one.change.is_none() && !sinks.subscribes_to(&one.event.kind),
         })
     };
-    Ok(told.iter().zip(verdicts).map(answer).collect())
+    Ok(incoming.iter().zip(verdicts).map(answer).collect())
 }
 
-/// Writes the newest state of each source; answers which events stop here, and why.
+/// Writes the newest state of each source; returns which events stop here, and why.
 async fn write_sources(
     tx: &mut Tx,
     now: Timestamp,
-    told: &[Told],
+    incoming: &[IncomingEvent],
 ) -> Result<Vec<Option<EventTaken>>, StoreError> {
     let mut keys: Vec<(&str, &str)> =
-        told.iter().filter_map(|told| told.change.as_ref()).map(key_of).collect();
+        incoming.iter().filter_map(|one| one.change.as_ref()).map(key_of).collect();
     keys.sort_unstable();
     keys.dedup();
     if keys.is_empty() {
-        return Ok(vec![None; told.len()]);
+        return Ok(vec![None; incoming.len()]);
     }
     sources::join_writers(&mut tx.conn()).await?;
     let stored = sources::lock(&mut tx.conn(), &keys).await?;
@@ -207,8 +207,8 @@ async fn write_sources(
         .map(|row| ((row.source_type.as_str(), row.source_id.as_str()), Known::of(row)))
         .collect();
     let mut newest: BTreeMap<(&str, &str), SourceChange> = BTreeMap::new();
-    let mut verdicts = Vec::with_capacity(told.len());
-    for one in told {
+    let mut verdicts = Vec::with_capacity(incoming.len());
+    for one in incoming {
         let Some(change) = &one.change else {
             verdicts.push(None);
             continue;
@@ -226,8 +226,8 @@ async fn write_sources(
                 };
                 known.insert(key_of(change), after);
                 // Only a sequence that came with this batch: the statement compares it with the stored one.
-                let told_before = newest.get(&key_of(change)).and_then(|earlier| earlier.sequence);
-                let sequence = change.sequence.or(told_before);
+                let sequence_before = newest.get(&key_of(change)).and_then(|earlier| earlier.sequence);
+                let sequence = change.sequence.or(sequence_before);
                 newest.insert(key_of(change), SourceChange { sequence, ..change.clone() });
                 None
             }
@@ -242,7 +242,7 @@ async fn write_sources(
         // Another writer brought a source to life in between, and with something newer.
         let taken: HashSet<(&str, &str)> =
             taken.iter().map(|row| (row.source_type.as_str(), row.source_id.as_str())).collect();
-        for (one, verdict) in told.iter().zip(&mut verdicts) {
+        for (one, verdict) in incoming.iter().zip(&mut verdicts) {
             if one.change.as_ref().is_some_and(|change| !taken.contains(&key_of(change))) {
                 verdict.get_or_insert(EventTaken::Stale);
             }
@@ -271,7 +271,7 @@ impl Known {
         }
     }
 
-    /// The producer's own order where both have one, else the time.
+    /// The producer's matching order where both have one, else the time.
     fn is_followed_by(&self, change: &SourceChange) -> bool {
         match (change.sequence, self.sequence) {
             (Some(new), Some(old)) => new > old,

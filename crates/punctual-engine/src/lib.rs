@@ -1,7 +1,7 @@
 //! The pipeline: intake → due → delivery → settled, and what keeps it moving.
 //!
 //! Each stage is a bounded `tick` that does one batch and says what it did; the loops around the ticks only wait,
-//! tick and record. A path decides (see [`Path`]); this crate writes.
+//! tick and record. A workflow decides (see [`Workflow`]); this crate writes.
 
 pub mod arrivals;
 pub mod attention;
@@ -21,7 +21,6 @@ pub mod listeners;
 pub mod manners;
 pub mod metrics;
 pub mod operate;
-pub mod path;
 mod purge;
 pub mod receipts;
 pub mod references;
@@ -35,6 +34,7 @@ mod sweep;
 pub mod timeline;
 pub mod trial;
 pub mod vault;
+pub mod workflow;
 
 use std::sync::Arc;
 
@@ -51,13 +51,13 @@ pub use events::{Event, EventSink, EventSinks};
 pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
-pub use path::{Claimed, Decide, Path, Settled, SettledWork};
 pub use purge::PurgeReport;
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;
 pub use sweep::SweepReport;
 pub use vault::Vault;
+pub use workflow::{Claimed, Decide, Settled, SettledWork, Workflow};
 
 /// The pipeline with all it needs. Cheap to clone.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub paths: Registry<Arc<dyn Path>>,
+    pub workflows: Registry<Arc<dyn Workflow>>,
     pub listeners: Listeners,
     pub channels: Channels,
     pub vault: Arc<Vault>,
@@ -91,7 +91,7 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub paths: Vec<Arc<dyn Path>>,
+    pub workflows: Vec<Arc<dyn Workflow>>,
     pub adapters: Vec<Arc<dyn Adapter>>,
     /// Opens every channel instead of its own adapter: the sandbox.
     pub capture: Option<Arc<dyn Adapter>>,
@@ -101,11 +101,11 @@ pub struct Setup {
 }
 
 impl Engine {
-    /// Puts the parts together; refuses two paths of one kind or two adapters of one name.
+    /// Puts the parts together; refuses two workflows of one kind or two adapters of one name.
     pub fn new(setup: Setup) -> Result<Self, DuplicateKey> {
-        let mut paths = Registry::new("paths");
-        for path in setup.paths {
-            paths.add(path.kind(), path)?;
+        let mut workflows = Registry::new("workflows");
+        for workflow in setup.workflows {
+            workflows.add(workflow.kind(), workflow)?;
         }
         let mut adapters = setup.adapters;
         adapters.push(Arc::new(inbox::InboxAdapter(setup.store.clone())));
@@ -117,7 +117,7 @@ impl Engine {
             clock: setup.clock,
             random: setup.random,
             config: setup.config,
-            paths,
+            workflows,
             listeners: setup.listeners,
             channels,
             vault: setup.vault,

@@ -1,13 +1,13 @@
-//! In-process listeners: who is told when a schedule arrives on a topic.
+//! In-process listeners: called when a schedule arrives on a topic.
 
 use std::sync::Arc;
 
 use punctual_model::{Arrival, DuplicateKey, Registry};
 
-/// Told at least once of each arrival; the arrival's id is the same every time. It must return quickly: longer work
+/// Called at least once for each arrival; the arrival's id is the same every time. It must return quickly: longer work
 /// belongs into a work row of its own.
 pub trait Listener: Send + Sync {
-    /// An error puts the row back in line under its retry policy.
+    /// An error queues the row again under its retry policy.
     fn arrived(&self, arrival: &Arrival) -> Result<(), String>;
 }
 
@@ -32,14 +32,14 @@ impl Listeners {
         self.0.add(topic, listener)
     }
 
-    /// Tells everyone who listens to the topic. A topic without listeners is nobody's fault.
-    pub(crate) fn tell(&self, arrival: &Arrival) -> Result<(), String> {
+    /// Calls every listener of the topic. A topic without listeners is no error.
+    pub(crate) fn publish(&self, arrival: &Arrival) -> Result<(), String> {
         for (topic, listener) in self.0.iter() {
-            let hears = match topic.strip_suffix('*') {
+            let matches = match topic.strip_suffix('*') {
                 Some(beginning) => arrival.topic.starts_with(beginning),
                 None => arrival.topic == topic,
             };
-            if hears {
+            if matches {
                 listener.arrived(arrival)?;
             }
         }

@@ -80,13 +80,13 @@ impl Engine {
         self.remember_purge(now, (removed, files), None).await
     }
 
-    /// What paths keep beside their rows. One that cannot reach its files does not keep the others from it.
+    /// Purges what workflows keep beside their rows. One that cannot reach its files does not stop the others.
     async fn purge_files(&self, now: Timestamp) -> Result<usize, EngineError> {
         let finished_before = earlier(now, self.config.keep_files_for);
         let mut removed = 0;
-        for (kind, path) in self.paths.iter() {
+        for (kind, workflow) in self.workflows.iter() {
             loop {
-                match path.purge(self, now, finished_before).await {
+                match workflow.purge(self, now, finished_before).await {
                     Ok(0) => break,
                     Ok(files) => removed += files,
                     Err(error) => {

@@ -23,8 +23,8 @@ const MOST_DETAIL: usize = 500;
 pub enum Called {
     /// The provider wants to hear this.
     Answer(String),
-    /// How many receipts it had, how many told something new, and how many were for messages that are not known.
-    Told { receipts: usize, new: usize, unknown: usize },
+    /// How many receipts it had, how many of them were new, and how many were for unknown messages.
+    Receipts { count: usize, new: usize, unknown: usize },
 }
 
 impl Engine {
@@ -69,7 +69,7 @@ impl Engine {
         }
         let news = folded(found, now);
         if news.is_empty() {
-            return Ok(Called::Told { receipts: count, new: 0, unknown: 0 });
+            return Ok(Called::Receipts { count, new: 0, unknown: 0 });
         }
         let mut tx = self.store.begin(Lane::Settle).await?;
         let changed = receipts::tell(&mut tx.conn(), now, provider, &news).await?;
@@ -77,7 +77,7 @@ impl Engine {
         tx.commit().await?;
         let unknown = changed.iter().filter(|row| row.notification_seq.is_none()).count();
         self.metrics.receipts_unknown(unknown);
-        Ok(Called::Told { receipts: count, new: changed.len() - unknown, unknown })
+        Ok(Called::Receipts { count, new: changed.len() - unknown, unknown })
     }
 
     /// What a receipt means beyond itself, once it is known whose message it is about.

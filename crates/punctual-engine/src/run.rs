@@ -181,7 +181,7 @@ impl Node {
     async fn wait(&self, stage: Stage, at: Timestamp) -> bool {
         tokio::select! {
             () = self.stop.cancelled() => false,
-            () = self.engine.store.wake().told(stage) => true,
+            () = self.engine.store.wake().wait(stage) => true,
             () = self.engine.clock.sleep_until(at) => true,
         }
     }
@@ -198,7 +198,7 @@ impl Node {
     fn spawn_batch(&self, batch: Batch, permit: OwnedSemaphorePermit) {
         let node = self.clone();
         self.spawn_watched("due", async move {
-            let Batch { path, mut rows } = batch;
+            let Batch { workflow, mut rows } = batch;
             let _held = node.held.work(rows.iter().map(|row| (row.id, row.version)).collect());
             while let Some(first) = rows.first() {
                 let moment = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
@@ -209,7 +209,8 @@ impl Node {
                 let later =
                     rows.split_off(rows.partition_point(|row| row.ready_at <= now.as_microsecond()).max(1));
                 let ready = std::mem::replace(&mut rows, later);
-                match node.engine.work_on(Batch { path: path.clone(), rows: ready }, now, true).await {
+                match node.engine.work_on(Batch { workflow: workflow.clone(), rows: ready }, now, true).await
+                {
                     Ok((_, hand_over)) => {
                         for sending in hand_over.into_sendings() {
                             node.spawn_sending(sending);
@@ -219,7 +220,7 @@ impl Node {
                 }
             }
             drop(permit);
-            if path.is_long_running() {
+            if workflow.is_long_running() {
                 // Others of the kind may have waited for the permit.
                 node.engine.store.wake().raise(Stage::Work, node.engine.clock.now().as_microsecond());
             }

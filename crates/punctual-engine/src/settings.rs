@@ -13,7 +13,7 @@ use crate::{Engine, SecretsError};
 
 /// What somebody wants to store.
 pub struct NewSettings<'a> {
-    /// The channel, or the subscriber as the channel over which it is told.
+    /// The channel, or the subscriber as the channel over which it gets events.
     pub channel: &'a str,
     pub adapter: &'a dyn Adapter,
     pub settings: Value,

@@ -1,4 +1,4 @@
-//! The suppression list: addresses that get nothing over channels of a type, whatever path wants to reach them.
+//! The suppression list: addresses that get nothing over channels of a type, whatever workflow wants to reach them.
 //!
 //! Nearly every message goes to an address that is not on it, so a node keeps the hashes of the list and asks the table
 //! only about those that it finds there. The list is read again within a second when another node changed it; what this

@@ -31,7 +31,7 @@ pub struct SweepReport {
     pub notifications: usize,
     pub uncertain: usize,
     pub parked: usize,
-    /// What paths have repaired.
+    /// Repaired by workflows.
     pub repaired: usize,
 }
 
@@ -43,12 +43,12 @@ impl Engine {
         // Neither may keep the other, or what workflows repair, from its turn.
         let work = self.sweep_work(now, &mut report).await;
         let notifications = self.sweep_notifications(now, &mut report).await;
-        for (kind, path) in self.paths.iter() {
-            match path.reconcile(self, now).await {
+        for (kind, workflow) in self.workflows.iter() {
+            match workflow.reconcile(self, now).await {
                 Ok(repaired) => report.repaired += repaired,
-                // What a path could not repair must not keep the claims of others from being swept.
+                // A workflow that fails to repair must not keep the claims of others from being swept.
                 Err(error) => {
-                    tracing::warn!(work.kind = kind, error = %chain(&error), "a path could not be reconciled")
+                    tracing::warn!(work.kind = kind, error = %chain(&error), "a workflow could not be reconciled")
                 }
             }
         }
@@ -110,8 +110,8 @@ impl Engine {
         let rows: Vec<Settlement> = expired
             .iter()
             .map(|row| {
-                let path = self.paths.get(&row.kind);
-                let policy = path.map_or(RetryPolicy::Ladder, |path| path.retry_policy());
+                let workflow = self.workflows.get(&row.kind);
+                let policy = workflow.map_or(RetryPolicy::Ladder, |workflow| workflow.retry_policy());
                 after_expiry(row, policy, now, self.random.unit())
             })
             .collect();
@@ -236,7 +236,7 @@ impl Engine {
         }
         report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
         audit::append(&mut tx.conn(), now, &entries).await?;
-        self.tell_paths(&mut tx, back, now).await?;
+        self.settle_workflows(&mut tx, back, now).await?;
         tx.commit().await?;
         self.metrics.uncertain(report.uncertain);
         Ok(report)
@@ -290,7 +290,7 @@ impl Engine {
     }
 }
 
-/// The first expired lease is ready again at once; from the second on the path's policy applies.
+/// The first expired lease is ready again at once; from the second on the workflow's policy applies.
 fn after_expiry(row: &work::Expired, policy: RetryPolicy, now: Timestamp, unit_random: f64) -> Settlement {
     let expiries = row.retry_count + 1;
     let next = match u32::try_from(expiries).unwrap_or(u32::MAX) {

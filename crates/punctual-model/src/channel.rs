@@ -80,8 +80,8 @@ pub trait Adapter: Send + Sync {
     /// The name in a channel's `adapter` field.
     fn name(&self) -> &'static str;
 
-    /// Why nothing can be sent with this adapter here, where that is so: this build was made without it.
-    fn left_out(&self) -> Option<String> {
+    /// Returns why nothing can be sent with this adapter, where this build does not include it.
+    fn disabled_reason(&self) -> Option<String> {
         None
     }
 

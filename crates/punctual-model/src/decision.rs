@@ -1,4 +1,4 @@
-//! What a path may decide about a due row, and what it may ask the engine to write with it.
+//! What a workflow may decide about a due row, and what it may ask the engine to write with it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -62,18 +62,19 @@ pub struct NewWork {
     pub input: String,
 }
 
-/// What a path decides about one claimed row.
+/// What a workflow decides about one claimed row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// Queue these; the row is completed with them in one transaction.
     Deliver(Vec<NewNotification>),
-    /// Tell the listeners of a topic; the row is completed when they have taken it, and subscribers are told with it.
+    /// Publish to the listeners of a topic; the row is completed when they have taken it, and subscribers get it in the same
+    /// transaction.
     Publish(Arrival),
     /// Nothing is to be sent, and that is an outcome: the row is deactivated with the reason.
     Skip(ReasonCode),
-    /// It cannot work, now or later: the row has failed.
+    /// A permanent failure: the row has failed.
     Fail(ReasonCode),
-    /// It did not work and may work later: the path's retry policy applies.
+    /// A transient failure: the workflow's retry policy applies.
     Retry(ReasonCode),
     /// A person must look.
     Hold(ReasonCode),
@@ -113,7 +114,7 @@ impl From<Decision> for Decided {
     }
 }
 
-/// Something a path wants written; the engine writes it, in the transaction of the decision.
+/// What a workflow wants written beside its decision; the engine writes it, in the same transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Ensure(Box<NewWork>),
@@ -126,13 +127,13 @@ pub enum Effect {
         origin: WorkKey,
         reason: ReasonCode,
     },
-    /// A row of the path's own tables, in the path's own shape; the path's `put` writes those of a batch together.
+    /// A row of the workflow's own tables, in its own shape; its `put` writes those of a batch together.
     Put(serde_json::Value),
-    /// Something that others may want to hear of, in the path's own shape; the path's `tell` says whom it is told, and that is
-    /// queued with the decision.
-    Tell(serde_json::Value),
-    /// Tell the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
-    /// decision is not taken and the row goes back in line.
+    /// An event that subscribers may want, in the workflow's own shape; its `publish_events` returns the notifications
+    /// for them, which are queued with the decision.
+    PublishEvent(serde_json::Value),
+    /// Publish to the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
+    /// decision is not taken and the row is queued again.
     Publish(Arrival),
     /// Nothing is written: reports count it under this word, such as `expired`.
     Noted(&'static str),

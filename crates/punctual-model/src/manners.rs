@@ -81,7 +81,7 @@ impl ChannelManners {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Messages that one person gets on one local day, over all paths and channels; the rest comes as a digest.
+    /// Messages that one person gets on one local day, over all workflows and channels; the rest comes as a digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_cap: Option<i64>,
     /// The local time at which the digest of the day before is sent.

@@ -1,4 +1,4 @@
-//! Things looked up by a stable key (paths by kind, adapters by name, listeners by topic).
+//! Things looked up by a stable key (workflows by kind, adapters by name, listeners by topic).
 
 use std::collections::BTreeMap;
 
@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn a_second_entry_of_the_same_key_is_refused_and_the_first_stays() {
-        let mut registry = Registry::new("paths");
+        let mut registry = Registry::new("workflows");
         registry.add("message", 1).unwrap();
         let refused = registry.add("message", 2).unwrap_err();
-        assert_eq!(refused.to_string(), "two paths are registered under the key `message`");
+        assert_eq!(refused.to_string(), "two workflows are registered under the key `message`");
         assert_eq!(registry.get("message"), Some(&1));
     }
 }

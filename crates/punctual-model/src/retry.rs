@@ -1,4 +1,4 @@
-//! When a failed try is made again: one type for every path and channel.
+//! When a failed attempt is retried: one type for every workflow and channel.
 //!
 //! A policy only computes; counting failures and writing the next moment are the engine's. Every
 //! delay counts from now, so a failure never moves a moment backwards.

@@ -1,6 +1,6 @@
 //! What a report is made of: a definition, where its rows come from, and how they look to the person who reads it.
 //!
-//! When a report runs and who gets it is the path's business (`punctual-paths`). Here a [`Definition`] is read and
+//! When a report runs and who gets it is decided by its workflow (`punctual-workflows`). Here a [`Definition`] is read and
 //! checked, [`Sources`] fetch a table for a period, and [`present`] makes the mail and the files of it. Fetching is
 //! the only part that leaves the process; everything else is a pure function.
 //!

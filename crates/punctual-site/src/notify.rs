@@ -47,7 +47,7 @@ impl Intake {
 }
 
 impl Agent {
-    /// Takes a notification in and answers its id; it is on disk by then. The same id with the same content again changes
+    /// Takes a notification in and returns its id; it is on disk by then. The same id with the same content again changes
     /// nothing.
     pub async fn notify(&self, request: NotifyRequest) -> Result<String, NotifyError> {
         if !self.reserve.is_held() {

@@ -11,7 +11,7 @@ use crate::db::{Conn, Result, Sql, args};
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct WaitingRow {
     pub id: String,
-    /// The kind of the row: a path for work, a type for notifications.
+    /// The kind of the row: a workflow for work, a type for notifications.
     pub kind: String,
     pub title: String,
     pub reason: Option<String>,

@@ -26,7 +26,7 @@ pub use gate::Lane;
 pub use open::{Durability, Store, StoreOptions};
 pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
-pub use tx::{Ear, Reader, Tx};
+pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
 
@@ -88,7 +88,7 @@ statements![; tx];
 pub trait Record: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
 impl<T> Record for T where T: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
 
-/// How a thread of SQLite reads the records of a statement; answers a `Vec` of them.
+/// How a thread of SQLite reads the records of a statement; returns a `Vec` of them.
 type Read = fn(&mut Session, sqlite::Statement) -> std::result::Result<Box<dyn Any + Send>, DriverError>;
 
 /// What a statement found: on SQLite already records, which are read where the rows are.
@@ -143,7 +143,7 @@ impl Conn<'_> {
         row.ok_or_else(|| StoreError::statement(sql.name, DriverError::NoRow))
     }
 
-    /// Runs a statement that returns no rows; answers how many it changed.
+    /// Runs a statement that returns no rows; returns how many it changed.
     #[boxed]
     pub async fn execute(&mut self, sql: &Sql, args: Vec<Arg>) -> Result<u64> {
         self.faults().before(sql.name)?;

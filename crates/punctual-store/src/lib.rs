@@ -48,7 +48,7 @@ pub mod templates;
 pub mod wake;
 pub mod work;
 
-pub use db::{Conn, CrashPoint, Durability, Ear, Faults, Lane, Reader, Store, StoreOptions, Tx};
+pub use db::{Conn, CrashPoint, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener};
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};

@@ -23,7 +23,7 @@ pub struct EventRow {
     pub created_at: i64,
 }
 
-/// Something that happened, to be told.
+/// An event to publish.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
     pub event_type: String,
@@ -32,7 +32,7 @@ pub struct NewEvent {
     pub payload: String,
 }
 
-/// What an event is about. The same is told of it once.
+/// What an event is about. An event of one type is published about it once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum About {
     Survey { instance_public_id: String, survey_id: i64 },
@@ -49,7 +49,7 @@ impl About {
     }
 }
 
-/// An event that was not told before.
+/// An event that was not published before.
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct InsertedEvent {
     pub id: i64,
@@ -76,7 +76,7 @@ const INSERT: Sql = Sql::rows(
     ),
 );
 
-/// Keeps events; answers those of which the same was not told before.
+/// Stores events; returns those that were not published before.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &[NewEvent]) -> Result<Vec<InsertedEvent>> {
     macro_rules! column {

@@ -80,7 +80,7 @@ const EXPECT: Sql = Sql::rows(
     ),
 );
 
-/// Writes down what a provider took, with the record of its yes. Answers what is already known of it: a receipt may have
+/// Writes down what a provider took, with the record of its yes. Returns what is already known of it: a receipt may have
 /// been quicker.
 #[boxed]
 pub async fn expect(conn: &mut Conn<'_>, provider: &str, rows: &[Expected]) -> Result<Vec<ReceiptRow>> {
@@ -156,7 +156,7 @@ const TELL: Sql = Sql::rows(
     ),
 );
 
-/// Takes what a provider says; answers the rows to which it added something. A message that is not known yet is kept: its
+/// Takes what a provider says; returns the rows to which it added something. A message that is not known yet is kept: its
 /// own record may be under way.
 #[boxed]
 pub async fn tell(

@@ -51,7 +51,7 @@ const TAKE: Sql = Sql::same(
      WHERE run_ownership.status = 'cancelled'",
 );
 
-/// Takes a run that is free, and answers who owns it afterwards: the same row to whoever asks.
+/// Takes a run that is free, and returns who owns it afterwards: the same row to whoever asks.
 #[boxed]
 pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
     let bound = args![now, take.key, take.path, take.subject_id, take.owner, take.owner_version];
@@ -164,7 +164,7 @@ const GIVE_BACK: Sql = Sql::each(
     give_back!("SELECT UNNEST($4::text[])"),
 );
 
-/// Frees what this owner has taken and not delivered; answers the keys. What was delivered stays so.
+/// Frees what this owner has taken and not delivered; returns the keys. What was delivered stays so.
 #[boxed]
 pub async fn give_back(
     conn: &mut Conn<'_>,

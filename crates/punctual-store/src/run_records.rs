@@ -22,7 +22,7 @@ pub struct RecordRow {
     pub reason: Option<String>,
     pub tries: i64,
     pub conflicts: i64,
-    /// What the path has to say about it: a JSON object.
+    /// Details from the workflow: a JSON object.
     pub details: String,
     /// There are files of it that were not removed yet.
     pub has_files: bool,

@@ -23,7 +23,7 @@ pub struct SourceRow {
     pub updated_at: i64,
 }
 
-/// A state as it was told.
+/// A state as an event carries it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceChange {
     pub source_type: String,
@@ -82,7 +82,7 @@ const PUT: Sql = Sql::rows(
         AS r(source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at)"),
 );
 
-/// A source that took the state it was told.
+/// A source whose state was written.
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct Taken {
     pub source_type: String,
@@ -90,7 +90,7 @@ pub struct Taken {
     pub version: i64,
 }
 
-/// Writes states, one per source and in order of (type, id); answers which were newer than what was there.
+/// Writes states, one per source and in order of (type, id); returns which were newer than what was there.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
     macro_rules! column {

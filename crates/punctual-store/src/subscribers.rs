@@ -1,4 +1,4 @@
-//! Subscribers: who hears of what happens, by key.
+//! Subscribers of events, by key.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

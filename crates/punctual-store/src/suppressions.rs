@@ -75,7 +75,7 @@ const ADD: Sql = Sql::rows(
     ),
 );
 
-/// What was found out by sending: what is already there stays as it is. Answers which are new.
+/// What was found out by sending: what is already there stays as it is. Returns which are new.
 #[boxed]
 pub async fn add(
     conn: &mut Conn<'_>,

@@ -99,7 +99,7 @@ const INSERT_ABSENT: Sql = Sql::rows(
     ),
 );
 
-/// Inserts the instances whose hash is free; answers which. Hashes are unique within the set and in order, or two callers
+/// Inserts the instances whose hash is free; returns which. Hashes are unique within the set and in order, or two callers
 /// deadlock.
 #[boxed]
 pub async fn insert_absent(conn: &mut Conn<'_>, rows: &[&NewInstance]) -> Result<Vec<InsertedInstance>> {

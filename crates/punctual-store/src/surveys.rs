@@ -153,7 +153,7 @@ const POINT: Sql = Sql::same(
     "UPDATE surveys SET published_version = $3, version = version + 1, updated_at = $1 WHERE id = $2",
 );
 
-/// Keeps a version for good and makes it the published one; answers its id.
+/// Keeps a version for good and makes it the published one; returns its id.
 #[boxed]
 pub async fn publish(
     conn: &mut Conn<'_>,

@@ -1,7 +1,7 @@
-//! Wake-ups: a loop sleeps until the earliest ready row it knows of, and is told when an earlier one is written.
+//! Wake-ups: a loop sleeps until the earliest ready row it knows of, and is woken when an earlier one is written.
 //!
 //! In process for what this node commits; through LISTEN/NOTIFY for what nodes without workers commit. A
-//! wake-up only makes things sooner: every loop also polls slowly, and nothing depends on being told.
+//! wake-up only makes things sooner: every loop also polls slowly, and nothing depends on a wake-up.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use std::sync::{
 use punctual_boxed::boxed;
 use tokio::sync::Notify;
 
-/// The PostgreSQL channel on which nodes tell each other of ready rows.
+/// The PostgreSQL channel on which nodes notify each other of ready rows.
 pub(crate) const NOTIFY_CHANNEL: &str = "punctual_ready";
 
 /// Which loop a row is for.
@@ -25,40 +25,40 @@ pub enum Stage {
 pub struct Wake(Arc<[Signal; 2]>);
 
 struct Signal {
-    /// The earliest instant told since the loop last looked, in microseconds.
+    /// The earliest instant raised since the loop last looked, in microseconds.
     earliest: AtomicI64,
-    told: Notify,
+    raised: Notify,
 }
 
 impl Default for Signal {
     fn default() -> Self {
-        Self { earliest: AtomicI64::new(i64::MAX), told: Notify::new() }
+        Self { earliest: AtomicI64::new(i64::MAX), raised: Notify::new() }
     }
 }
 
 impl Wake {
-    /// Tells the loop of `stage` that a row is ready at `at` (microseconds).
+    /// Wakes the loop of `stage`: a row is ready at `at` (microseconds).
     pub fn raise(&self, stage: Stage, at: i64) {
         let signal = &self.0[stage as usize];
         if signal.earliest.fetch_min(at, Ordering::AcqRel) > at {
-            signal.told.notify_one();
+            signal.raised.notify_one();
         }
     }
 
-    /// Waits until something was told.
+    /// Waits for a wake-up.
     #[boxed]
-    pub async fn told(&self, stage: Stage) {
-        self.0[stage as usize].told.notified().await;
+    pub async fn wait(&self, stage: Stage) {
+        self.0[stage as usize].raised.notified().await;
     }
 
-    /// The earliest instant told since the last call, if any.
+    /// Returns the earliest instant raised since the last call, if any.
     pub fn take(&self, stage: Stage) -> Option<i64> {
         let at = self.0[stage as usize].earliest.swap(i64::MAX, Ordering::AcqRel);
         (at != i64::MAX).then_some(at)
     }
 
-    /// Passes on what another node told.
-    pub fn hear(&self, payload: &str) {
+    /// Wakes both loops: the wake-up of another node.
+    pub fn raise_all(&self, payload: &str) {
         let at = payload.parse().unwrap_or(0);
         self.raise(Stage::Work, at);
         self.raise(Stage::Delivery, at);
@@ -75,7 +75,7 @@ mod tests {
         wake.raise(Stage::Work, 50);
         wake.raise(Stage::Work, 20);
         wake.raise(Stage::Work, 70);
-        wake.told(Stage::Work).await;
+        wake.wait(Stage::Work).await;
         assert_eq!(wake.take(Stage::Work), Some(20));
         assert_eq!(wake.take(Stage::Work), None);
         assert_eq!(wake.take(Stage::Delivery), None);

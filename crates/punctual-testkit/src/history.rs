@@ -17,7 +17,7 @@ impl Claims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(claims);
     }
 
-    /// At most one claim of each row and version, whoever logged it. Answers how many claims there were.
+    /// At most one claim of each row and version, whoever logged it. Returns how many claims there were.
     ///
     /// # Panics
     /// When two workers held one version of one row.

@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::{Bed, BedBuilder, Database};
+use crate::{Database, TestBed, TestBedBuilder};
 
 /// No test takes so many seconds, and no trial at full scale so many; one that hangs says so.
 const PATIENCE: (usize, usize) = (150, 2 * 3600);
@@ -10,15 +10,15 @@ const PATIENCE: (usize, usize) = (150, 2 * 3600);
 const SIGNAL: Duration = Duration::from_secs(60);
 
 /// A builder for this database, changed as the test wants it.
-pub fn adjusted(database: Database, with: impl FnOnce(BedBuilder) -> BedBuilder) -> BedBuilder {
-    with(BedBuilder::new(database))
+pub fn adjusted(database: Database, with: impl FnOnce(TestBedBuilder) -> TestBedBuilder) -> TestBedBuilder {
+    with(TestBedBuilder::new(database))
 }
 
 /// Runs a test body on a bed of its own, and fails where it leaves open rows without saying so.
 ///
 /// # Panics
 /// When the test fails, hangs, or leaves rows open.
-pub fn run<F: Future<Output = ()>>(builder: BedBuilder, body: impl FnOnce(Bed) -> F) {
+pub fn run<F: Future<Output = ()>>(builder: TestBedBuilder, body: impl FnOnce(TestBed) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! What needs a person, over all paths.
+//! What needs a person, over all workflows.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -300,7 +300,7 @@ pub struct PreferenceLink {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MannersSettings {
-    /// Messages that one person gets on one local day, over all paths and channels; alarms are not counted.
+    /// Messages that one person gets on one local day, over all workflows and channels; alarms are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daily_cap: Option<i64>,
     /// The local time at which the digest of the day before is sent; by default 08:00.

@@ -1,6 +1,6 @@
 //! `/api/v1/reminder-settings`: what people are reminded of, and how.
 //!
-//! Shapes are checked here. Whether a filter, a duration, a time of day or a pointer makes sense is for the path to say,
+//! Shapes are checked here. Whether a filter, a duration, a time of day or a pointer makes sense is for the workflow to say,
 //! by the same pointers.
 
 mod answers;

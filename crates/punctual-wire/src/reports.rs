@@ -1,6 +1,6 @@
 //! `/api/v1/report-subscriptions`: recurring reports.
 //!
-//! Shapes are checked here. Whether a pattern fires, a period fits or a source is known is for the path to say, by the
+//! Shapes are checked here. Whether a pattern fires, a period fits or a source is known is for the workflow to say, by the
 //! same pointers.
 
 mod runs;

@@ -61,7 +61,7 @@ impl RollBackRequest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
-    /// The path it is of: `report-subscription`.
+    /// The workflow it belongs to: `report-subscription`.
     pub path: String,
     /// `subscription` or `business-unit`.
     pub scope: String,

@@ -22,7 +22,7 @@ pub struct Work {
     /// Its business identity.
     #[schema(example = "schedule:nightly")]
     pub key: String,
-    /// The path it belongs to: `reminder`, `schedule`, `message`, …
+    /// The workflow it belongs to: `reminder`, `schedule`, `message`, …
     pub kind: String,
     /// `dateBased`, `threshold`, `recurring`, `scheduledRun`, `manualRun` or `at`.
     pub trigger: Cow<'static, str>,
@@ -66,7 +66,7 @@ pub struct WorkTrace {
     pub key: String,
     /// Oldest first.
     pub items: Vec<TimelineEntry>,
-    /// What the path wrote down when it decided, where it did.
+    /// What the workflow recorded when it decided, if anything.
     #[schema(value_type = Option<Object>)]
     pub trace: Option<Value>,
 }

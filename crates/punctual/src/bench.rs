@@ -167,7 +167,7 @@ impl Bench {
             clock: self.clock.clone(),
             random: Arc::new(SystemRandom),
             config: EngineConfig { node: "bench".into(), ..EngineConfig::default() },
-            paths: punctual_paths::all(),
+            workflows: punctual_workflows::all(),
             adapters,
             capture: None,
             listeners,

@@ -15,8 +15,8 @@ use clap::{Args, ValueEnum};
 use punctual_api::TrustedProxies;
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
-use punctual_paths::reminders::external::External;
 use punctual_reports::Connections;
+use punctual_workflows::reminders::external::External;
 use serde::Deserialize;
 
 /// The flags of `serve` and `demo`.

@@ -13,13 +13,13 @@ use punctual_engine::{
     references::{OldReference, OldReferences},
 };
 use punctual_model::{Adapter, Clock, ManualClock};
-use punctual_paths::{
+use punctual_reports::Sources;
+use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
+use punctual_workflows::{
     reminders::{Providers, reconcile, zones},
     reports::with_built_ins,
     surveys::SurveyLink,
 };
-use punctual_reports::Sources;
-use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +57,7 @@ impl Node {
         let wall = SystemClock::start().context("no timer thread")?;
         let options = StoreOptions {
             accept_weak_durability: config.accept_weak_durability,
-            tells_others: config.role == Role::Api,
+            notifies_nodes: config.role == Role::Api,
             faults: config.crash_at.clone().map_or_else(Faults::default, Faults::crash_at),
             ..StoreOptions::new(config.database_url.expose())
         };
@@ -103,7 +103,7 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            paths: punctual_paths::all_with(reminders.clone(), survey_link.clone(), reports.clone()),
+            workflows: punctual_workflows::all_with(reminders.clone(), survey_link.clone(), reports.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),

@@ -10,10 +10,6 @@ use axum::{
     routing::get,
 };
 use jiff::{SignedDuration, Timestamp};
-use punctual_paths::operations::{
-    calendar::{self, Component},
-    commands::{self, Changed, NewSubject},
-};
 use punctual_store::{
     Lane,
     operations::{
@@ -25,6 +21,10 @@ use punctual_store::{
 use punctual_wire::{
     Code, Problem,
     operations::feeds::{Feed, FeedRequest, Imported, SkippedComponent},
+};
+use punctual_workflows::operations::{
+    calendar::{self, Component},
+    commands::{self, Changed, NewSubject},
 };
 
 use crate::{

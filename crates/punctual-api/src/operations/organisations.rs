@@ -3,7 +3,6 @@
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_model::local_time;
-use punctual_paths::operations::{commands::DefaultRule, directory};
 use punctual_store::{
     StoreError,
     operations::organisations::{self, OrganisationRow},
@@ -14,6 +13,7 @@ use punctual_wire::{
     operations::organisations::{DefaultRuleShape, Organisation, OrganisationRequest},
     page::NamePageQuery,
 };
+use punctual_workflows::operations::{commands::DefaultRule, directory};
 
 use super::rules::{rule_shape, spec};
 use crate::{

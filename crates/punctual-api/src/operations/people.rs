@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_paths::operations::directory;
 use punctual_store::{
     StoreError,
     operations::people::{self, PersonRow},
@@ -13,6 +12,7 @@ use punctual_wire::{
     operations::people::{Person, PersonRequest},
     page::NamePageQuery,
 };
+use punctual_workflows::operations::directory;
 
 use crate::{
     Shared,

@@ -3,12 +3,6 @@
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_model::{local_time, manners::Handling};
-use punctual_paths::operations::{
-    Anchor, RuleSpec,
-    commands::{self, Changed, DefaultRule, RULES_MAX, RuleRefused},
-    rule::parse_offset,
-    spec_of, texts,
-};
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},
@@ -17,6 +11,12 @@ use punctual_store::{
 use punctual_wire::{
     Code, FieldError, Page, Problem,
     operations::rules::{Rule, RuleChange, RuleQuery, RuleRequest, RuleShape},
+};
+use punctual_workflows::operations::{
+    Anchor, RuleSpec,
+    commands::{self, Changed, DefaultRule, RULES_MAX, RuleRefused},
+    rule::parse_offset,
+    spec_of, texts,
 };
 
 use crate::{

@@ -2,14 +2,6 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_paths::{
-    due_window,
-    operations::{
-        SubjectType,
-        commands::{self, Changed, NewSubject},
-        texts,
-    },
-};
 use punctual_store::{
     operations::{
         rules,
@@ -25,6 +17,14 @@ use punctual_wire::{
             EVENT, Event, EventChange, NewEvent, NewTask, SubjectChange, SubjectQuery, SubjectRequest, TASK,
             Task, TaskChange, Vocabulary, check_order, settle,
         },
+    },
+};
+use punctual_workflows::{
+    due_window,
+    operations::{
+        SubjectType,
+        commands::{self, Changed, NewSubject},
+        texts,
     },
 };
 

@@ -3,16 +3,16 @@
 
 use jiff::Timestamp;
 use punctual_engine::Engine;
-use punctual_paths::reminders::{
-    Providers, Setting,
-    changes::{self, Change},
-    evaluate::Plan,
-};
 use punctual_store::{
     Lane, StoreError, Tx, audit, channels,
     reminders::settings::{self, SettingRow},
 };
 use punctual_wire::{Code, FieldError, Problem, reminders::ReminderSettingRequest};
+use punctual_workflows::reminders::{
+    Providers, Setting,
+    changes::{self, Change},
+    evaluate::Plan,
+};
 use serde_json::{Map, Value};
 
 use crate::answer::Failure;
@@ -70,7 +70,7 @@ impl Draft {
         changes::plan(&mut reader, providers, &self.setting, engine.clock.now()).await
     }
 
-    /// Writes it, and applies the first of what it changes; answers its id. Nothing where somebody was faster.
+    /// Writes it, and applies the first of what it changes; returns its id. Nothing where somebody was faster.
     pub async fn save(
         self,
         engine: &Engine,
@@ -131,7 +131,7 @@ fn same_identity(before: &SettingRow, request: &ReminderSettingRequest) -> Resul
     Ok(())
 }
 
-/// What the path found wrong, in the words of a problem.
+/// What the workflow found wrong, in the words of a problem.
 fn field_error(fault: punctual_model::Fault) -> FieldError {
     let code = match fault.code {
         // A time of day that is none has no code of its own here.

@@ -1,10 +1,10 @@
 //! A subscription that was read and found good, not written yet. The console writes through here too.
 
 use punctual_engine::Engine;
-use punctual_paths::reports::{Subscription, commands};
 use punctual_reports::Sources;
 use punctual_store::{StoreError, business_units, channels, lists, report_subscriptions::SubscriptionRow};
 use punctual_wire::{Code, FieldError, Problem, reports::ReportSubscriptionRequest};
+use punctual_workflows::reports::{Subscription, commands};
 use serde_json::{Map, Value};
 
 use super::{of_faults, refused};

@@ -1,17 +1,17 @@
 //! `/api/v1/report-runs/{key}/ownership`: where an old scheduler asks, takes and reports.
 
 use axum::extract::State;
-use punctual_paths::{
+use punctual_store::{Lane, StoreError, report_subscriptions, rollouts, run_ownership, work::instant};
+use punctual_wire::{
+    Problem,
+    reports::{Ownership, OwnershipReport, OwnershipRequest},
+};
+use punctual_workflows::{
     reports::{KIND, RunKey},
     rollout::{
         Stage, old_may_take,
         ownership::{Owner, OwnershipRow, Run, Taken, status_word, take as take_run},
     },
-};
-use punctual_store::{Lane, StoreError, report_subscriptions, rollouts, run_ownership, work::instant};
-use punctual_wire::{
-    Problem,
-    reports::{Ownership, OwnershipReport, OwnershipRequest},
 };
 
 use super::old_schedulers;

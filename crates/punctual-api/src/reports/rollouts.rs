@@ -4,16 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
-use punctual_paths::{
-    reports::{
-        KIND,
-        rollouts::{self as path, NotEnded},
-    },
-    rollout::{
-        CHECKLIST, Stage,
-        stages::{self, Refused, Scope},
-    },
-};
 use punctual_store::{
     StoreError,
     rollouts::{self, RolloutRow},
@@ -24,6 +14,16 @@ use punctual_wire::{
     rollouts::{
         ChecklistPoint, ComparedRun, Comparison, RollBackRequest, RolledBack, Rollout, RolloutFigures,
         RolloutRequest, StageFigures,
+    },
+};
+use punctual_workflows::{
+    reports::{
+        KIND,
+        rollouts::{self as path, NotEnded},
+    },
+    rollout::{
+        CHECKLIST, Stage,
+        stages::{self, Refused, Scope},
     },
 };
 

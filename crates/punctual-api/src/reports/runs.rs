@@ -6,13 +6,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use jiff::Timestamp;
-use punctual_paths::{
-    reports::{
-        KIND, RunKey, blob_name, commands,
-        runs::{self, RunView},
-    },
-    rollout::Stage,
-};
 use punctual_store::{
     StoreError, rollouts,
     work::{self, WorkFilter, WorkRow, instant},
@@ -23,6 +16,13 @@ use punctual_wire::{
         Artefact, AutomationRun, Coordinates, Ownership, RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
     },
     work::ActionRequest,
+};
+use punctual_workflows::{
+    reports::{
+        KIND, RunKey, blob_name, commands,
+        runs::{self, RunView},
+    },
+    rollout::Stage,
 };
 use serde_json::Value;
 

@@ -5,10 +5,6 @@ use std::collections::HashMap;
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_model::{Trigger, local_time::Adjustment};
-use punctual_paths::reports::{
-    Planned, Subscription,
-    commands::{self, Change},
-};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     work::instant,
@@ -21,6 +17,10 @@ use punctual_wire::{
         UpcomingRun,
     },
     work::ActionRequest,
+};
+use punctual_workflows::reports::{
+    Planned, Subscription,
+    commands::{self, Change},
 };
 use serde_json::Value;
 

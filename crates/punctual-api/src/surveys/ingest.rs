@@ -1,11 +1,11 @@
 //! Events that make instances: from upstream systems, and from an operator's campaign.
 
 use axum::extract::State;
-use punctual_paths::surveys::ingest::{self as path, Asked, Item, Outcome};
 use punctual_wire::{
     Problem, batch,
     surveys::{CampaignRequest, IngestItem, IngestRequest, Ingested, IngestedInstance, IngestedItem},
 };
+use punctual_workflows::surveys::ingest::{self as path, Asked, Item, Outcome};
 
 use crate::{
     App, Shared,

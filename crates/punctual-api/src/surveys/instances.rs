@@ -1,7 +1,6 @@
 //! Instances of a survey: every link that was offered, and how its messages went.
 
 use axum::extract::State;
-use punctual_paths::surveys::instances::{self as path, LogEntry};
 use punctual_store::{
     StoreError,
     survey_instances::{self, InstanceFilter, InstanceRow},
@@ -11,6 +10,7 @@ use punctual_wire::{
     Page, PageQuery, Problem,
     surveys::instances::{DeliveryLogEntry, Instance, InstanceQuery},
 };
+use punctual_workflows::surveys::instances::{self as path, LogEntry};
 
 use crate::{
     App, Shared,

@@ -6,11 +6,11 @@ use axum::{
     http::request::Parts,
 };
 use punctual_model::survey::is_right_to_left;
-use punctual_paths::surveys::answer::{self as path, Link, Submission, Submitted};
 use punctual_wire::{
     Code, Problem,
     surveys::public::{PublicSurvey, ResponseRequest, ResponseTaken},
 };
+use punctual_workflows::surveys::answer::{self as path, Link, Submission, Submitted};
 use serde_json::json;
 
 use crate::{

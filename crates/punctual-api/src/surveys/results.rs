@@ -7,10 +7,10 @@ use axum::{
 };
 use jiff::tz::TimeZone;
 use punctual_model::table::Table;
-use punctual_paths::surveys::results::{self as path, ResultsFilter};
 use punctual_reports::{csv as csv_file, xlsx as xlsx_file};
 use punctual_store::surveys::SurveyRow;
 use punctual_wire::{Code, FieldError, Fields, fields::query_object, surveys::results::SurveyResults};
+use punctual_workflows::surveys::results::{self as path, ResultsFilter};
 
 use crate::{
     App, Shared,

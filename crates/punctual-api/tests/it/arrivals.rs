@@ -1,6 +1,6 @@
 //! Arrivals of schedules, told to subscribers by topic: with the row or not at all, once, each on its own.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{client::Client, operations::with_ann};
@@ -31,7 +31,7 @@ async fn events(client: &Client) -> Vec<Value> {
 }
 
 /// Who was told, over the channels of subscribers.
-fn told(bed: &Bed) -> Vec<String> {
+fn told(bed: &TestBed) -> Vec<String> {
     let channels = bed.sent().into_iter().map(|sent| sent.channel.to_string());
     let mut told: Vec<String> =
         channels.filter_map(|key| key.strip_prefix("event.").map(str::to_owned)).collect();
@@ -39,7 +39,7 @@ fn told(bed: &Bed) -> Vec<String> {
     told
 }
 
-async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: Bed) {
+async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:all", &["schedule.arrived"], None).await;
     subscribe(&client, "memory:begins", &["invoices.*"], None).await;
@@ -71,7 +71,7 @@ async fn an_arrival_is_told_to_those_who_hear_its_topic(bed: Bed) {
     assert_eq!(events(&client).await.len(), 2);
 }
 
-async fn a_topic_that_nobody_hears_leaves_no_event(bed: Bed) {
+async fn a_topic_that_nobody_hears_leaves_no_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:billing", &["billing.*"], None).await;
     schedule(&client, "a", "backup", json!({})).await;
@@ -85,7 +85,7 @@ async fn a_topic_that_nobody_hears_leaves_no_event(bed: Bed) {
     }
 }
 
-async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: Bed) {
+async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: TestBed) {
     let client = Client::new(&bed).await;
     subscribe(&client, "memory:all", &["*"], None).await;
     for key in ["a", "b", "c"] {
@@ -105,7 +105,7 @@ async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: Bed) {
     assert!(events.iter().all(|event| event["status"] == "dispatched"));
 }
 
-async fn an_event_that_starts_is_told_to_its_people_and_to_subscribers(bed: Bed) {
+async fn an_event_that_starts_is_told_to_its_people_and_to_subscribers(bed: TestBed) {
     let client = with_ann(&bed).await;
     subscribe(&client, "memory:calendar", &["operations.event.start"], None).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "endDate": "2026-05-14T06:15:00Z", "creator": "ann" });
@@ -122,7 +122,7 @@ async fn an_event_that_starts_is_told_to_its_people_and_to_subscribers(bed: Bed)
     );
 }
 
-async fn a_rule_s_schedule_is_looked_at_and_changed_through_its_rule(bed: Bed) {
+async fn a_rule_s_schedule_is_looked_at_and_changed_through_its_rule(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "creator": "ann" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);

@@ -1,6 +1,6 @@
 //! What needs a person: parked notifications and work on hold, with counts, for those who may see them.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::client::Client;
@@ -10,7 +10,7 @@ on_both! {
     a_key_of_one_business_unit_is_told_of_no_other;
 }
 
-async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: Bed) {
+async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
     let client = Client::new(&bed).await;
     let nothing = client.get("/api/v1/attention").await.expect(200);
     let counted = |hold: i64, parked: i64| {
@@ -41,7 +41,7 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: Bed) {
     assert_eq!(item["link"], format!("/notifications/{parked}"));
 }
 
-async fn a_key_of_one_business_unit_is_told_of_no_other(bed: Bed) {
+async fn a_key_of_one_business_unit_is_told_of_no_other(bed: TestBed) {
     let client = Client::new(&bed).await;
     for unit in [Some("nz"), Some("de"), None] {
         let mut new = bed.message_over("no:such", &["a"]);

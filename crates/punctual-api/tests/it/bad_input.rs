@@ -3,7 +3,7 @@
 use axum::http::Method;
 use punctual_channels::{AllowList, Guard, SmtpAdapter, Trust, WebhookAdapter};
 use punctual_store::{business_units, channels, lists, sources, templates};
-use punctual_testkit::{Bed, BedBuilder, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -16,13 +16,13 @@ on_both! {
     the_storage_s_fault_is_not_the_client_s;
 }
 
-fn with_adapters(bed: BedBuilder) -> BedBuilder {
+fn with_adapters(bed: TestBedBuilder) -> TestBedBuilder {
     let (guard, trust) = (Guard::new(AllowList::default()), Trust::platform());
     bed.adapter(SmtpAdapter::new(guard.clone(), trust.clone())).adapter(WebhookAdapter::new(guard, trust))
 }
 
 /// Nothing that a request could have written is there.
-async fn nothing_is_stored(bed: &Bed) {
+async fn nothing_is_stored(bed: &TestBed) {
     let mut reader = bed.read().await;
     let conn = &mut reader.conn();
     assert!(bed.notifications().await.is_empty());
@@ -38,7 +38,7 @@ async fn nothing_is_stored(bed: &Bed) {
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn a_body_that_is_not_plain_json_is_refused(bed: Bed) {
+async fn a_body_that_is_not_plain_json_is_refused(bed: TestBed) {
     let client = Client::with(&bed, |state| state.options.body_limit = 4_096).await;
     let deep = "[".repeat(65) + &"]".repeat(65);
     let long = format!("\"{}\"", "x".repeat(4_096));
@@ -74,7 +74,7 @@ async fn a_body_that_is_not_plain_json_is_refused(bed: Bed) {
     nothing_is_stored(&bed).await;
 }
 
-async fn a_field_that_is_wrong_is_named(bed: Bed) {
+async fn a_field_that_is_wrong_is_named(bed: TestBed) {
     let client = Client::new(&bed).await;
     let (post, put, patch) = (Method::POST, Method::PUT, Method::PATCH);
     let message = |field: &str, value: Value| {
@@ -290,7 +290,7 @@ async fn a_field_that_is_wrong_is_named(bed: Bed) {
     nothing_is_stored(&bed).await;
 }
 
-async fn a_batch_keeps_the_good_and_names_the_bad(bed: Bed) {
+async fn a_batch_keeps_the_good_and_names_the_bad(bed: TestBed) {
     let client = Client::new(&bed).await;
     let good = json!({ "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" });
     let reply =
@@ -321,7 +321,7 @@ async fn a_batch_keeps_the_good_and_names_the_bad(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn an_address_that_leads_nowhere_says_so(bed: Bed) {
+async fn an_address_that_leads_nowhere_says_so(bed: TestBed) {
     let client = Client::with(&bed, |state| state.sandbox = None).await;
     client.get("/api/v1/nothing").await.refused(404, "not_found");
     client.get("/").await.refused(404, "not_found");
@@ -355,7 +355,7 @@ async fn an_address_that_leads_nowhere_says_so(bed: Bed) {
     }
 }
 
-async fn the_storage_s_fault_is_not_the_client_s(bed: Bed) {
+async fn the_storage_s_fault_is_not_the_client_s(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" });
     client.get("/api/v1/lists").await.expect(200);

@@ -1,7 +1,7 @@
 //! Calendars out as feeds and in as files, through the API.
 
 use axum::http::Method;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{client::Client, operations::with_ann};
@@ -12,7 +12,7 @@ on_both! {
     what_repeats_is_imported_date_by_date_and_told_in_time;
 }
 
-async fn a_calendar_is_read_through_its_secret_link(bed: Bed) {
+async fn a_calendar_is_read_through_its_secret_link(bed: TestBed) {
     let client = with_ann(&bed).await;
     client.put("/api/v1/operations/organisations/choir", json!({ "name": "Choir" })).await.expect(200);
     for (title, organisation, participants) in
@@ -53,7 +53,7 @@ async fn a_calendar_is_read_through_its_secret_link(bed: Bed) {
     bed.leaves_open("the days to come");
 }
 
-async fn a_calendar_file_is_imported_and_imported_again(bed: Bed) {
+async fn a_calendar_file_is_imported_and_imported_again(bed: TestBed) {
     let client = with_ann(&bed).await;
     let file = |time: &str| {
         format!(
@@ -103,7 +103,7 @@ async fn a_calendar_file_is_imported_and_imported_again(bed: Bed) {
         .refused(422, "missing_field");
 }
 
-async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: Bed) {
+async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: TestBed) {
     let client = with_ann(&bed).await;
     let file = |rule: &str, more: &str| {
         format!(

@@ -7,7 +7,7 @@ use punctual_channels::{
 };
 use punctual_model::SendOutcome;
 use punctual_store::receipts::{self, Expected};
-use punctual_testkit::{Bed, BedBuilder, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, TestBedBuilder, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -20,7 +20,7 @@ on_both! {
     what_is_too_large_or_too_odd_is_refused with providers;
 }
 
-fn providers(bed: BedBuilder) -> BedBuilder {
+fn providers(bed: TestBedBuilder) -> TestBedBuilder {
     let (guard, trust) = (Guard::new(AllowList::default()), Trust::platform());
     bed.adapter(TwilioAdapter::new(guard.clone(), trust.clone()))
         .adapter(SendGridAdapter::new(guard.clone(), trust.clone()))
@@ -36,7 +36,7 @@ fn vectors(of: &str) -> Value {
 }
 
 /// A client that has no key, at the moment when the vectors were signed.
-async fn provider(bed: &Bed) -> (Client, Client) {
+async fn provider(bed: &TestBed) -> (Client, Client) {
     let client = Client::new(bed).await;
     client.wall.set("2026-11-03T08:30:00Z".parse().unwrap());
     (client.clone(), Client { key: None, ..client })
@@ -47,7 +47,7 @@ async fn post(client: &Client, path: &str, headers: &[(&str, &str)], body: &str)
 }
 
 /// As if this message had been taken by the provider.
-async fn taken(bed: &Bed, adapter: &str, channel: &str, provider_id: &str, target: &str) -> String {
+async fn taken(bed: &TestBed, adapter: &str, channel: &str, provider_id: &str, target: &str) -> String {
     let id = bed.accept_one(bed.message(target)).await;
     bed.tick().await;
     let row = bed.notification(&id).await;
@@ -68,7 +68,7 @@ async fn target(client: &Client, id: &str) -> Value {
     client.get(&format!("/api/v1/notifications/{id}")).await.expect(200)["resolvedTargets"][0].clone()
 }
 
-async fn a_message_is_taken_confirmed_and_comes_back(bed: Bed) {
+async fn a_message_is_taken_confirmed_and_comes_back(bed: TestBed) {
     let script = Scripted::new("provider", |message| SendOutcome::Delivered {
         provider_id: format!("id-{}", message.address),
     });
@@ -123,7 +123,7 @@ async fn a_message_is_taken_confirmed_and_comes_back(bed: Bed) {
     assert_eq!(bed.audit("notification", &id).await, ["acknowledge", "note:called her"]);
 }
 
-async fn each_provider_is_believed_by_its_own_signature(bed: Bed) {
+async fn each_provider_is_believed_by_its_own_signature(bed: TestBed) {
     let (client, stranger) = provider(&bed).await;
     let (twilio, meta, sendgrid, gateway) =
         (vectors("twilio"), vectors("meta"), vectors("sendgrid"), vectors("gateway"));
@@ -223,7 +223,7 @@ async fn each_provider_is_believed_by_its_own_signature(bed: Bed) {
     assert_eq!(listed, [("b@example.org", "hardBounce"), ("+49301234569", "unsubscribed")]);
 }
 
-async fn meta_is_answered_when_it_asks(bed: Bed) {
+async fn meta_is_answered_when_it_asks(bed: TestBed) {
     let (client, stranger) = provider(&bed).await;
     let settings = json!({ "phoneNumberId": "106540352242922", "accessToken": "t", "appSecret": "s", "verifyToken": "open-sesame" });
     client
@@ -240,7 +240,7 @@ async fn meta_is_answered_when_it_asks(bed: Bed) {
     ask("sesame").await.refused(401, "signature_invalid");
 }
 
-async fn a_stranger_changes_nothing(bed: Bed) {
+async fn a_stranger_changes_nothing(bed: TestBed) {
     let (client, stranger) = provider(&bed).await;
     let v = vectors("gateway");
     let settings = json!({ "url": "https://sms.example.com/send", "receiptSecret": v["secret"], "receiptTimestampHeader": "x-time",
@@ -280,7 +280,7 @@ async fn a_stranger_changes_nothing(bed: Bed) {
     assert_eq!(target(&client, &id).await["receipt"]["state"], "delivered");
 }
 
-async fn what_is_too_large_or_too_odd_is_refused(bed: Bed) {
+async fn what_is_too_large_or_too_odd_is_refused(bed: TestBed) {
     let (client, stranger) = provider(&bed).await;
     let settings = json!({ "apiKey": "k", "callbackSecret": "a-secret-of-the-channel" });
     client

@@ -9,7 +9,7 @@ use axum::{
 };
 use punctual_api::{ApiState, Sandbox, ensure_admin_key, router};
 use punctual_model::{Clock, ManualClock};
-use punctual_testkit::Bed;
+use punctual_testkit::TestBed;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -36,17 +36,17 @@ pub struct Reply {
 
 impl Client {
     /// On a sandbox, with the key for everything.
-    pub async fn new(bed: &Bed) -> Self {
+    pub async fn new(bed: &TestBed) -> Self {
         Self::with(bed, |_| {}).await
     }
 
-    pub async fn with(bed: &Bed, change: impl FnOnce(&mut ApiState)) -> Self {
+    pub async fn with(bed: &TestBed, change: impl FnOnce(&mut ApiState)) -> Self {
         let wall = Arc::new(ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap()));
         Self::on_node(bed, wall, change).await
     }
 
     /// Another node that shares the wall clock.
-    pub async fn on_node(bed: &Bed, wall: Arc<ManualClock>, change: impl FnOnce(&mut ApiState)) -> Self {
+    pub async fn on_node(bed: &TestBed, wall: Arc<ManualClock>, change: impl FnOnce(&mut ApiState)) -> Self {
         ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
         let mut state = ApiState::new(bed.engine.clone(), wall.clone());
         state.sandbox =

@@ -6,7 +6,7 @@ use punctual_channels::{
     SmtpAdapter, TeamsAdapter, Trust, TwilioAdapter, WebhookAdapter, WhatsAppCloudAdapter,
 };
 use punctual_store::channels;
-use punctual_testkit::{Bed, BedBuilder, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -25,12 +25,12 @@ on_both! {
     a_business_unit_has_a_zone;
 }
 
-pub fn with_smtp(bed: BedBuilder) -> BedBuilder {
+pub fn with_smtp(bed: TestBedBuilder) -> TestBedBuilder {
     let allow: AllowList = "127.0.0.0/8".parse().unwrap();
     bed.adapter(SmtpAdapter::new(Guard::new(allow), Trust::platform()))
 }
 
-pub fn with_providers(bed: BedBuilder) -> BedBuilder {
+pub fn with_providers(bed: TestBedBuilder) -> TestBedBuilder {
     let guard = Guard::new("127.0.0.0/8".parse().unwrap());
     let trust = Trust::platform();
     let (guard, trust) = (|| guard.clone(), || trust.clone());
@@ -113,7 +113,7 @@ fn every_provider() -> Vec<(&'static str, Value, &'static str, &'static str, &'s
     ]
 }
 
-async fn every_provider_can_be_set_up_and_tried_out(bed: Bed) {
+async fn every_provider_can_be_set_up_and_tried_out(bed: TestBed) {
     let client = Client::new(&bed).await;
     for (key, body, good, bad, code) in every_provider() {
         let path = format!("/api/v1/channels/{key}");
@@ -143,11 +143,11 @@ async fn every_provider_can_be_set_up_and_tried_out(bed: Bed) {
     assert_eq!(Reply::pointers(&problem), ["/settings/url"]);
 }
 
-async fn stored(bed: &Bed, key: &str) -> String {
+async fn stored(bed: &TestBed, key: &str) -> String {
     channels::get(&mut bed.read().await.conn(), key).await.unwrap().unwrap().settings
 }
 
-async fn t12_secrets_are_sealed_where_they_are_kept(bed: Bed) {
+async fn t12_secrets_are_sealed_where_they_are_kept(bed: TestBed) {
     let client = Client::new(&bed).await;
     for (key, body, ..) in every_provider() {
         client.put(&format!("/api/v1/channels/{key}"), body).await.expect(200);
@@ -175,7 +175,7 @@ async fn t12_secrets_are_sealed_where_they_are_kept(bed: Bed) {
     assert!(!stored(&bed, "webhook:a").await.contains("whsec_"));
 }
 
-async fn t12_secrets_are_sealed_anew_while_everything_runs(bed: Bed) {
+async fn t12_secrets_are_sealed_anew_while_everything_runs(bed: TestBed) {
     let client = Client::new(&bed).await;
     let put = json!({ "adapter": "slack", "settings": { "url": "http://127.0.0.1:1/hook/canary" } });
     client.put("/api/v1/channels/slack:a", put.clone()).await.expect(200);
@@ -224,7 +224,7 @@ async fn t12_secrets_are_sealed_anew_while_everything_runs(bed: Bed) {
     client.post("/api/v1/secrets/rekey", json!({ "new": true })).await.refused(422, "unknown_field");
 }
 
-async fn a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while(bed: Bed) {
+async fn a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while(bed: TestBed) {
     let client = Client::new(&bed).await;
     let old = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
     let put = json!({ "adapter": "webhook", "settings": { "secret": old } });
@@ -253,7 +253,7 @@ async fn a_webhook_s_secret_is_rotated_and_the_old_one_kept_for_a_while(bed: Bed
     }
 }
 
-async fn a_channel_s_last_hour_is_told(bed: Bed) {
+async fn a_channel_s_last_hour_is_told(bed: TestBed) {
     let client = Client::new(&bed).await;
     assert_eq!(client.get("/api/v1/channels/health").await.expect(200)["items"], json!([]));
     let misbehave = json!({ "outcome": "transient", "times": 1, "error": "451 later" });
@@ -282,7 +282,7 @@ async fn a_channel_s_last_hour_is_told(bed: Bed) {
     limited.get("/api/v1/channels/health").await.refused(403, "scope_missing");
 }
 
-async fn a_list_uses_the_default_channel_of_its_type(bed: Bed) {
+async fn a_list_uses_the_default_channel_of_its_type(bed: TestBed) {
     let client = Client::new(&bed).await;
     let targets = json!(["a@b.example", "c@d.example"]);
     let put =
@@ -304,7 +304,7 @@ async fn a_list_uses_the_default_channel_of_its_type(bed: Bed) {
     assert_eq!(bed.audit("list", "ops").await, ["put", "put", "put", "delete"]);
 }
 
-async fn a_secret_is_written_and_never_read(bed: Bed) {
+async fn a_secret_is_written_and_never_read(bed: TestBed) {
     let client = Client::new(&bed).await;
     let settings =
         json!({ "host": "mail.example", "from": "a@b.example", "username": "u", "password": "hunter2" });
@@ -340,7 +340,7 @@ async fn a_secret_is_written_and_never_read(bed: Bed) {
     client.get(path).await.refused(404, "not_found");
 }
 
-async fn a_channel_can_be_tried_out(bed: Bed) {
+async fn a_channel_can_be_tried_out(bed: TestBed) {
     let client = Client::new(&bed).await;
     let tried = client
         .post("/api/v1/channels/email:default/test", json!({ "address": "x@y.example" }))
@@ -365,7 +365,7 @@ async fn a_channel_can_be_tried_out(bed: Bed) {
     assert_eq!(bed.sent_to(), ["x@y.example"]);
 }
 
-async fn the_memory_channel_stays(bed: Bed) {
+async fn the_memory_channel_stays(bed: TestBed) {
     let client = Client::new(&bed).await;
     let shown = client.get("/api/v1/channels/memory:default").await.expect(200);
     assert_eq!((&shown["adapter"], &shown["version"]), (&json!("memory"), &json!(0)));
@@ -376,7 +376,7 @@ async fn the_memory_channel_stays(bed: Bed) {
     assert_eq!(keys, ["email:default", "memory:default"]);
 }
 
-async fn a_template_is_shown_as_its_reader_would_see_it(bed: Bed) {
+async fn a_template_is_shown_as_its_reader_would_see_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     let template = json!({ "defaultLocale": "en", "variants": {
         "en": { "subject": "Hello {{ name }}", "body": "{{ count }} left", "html": "<p>{{ name }}</p>" },
@@ -404,7 +404,7 @@ async fn a_template_is_shown_as_its_reader_would_see_it(bed: Bed) {
     preview(json!({})).await.refused(404, "not_found");
 }
 
-async fn a_business_unit_has_a_zone(bed: Bed) {
+async fn a_business_unit_has_a_zone(bed: TestBed) {
     let client = Client::new(&bed).await;
     let put = json!({ "name": "New Zealand", "timeZone": "pacific/auckland" });
     let shown = client.put("/api/v1/business-units/nz", put).await.expect(200);

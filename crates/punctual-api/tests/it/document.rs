@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use axum::http::Method;
-use punctual_testkit::{Bed, Database, on_both};
+use punctual_testkit::{Database, TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -62,14 +62,14 @@ fn every_operation_is_described() {
     }
 }
 
-async fn the_document_is_served_as_it_is_checked_in(bed: Bed) {
+async fn the_document_is_served_as_it_is_checked_in(bed: TestBed) {
     let client = Client { key: None, ..Client::new(&bed).await };
     let served = client.get("/openapi.json").await;
     assert_eq!(served.headers["content-type"], "application/json");
     assert_eq!(served.body, serde_json::to_value(punctual_api::document()).unwrap());
 }
 
-async fn the_page_loads_nothing_from_elsewhere(bed: Bed) {
+async fn the_page_loads_nothing_from_elsewhere(bed: TestBed) {
     let client = Client { key: None, ..Client::new(&bed).await };
     for (path, kind) in
         [("/docs", "text/html"), ("/docs/page.css", "text/css"), ("/docs/page.js", "text/javascript")]
@@ -91,7 +91,7 @@ async fn the_page_loads_nothing_from_elsewhere(bed: Bed) {
     }
 }
 
-async fn health_needs_no_key(bed: Bed) {
+async fn health_needs_no_key(bed: TestBed) {
     let client = Client { key: None, ..Client::new(&bed).await };
     assert_eq!(client.get("/healthz").await.expect(200)["status"], "ok");
     let ready = client.get("/readyz").await.expect(200);
@@ -103,7 +103,7 @@ async fn health_needs_no_key(bed: Bed) {
     client.get("/readyz").await.expect(200);
 }
 
-async fn figures_are_open_on_this_machine_only(bed: Bed) {
+async fn figures_are_open_on_this_machine_only(bed: TestBed) {
     let client = Client::new(&bed).await;
     let none = Client { key: None, ..client.clone() };
     none.get("/metrics").await.refused(401, "auth_failed");
@@ -120,7 +120,7 @@ async fn figures_are_open_on_this_machine_only(bed: Bed) {
     client.advance("1s").await;
 }
 
-async fn every_answer_has_the_common_headers(bed: Bed) {
+async fn every_answer_has_the_common_headers(bed: TestBed) {
     let client = Client::new(&bed).await;
     let paths = ["/api/v1/work", "/api/v1/work/1", "/nowhere", "/healthz", "/docs", "/openapi.json"];
     let mut ids = Vec::new();

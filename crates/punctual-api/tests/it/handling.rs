@@ -1,8 +1,8 @@
-//! Topic, priority and order of channels on every path: what a definition says, its messages bring along.
+//! Topic, priority and order of channels on every workflow: what a definition says, its messages bring along.
 
 use axum::http::Method;
 use punctual_model::SendOutcome;
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,7 +51,7 @@ fn message(handling: &Value) -> Value {
     handled(body, handling)
 }
 
-async fn a_later_message_brings_its_handling(bed: Bed) {
+async fn a_later_message_brings_its_handling(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.post("/api/v1/messages", message(&handling())).await.expect(201);
     let kept = client.get("/api/v1/messages/m-1").await.expect(200);
@@ -71,7 +71,7 @@ async fn a_later_message_brings_its_handling(bed: Bed) {
     client.post("/api/v1/messages", urgent).await.refused(409, "input_conflict");
 }
 
-async fn a_reminder_brings_its_handling(bed: Bed) {
+async fn a_reminder_brings_its_handling(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let body = first_aid(|body| {
@@ -91,7 +91,7 @@ fn survey(handling: &Value) -> Value {
     schema
 }
 
-async fn a_survey_brings_the_handling_of_its_trigger(bed: Bed) {
+async fn a_survey_brings_the_handling_of_its_trigger(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, survey(&handling())).await;
     instance(&client, visit("1")).await;
@@ -104,7 +104,7 @@ fn event() -> Value {
     json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "creator": "ann", "participants": [] })
 }
 
-async fn an_event_brings_the_handling_of_its_rule(bed: Bed) {
+async fn an_event_brings_the_handling_of_its_rule(bed: TestBed) {
     let client = with_ann(&bed).await;
     let made = client.post("/api/v1/operations/events", event()).await.expect(201);
     let first = format!("/api/v1/operations/rules/{}", made["rules"][0]["id"].as_str().unwrap());
@@ -124,7 +124,7 @@ async fn an_event_brings_the_handling_of_its_rule(bed: Bed) {
     assert_eq!((&listed["items"][0]["priority"], listed["items"][0].get("topic")), (&json!("high"), None));
 }
 
-async fn an_organisation_gives_its_rules_their_handling(bed: Bed) {
+async fn an_organisation_gives_its_rules_their_handling(bed: TestBed) {
     let client = with_ann(&bed).await;
     let rule = handled(json!({ "rule": { "type": "at_subject_date", "anchor": "start" } }), &handling());
     let body = json!({ "name": "Choir", "rules": [rule] });
@@ -136,7 +136,7 @@ async fn an_organisation_gives_its_rules_their_handling(bed: Bed) {
     assert_eq!(brought(&client).await, handling());
 }
 
-async fn a_report_brings_its_handling(bed: Bed) {
+async fn a_report_brings_its_handling(bed: TestBed) {
     let client = crate::reports::client(&bed).await;
     let guid = subscribe(&client, handled(weekly(|_| {}), &handling())).await;
     let kept = client.get(&format!("{REPORT}/{guid}")).await.expect(200);
@@ -145,7 +145,7 @@ async fn a_report_brings_its_handling(bed: Bed) {
     assert_eq!(brought(&client).await, handling());
 }
 
-async fn every_path_refuses_the_same(bed: Bed) {
+async fn every_path_refuses_the_same(bed: TestBed) {
     let client = with_ann(&bed).await;
     let odd = json!({ "topic": "", "priority": "urgent", "failover": ["sms:a", "sms:a", "sms"] });
     let expected = ["/topic", "/priority", "/failover/2", "/failover/1"];
@@ -174,7 +174,7 @@ async fn every_path_refuses_the_same(bed: Bed) {
     check(Method::POST, &format!("/api/v1/surveys/{id}/publish"), json!({}), "/schema/triggers/0").await;
 }
 
-async fn whoever_does_not_want_a_topic_is_left_alone_by_every_path(bed: Bed) {
+async fn whoever_does_not_want_a_topic_is_left_alone_by_every_path(bed: TestBed) {
     let client = with_ann(&bed).await;
     let wants = json!({ "addresses": { "email": "ann@example.org", "sms": "+9647700000001" },
         "topics": { "news": { "subscribed": false } } });
@@ -199,7 +199,7 @@ async fn whoever_does_not_want_a_topic_is_left_alone_by_every_path(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_survey_goes_on_over_the_next_channel(bed: Bed) {
+async fn a_survey_goes_on_over_the_next_channel(bed: TestBed) {
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("blocked", |_| SendOutcome::Permanent {
             reason: "rejected-by-receiver".into(),

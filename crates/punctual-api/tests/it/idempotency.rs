@@ -1,7 +1,7 @@
 //! The same request again does nothing again, whatever happened to the first answer.
 
 use axum::http::Method;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -23,7 +23,7 @@ fn message() -> Value {
     json!({ "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" })
 }
 
-async fn the_same_request_gets_the_same_answer(bed: Bed) {
+async fn the_same_request_gets_the_same_answer(bed: TestBed) {
     let client = Client::new(&bed).await;
     let first = post(&client, "/api/v1/notifications", "one", &message()).await;
     client.advance("1m").await;
@@ -45,7 +45,7 @@ async fn the_same_request_gets_the_same_answer(bed: Bed) {
     assert_eq!(bed.sent().len(), 4);
 }
 
-async fn another_body_with_the_same_key_is_refused(bed: Bed) {
+async fn another_body_with_the_same_key_is_refused(bed: TestBed) {
     let client = Client::new(&bed).await;
     post(&client, "/api/v1/notifications", "k", &message()).await.expect(201);
     let mut other = message();
@@ -58,7 +58,7 @@ async fn another_body_with_the_same_key_is_refused(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_lost_answer_does_not_double_the_effect(bed: Bed) {
+async fn a_lost_answer_does_not_double_the_effect(bed: TestBed) {
     let client = Client::new(&bed).await;
     let schedule = json!({ "topic": "t", "runAt": "2026-05-14T06:00:00Z" });
     let later = json!({ "sendAt": "2026-05-14T06:00:00Z", "targets": ["y"], "channel": "memory:default",
@@ -82,7 +82,7 @@ async fn a_lost_answer_does_not_double_the_effect(bed: Bed) {
     assert_eq!(schedules["items"].as_array().unwrap().len(), 1);
 }
 
-async fn a_key_that_cannot_be_one_is_refused(bed: Bed) {
+async fn a_key_that_cannot_be_one_is_refused(bed: TestBed) {
     let client = Client::new(&bed).await;
     let long = "k".repeat(256);
     for key in ["", "with blank", &long] {
@@ -98,7 +98,7 @@ async fn a_key_that_cannot_be_one_is_refused(bed: Bed) {
     client.advance("1m").await;
 }
 
-async fn a_secret_is_not_kept_for_a_repeat(bed: Bed) {
+async fn a_secret_is_not_kept_for_a_repeat(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "name": "k", "scopes": ["read"] });
     let first = post(&client, "/api/v1/keys", "k", &body).await.expect(201);

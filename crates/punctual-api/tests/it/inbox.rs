@@ -1,6 +1,6 @@
 //! The inbox: messages to a person, kept here, once, until they are read.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -12,7 +12,7 @@ on_both! {
     the_inbox_has_no_settings_and_can_be_tried_out;
 }
 
-async fn with_inbox(bed: &Bed) -> Client {
+async fn with_inbox(bed: &TestBed) -> Client {
     let client = Client::new(bed).await;
     client
         .put("/api/v1/channels/inbox:default", json!({ "adapter": "inbox", "settings": {} }))
@@ -26,7 +26,7 @@ async fn send(client: &Client, people: Value, subject: &str) -> String {
     client.post("/api/v1/notifications", body).await.expect(201)["id"].as_str().unwrap().to_owned()
 }
 
-async fn a_message_to_a_person_is_kept_listed_and_read(bed: Bed) {
+async fn a_message_to_a_person_is_kept_listed_and_read(bed: TestBed) {
     let client = with_inbox(&bed).await;
     let first = send(&client, json!(["Operator"]), "First").await;
     bed.tick().await;
@@ -64,7 +64,7 @@ async fn a_message_to_a_person_is_kept_listed_and_read(bed: Bed) {
     client.get("/api/v1/inbox?unread=maybe").await.refused(422, "wrong_type");
 }
 
-async fn many_messages_at_once_are_all_kept(bed: Bed) {
+async fn many_messages_at_once_are_all_kept(bed: TestBed) {
     let client = with_inbox(&bed).await;
     for n in 0..20 {
         send(&client, json!(["operator", "ann", "bob"]), &format!("Message {n}")).await;
@@ -74,7 +74,7 @@ async fn many_messages_at_once_are_all_kept(bed: Bed) {
     assert_eq!(client.get("/api/v1/inbox").await.expect(200)["unread"], 20);
 }
 
-async fn nobody_reads_the_messages_of_another(bed: Bed) {
+async fn nobody_reads_the_messages_of_another(bed: TestBed) {
     let client = with_inbox(&bed).await;
     send(&client, json!(["operator"]), "For the operator").await;
     bed.tick().await;
@@ -87,7 +87,7 @@ async fn nobody_reads_the_messages_of_another(bed: Bed) {
     assert_eq!(client.get("/api/v1/inbox").await.expect(200)["unread"], 1);
 }
 
-async fn the_inbox_has_no_settings_and_can_be_tried_out(bed: Bed) {
+async fn the_inbox_has_no_settings_and_can_be_tried_out(bed: TestBed) {
     let client = with_inbox(&bed).await;
     let put = json!({ "adapter": "inbox", "settings": { "colour": "red" } });
     client.put("/api/v1/channels/inbox:red", put).await.refused(422, "unknown_field");

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use punctual_api::{KeyRefused, ensure_admin_key, is_well_formed};
 use punctual_model::Clock;
 use punctual_store::api_keys;
-use punctual_testkit::{Bed, on_both, signal};
+use punctual_testkit::{TestBed, on_both, signal};
 use serde_json::json;
 
 use crate::client::{ADMIN, Client};
@@ -18,7 +18,7 @@ on_both! {
     an_operator_s_key_is_taken_as_it_is;
 }
 
-async fn whatever_is_wrong_with_a_key_the_answer_is_the_same(bed: Bed) {
+async fn whatever_is_wrong_with_a_key_the_answer_is_the_same(bed: TestBed) {
     let client = Client::new(&bed).await;
     let soon = client.wall.now() + SignedDuration::from_secs(60);
     let expiring = json!({ "name": "brief", "scopes": ["read"], "expiresAt": soon.to_string() });
@@ -53,7 +53,7 @@ async fn whatever_is_wrong_with_a_key_the_answer_is_the_same(bed: Bed) {
     missing.send(Method::GET, "/api/v1/work", &headers, "").await.expect(200);
 }
 
-async fn a_key_is_shown_once_and_stored_as_a_hash(bed: Bed) {
+async fn a_key_is_shown_once_and_stored_as_a_hash(bed: TestBed) {
     let client = Client::new(&bed).await;
     let made = client.post("/api/v1/keys", json!({ "name": "billing", "scopes": ["read", "ingest"] })).await;
     let made = made.expect(201);
@@ -70,7 +70,7 @@ async fn a_key_is_shown_once_and_stored_as_a_hash(bed: Bed) {
     assert!(rows.iter().all(|row| row.secret_hash.len() == 64 && !format!("{row:?}").contains(text)));
 }
 
-async fn a_revoked_key_is_refused_everywhere_within_five_seconds(bed: Bed) {
+async fn a_revoked_key_is_refused_everywhere_within_five_seconds(bed: TestBed) {
     let one = Client::new(&bed).await;
     let two = Client::on_node(&bed.node("b").await, one.wall.clone(), |_| {}).await;
     let made = one.post("/api/v1/keys", json!({ "name": "k", "scopes": ["read"] })).await.expect(201);
@@ -85,7 +85,7 @@ async fn a_revoked_key_is_refused_everywhere_within_five_seconds(bed: Bed) {
     assert_eq!(bed.audit("key", id).await, ["revoke"]);
 }
 
-async fn the_last_use_is_written_once_a_minute(bed: Bed) {
+async fn the_last_use_is_written_once_a_minute(bed: TestBed) {
     let client = Client::new(&bed).await;
     let last_use = async || {
         let rows = api_keys::all(&mut bed.read().await.conn()).await.unwrap();
@@ -110,7 +110,7 @@ async fn the_last_use_is_written_once_a_minute(bed: Bed) {
     signal("the later use", written(later)).await;
 }
 
-async fn an_operator_s_key_is_taken_as_it_is(bed: Bed) {
+async fn an_operator_s_key_is_taken_as_it_is(bed: TestBed) {
     let client = Client::new(&bed).await;
     let now = client.wall.now();
     assert!(matches!(ensure_admin_key(&bed.store, now, "short").await, Err(KeyRefused::TooShort(5))));

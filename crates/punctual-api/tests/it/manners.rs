@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use punctual_model::{SendOutcome, manners::Breaker};
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::json;
 
 use crate::client::Client;
@@ -19,7 +19,7 @@ on_both! {
     a_link_to_a_person_s_page_is_given_to_authors;
 }
 
-async fn limits_and_hours_are_written_and_answered(bed: Bed) {
+async fn limits_and_hours_are_written_and_answered(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 30, "per": "1m" }], "provider": "acme",
             "providerRates": [{ "max": 5, "per": "1s" }] }, "quietHours": { "from": "22:00", "to": "07:00" },
@@ -40,7 +40,7 @@ async fn limits_and_hours_are_written_and_answered(bed: Bed) {
     assert_eq!(refused["errors"][0]["pointer"], "/limits/rates/0/max");
 }
 
-async fn a_channel_tells_how_much_of_its_limits_is_used(bed: Bed) {
+async fn a_channel_tells_how_much_of_its_limits_is_used(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 2, "per": "1h" }] } });
     client.put("/api/v1/channels/memory:slow", body).await.expect(200);
@@ -56,7 +56,7 @@ async fn a_channel_tells_how_much_of_its_limits_is_used(bed: Bed) {
     bed.leaves_open("they wait for an hour");
 }
 
-async fn a_channel_that_rests_says_so(bed: Bed) {
+async fn a_channel_that_rests_says_so(bed: TestBed) {
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("down", |_| SendOutcome::Transient {
             error: "503".into(),
@@ -90,7 +90,7 @@ async fn a_channel_that_rests_says_so(bed: Bed) {
     bed.leaves_open("nothing leaves");
 }
 
-async fn a_message_has_a_priority_a_topic_and_an_order_of_channels(bed: Bed) {
+async fn a_message_has_a_priority_a_topic_and_an_order_of_channels(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "targets": ["a@example.org"], "channel": "memory:default", "subject": "S", "body": "B",
         "priority": "alarm", "topic": "outages", "failover": ["email:default"] });
@@ -113,7 +113,7 @@ async fn a_message_has_a_priority_a_topic_and_an_order_of_channels(bed: Bed) {
     bed.tick().await;
 }
 
-async fn a_message_that_waits_says_why_and_until_when(bed: Bed) {
+async fn a_message_that_waits_says_why_and_until_when(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "adapter": "memory", "quietHours": { "from": "04:00", "to": "06:00" } });
     client.put("/api/v1/channels/memory:night", body).await.expect(200);
@@ -130,7 +130,7 @@ async fn a_message_that_waits_says_why_and_until_when(bed: Bed) {
     bed.run_for(3600).await;
 }
 
-async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: Bed) {
+async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: TestBed) {
     let client = Client::new(&bed).await;
     let slow = json!({ "adapter": "memory", "limits": { "rates": [{ "max": 1, "per": "2h" }] } });
     client.put("/api/v1/channels/memory:slow", slow).await.expect(200);
@@ -183,7 +183,7 @@ async fn lists_and_figures_tell_what_waits_from_what_is_stuck(bed: Bed) {
     bed.leaves_open("they wait");
 }
 
-async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Bed) {
+async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "timeZone": "Europe/Berlin", "addresses": { "email": "Ann@example.org", "sms": "+49 30 1234567" },
         "topics": { "offers": { "subscribed": false } } });
@@ -210,7 +210,7 @@ async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Be
     limited.put("/api/v1/preferences/ann", json!({})).await.refused(403, "scope_missing");
 }
 
-async fn what_holds_for_everybody_is_put_and_used(bed: Bed) {
+async fn what_holds_for_everybody_is_put_and_used(bed: TestBed) {
     let client = Client::new(&bed).await;
     assert_eq!(client.get("/api/v1/manners").await.expect(200), json!({}));
     let body =
@@ -225,7 +225,7 @@ async fn what_holds_for_everybody_is_put_and_used(bed: Bed) {
     client.put("/api/v1/manners", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
 }
 
-async fn a_link_to_a_person_s_page_is_given_to_authors(bed: Bed) {
+async fn a_link_to_a_person_s_page_is_given_to_authors(bed: TestBed) {
     let client = Client::new(&bed).await;
     let made = client.call(Method::POST, "/api/v1/preferences/ann@example.org/link", None).await.expect(200);
     let token = made["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();

@@ -1,7 +1,7 @@
 //! Events, tasks, people, organisations and rules through the API.
 
 use axum::http::Method;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -20,7 +20,7 @@ on_both! {
     lists_come_in_pages_and_by_time;
 }
 
-pub async fn with_ann(bed: &Bed) -> Client {
+pub async fn with_ann(bed: &TestBed) -> Client {
     let client = Client::new(bed).await;
     for (id, zone) in [("ann", "Europe/Berlin"), ("ben", "UTC")] {
         let body = json!({ "name": id, "email": format!("{id}@example.org"), "timeZone": zone, "locale": "en", "channels": ["email"] });
@@ -34,7 +34,7 @@ async fn rules(client: &Client, subject: &Value) -> Vec<Value> {
     client.get(&path).await.expect(200)["items"].as_array().unwrap().clone()
 }
 
-async fn an_event_is_made_told_changed_and_deleted(bed: Bed) {
+async fn an_event_is_made_told_changed_and_deleted(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "endDate": "2026-05-14T06:15:00Z",
         "isAllDay": false, "creator": "ann", "participants": ["ben"] });
@@ -84,7 +84,7 @@ async fn an_event_is_made_told_changed_and_deleted(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_task_has_its_own_words(bed: Bed) {
+async fn a_task_has_its_own_words(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Inventory", "startedAt": null, "finishedAt": "2026-05-14T06:00:00Z", "creator": "ann", "relatedUsers": ["ben"] });
     let made = client.post("/api/v1/operations/tasks", body).await.expect(201);
@@ -102,7 +102,7 @@ async fn a_task_has_its_own_words(bed: Bed) {
     assert_eq!(bed.sent()[0].subject, "Ends: Inventory");
 }
 
-async fn each_fault_names_its_field(bed: Bed) {
+async fn each_fault_names_its_field(bed: TestBed) {
     let client = with_ann(&bed).await;
     let check = async |body: Value, code: &str, pointers: &[&str]| {
         let refused = client.post("/api/v1/operations/events", body).await.refused(422, code);
@@ -169,7 +169,7 @@ async fn each_fault_names_its_field(bed: Bed) {
     assert_eq!(client.delete(&path).await.status, 204);
 }
 
-async fn a_patch_takes_away_with_null_and_leaves_what_it_does_not_name(bed: Bed) {
+async fn a_patch_takes_away_with_null_and_leaves_what_it_does_not_name(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Fair", "startDate": "2026-05-16", "isAllDay": true, "creator": "ann", "organisation": "choir" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);
@@ -186,7 +186,7 @@ async fn a_patch_takes_away_with_null_and_leaves_what_it_does_not_name(bed: Bed)
     );
 }
 
-async fn people_are_kept_listed_and_removed(bed: Bed) {
+async fn people_are_kept_listed_and_removed(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "name": "Cat", "channels": ["sms", "email"], "addresses": { "sms": "+49301234567" } });
     let put = client.put("/api/v1/operations/people/cat", body).await.expect(200);
@@ -203,7 +203,7 @@ async fn people_are_kept_listed_and_removed(bed: Bed) {
     client.get("/api/v1/operations/people/cat").await.refused(404, "not_found");
 }
 
-async fn rules_are_listed_added_changed_paused_and_deleted(bed: Bed) {
+async fn rules_are_listed_added_changed_paused_and_deleted(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Trip", "startDate": "2026-05-16T06:00:00Z", "creator": "ann" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);
@@ -235,7 +235,7 @@ async fn rules_are_listed_added_changed_paused_and_deleted(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn an_organisation_sets_the_rules_and_the_hour_of_its_events(bed: Bed) {
+async fn an_organisation_sets_the_rules_and_the_hour_of_its_events(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "name": "Choir", "timeZone": "Europe/Berlin", "allDayAt": "09:00", "rules": [
         { "rule": { "type": "at_subject_date", "anchor": "start" }, "channels": ["email"] },
@@ -263,7 +263,7 @@ async fn an_organisation_sets_the_rules_and_the_hour_of_its_events(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn the_same_request_again_makes_no_second_event(bed: Bed) {
+async fn the_same_request_again_makes_no_second_event(bed: TestBed) {
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Trip", "startDate": "2026-05-14T06:00:00Z", "creator": "ann" }).to_string();
     let headers = [("content-type", "application/json"), ("idempotency-key", "one")];
@@ -275,7 +275,7 @@ async fn the_same_request_again_makes_no_second_event(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_schedule_that_fails_fails_no_request(bed: Bed) {
+async fn a_schedule_that_fails_fails_no_request(bed: TestBed) {
     let client = with_ann(&bed).await;
     bed.faults.fail_every("work.insert_absent", false, 1);
     bed.faults.fail_every("work.deactivate", false, 1);
@@ -301,7 +301,7 @@ async fn a_schedule_that_fails_fails_no_request(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn another_business_unit_sees_nothing(bed: Bed) {
+async fn another_business_unit_sees_nothing(bed: TestBed) {
     let client = with_ann(&bed).await;
     let nz = client.new_key(&["author", "read", "operate"], Some(&["nz"])).await;
     let de = client.new_key(&["author", "read", "operate"], Some(&["de"])).await;
@@ -340,7 +340,7 @@ async fn another_business_unit_sees_nothing(bed: Bed) {
     assert_eq!(bed.notifications().await[0].business_unit.as_deref(), Some("nz"));
 }
 
-async fn lists_come_in_pages_and_by_time(bed: Bed) {
+async fn lists_come_in_pages_and_by_time(bed: TestBed) {
     let client = with_ann(&bed).await;
     for day in 15..20 {
         let body = json!({ "title": format!("Day {day}"), "startDate": format!("2026-05-{day}T06:00:00Z"), "creator": "ann" });

@@ -1,6 +1,6 @@
 //! Pages: every item once, in order, whatever the size of a page; and the filters of each list.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -31,7 +31,7 @@ fn texts(items: &[Value], field: &str) -> Vec<String> {
     items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
 }
 
-async fn following_the_cursor_gives_every_item_once(bed: Bed) {
+async fn following_the_cursor_gives_every_item_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     for n in 0..7 {
         let name = format!("n{n}");
@@ -66,7 +66,7 @@ async fn following_the_cursor_gives_every_item_once(bed: Bed) {
     client.advance("2h").await;
 }
 
-async fn a_page_that_cannot_be_is_refused(bed: Bed) {
+async fn a_page_that_cannot_be_is_refused(bed: TestBed) {
     let client = Client::new(&bed).await;
     let lists = [
         "notifications",
@@ -89,7 +89,7 @@ async fn a_page_that_cannot_be_is_refused(bed: Bed) {
     client.get("/api/v1/work?from=tomorrow").await.refused(422, "date_invalid");
 }
 
-async fn notifications_are_found_by_what_they_are(bed: Bed) {
+async fn notifications_are_found_by_what_they_are(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.put("/api/v1/lists/ops", json!({ "type": "memory", "targets": ["a"] })).await.expect(200);
     let to_list = json!({ "list": "ops", "type": "alarm", "subject": "50% full", "body": "B",
@@ -137,7 +137,7 @@ async fn notifications_are_found_by_what_they_are(bed: Bed) {
     assert_eq!((&kpis["queueDepth"], &kpis["deliveredLastInterval"]), (&json!(0), &json!(2)));
 }
 
-async fn work_is_found_by_what_it_is(bed: Bed) {
+async fn work_is_found_by_what_it_is(bed: TestBed) {
     let client = Client::new(&bed).await;
     let schedule = |key: &str, at: &str| json!({ "topic": "t", "runAt": at, "key": key });
     client.post("/api/v1/schedules", schedule("early", "2026-05-14T06:00:00Z")).await.expect(201);

@@ -1,11 +1,11 @@
 //! Changed settings: what is planned is what is applied, identity decides what is replaced, and what was sent stays.
 
-use punctual_paths::reminders::zones;
 use punctual_store::{
     business_units::{self, BusinessUnitRow},
     reminders::changes,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::reminders::zones;
 use serde_json::{Value, json};
 
 use crate::{
@@ -31,7 +31,7 @@ fn document(expires_on: &str) -> Value {
 }
 
 /// Plans a change, makes it, and holds the one to the other.
-async fn change(client: &Client, bed: &Bed, id: &str, change: Value) -> Value {
+async fn change(client: &Client, bed: &TestBed, id: &str, change: Value) -> Value {
     let path = format!("/api/v1/reminder-settings/{id}");
     let plan = client.post(&format!("{path}/plan"), change.clone()).await.expect(200);
     let made = client.patch(&path, change).await.expect(200);
@@ -42,13 +42,13 @@ async fn change(client: &Client, bed: &Bed, id: &str, change: Value) -> Value {
     plan
 }
 
-async fn planned(bed: &Bed) -> Client {
+async fn planned(bed: &TestBed) -> Client {
     let client = Client::new(bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     client
 }
 
-async fn another_offset_replaces_rows_and_keeps_what_was_sent(bed: Bed) {
+async fn another_offset_replaces_rows_and_keeps_what_was_sent(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     tell(&client, "document/42", document("2026-06-20")).await;
@@ -75,7 +75,7 @@ async fn another_offset_replaces_rows_and_keeps_what_was_sent(bed: Bed) {
     assert_eq!(bed.sent().len(), 4, "thirty days before, fourteen, one, and three after");
 }
 
-async fn another_send_time_moves_the_same_rows(bed: Bed) {
+async fn another_send_time_moves_the_same_rows(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     tell(&client, "document/42", document("2026-06-20")).await;
@@ -93,7 +93,7 @@ async fn another_send_time_moves_the_same_rows(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn another_template_leaves_every_row_as_it_is(bed: Bed) {
+async fn another_template_leaves_every_row_as_it_is(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|body| body["delivery"]["subject"] = json!("old"))).await;
     tell(&client, "document/42", document("2026-06-20")).await;
@@ -118,7 +118,7 @@ async fn another_template_leaves_every_row_as_it_is(bed: Bed) {
     bed.leaves_open("two more of the three");
 }
 
-async fn a_setting_switched_off_takes_back_what_it_planned(bed: Bed) {
+async fn a_setting_switched_off_takes_back_what_it_planned(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     let stays = setting(&client, first_aid(|body| body["triggerKey"] = json!("stays"))).await;
@@ -138,7 +138,7 @@ async fn a_setting_switched_off_takes_back_what_it_planned(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_setting_made_later_finds_the_sources_that_are_there(bed: Bed) {
+async fn a_setting_made_later_finds_the_sources_that_are_there(bed: TestBed) {
     let client = planned(&bed).await;
     tell(&client, "document/1", document("2026-06-20")).await;
     tell(&client, "document/2", document("2026-05-19")).await;
@@ -150,7 +150,7 @@ async fn a_setting_made_later_finds_the_sources_that_are_there(bed: Bed) {
     assert_eq!(bed.sent().len(), 4);
 }
 
-async fn a_business_unit_that_changes_its_zone_takes_its_rows_along(bed: Bed) {
+async fn a_business_unit_that_changes_its_zone_takes_its_rows_along(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     tell(&client, "document/42", document("2026-06-20")).await;
@@ -187,7 +187,7 @@ async fn many(client: &Client) {
     client.post("/api/v1/sources", json!({ "items": items })).await.expect(200);
 }
 
-async fn what_a_change_has_not_come_to_yet_is_not_sent_at_its_old_moment(bed: Bed) {
+async fn what_a_change_has_not_come_to_yet_is_not_sent_at_its_old_moment(bed: TestBed) {
     let client = planned(&bed).await;
     many(&client).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([1]))).await;
@@ -203,7 +203,7 @@ async fn what_a_change_has_not_come_to_yet_is_not_sent_at_its_old_moment(bed: Be
     assert!(bed.sent().iter().all(|sent| sent.at.to_string() == "2026-08-19T03:00:00Z"));
 }
 
-async fn an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned(bed: Bed) {
+async fn an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned(bed: TestBed) {
     let client = planned(&bed).await;
     let monthly = |hour: &str| json!({ "field": "/expiresOn", "every": "month", "sendTime": hour });
     let body = first_aid(|body| {
@@ -225,7 +225,7 @@ async fn an_hour_that_changes_on_the_day_leaves_the_next_occurrence_planned(bed:
     bed.leaves_open("the next occurrence");
 }
 
-async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
+async fn a_change_over_many_sources_is_applied_in_batches(bed: TestBed) {
     let client = planned(&bed).await;
     many(&client).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([1]))).await;
@@ -251,7 +251,7 @@ async fn a_change_over_many_sources_is_applied_in_batches(bed: Bed) {
 }
 
 /// Another zone under the same name stands for a program that knows other rules for it.
-async fn r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent(bed: Bed) {
+async fn r20_new_rules_of_a_zone_move_what_is_planned_and_never_what_was_sent(bed: TestBed) {
     let client = planned(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     tell(&client, "document/42", document("2026-06-20")).await;

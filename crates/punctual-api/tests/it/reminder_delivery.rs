@@ -4,7 +4,7 @@ use punctual_store::{
     reminders::settings,
     sources::{self, SourceChange},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::{
@@ -19,8 +19,8 @@ on_both! {
     a_template_sees_the_source_and_the_occasion;
 }
 
-/// Nobody told the path: the tables themselves were changed, as a missed event would leave them.
-async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: Bed) {
+/// The workflow got no event: the tables themselves were changed, as a missed event would leave them.
+async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
@@ -60,7 +60,7 @@ async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn recipients_are_found_when_it_is_due(bed: Bed) {
+async fn recipients_are_found_when_it_is_due(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/email" } });
@@ -99,7 +99,7 @@ async fn recipients_are_found_when_it_is_due(bed: Bed) {
     assert_eq!(reasons, ["no-recipients", "no-recipients"]);
 }
 
-async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: Bed) {
+async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(
@@ -123,7 +123,7 @@ async fn quiet_hours_move_a_reminder_and_do_not_make_it_late(bed: Bed) {
     );
 }
 
-async fn a_template_sees_the_source_and_the_occasion(bed: Bed) {
+async fn a_template_sees_the_source_and_the_occasion(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let body = "{{ state.kind }} of {{ source.id }} ends {{ reminder.targetDate }}, in {{ reminder.offsetDays }} day; {{ email }}; {{ setting.name }}";

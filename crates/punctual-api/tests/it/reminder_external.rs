@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use punctual_api::ApiState;
 use punctual_model::Secret;
-use punctual_paths::reminders::{
+use punctual_store::foreign::ForeignDatabase;
+use punctual_testkit::{Database, TestBed, on_both};
+use punctual_workflows::reminders::{
     Providers,
     external::{External, Mark},
 };
-use punctual_store::foreign::ForeignDatabase;
-use punctual_testkit::{Bed, Database, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -43,8 +43,8 @@ fn query(database: Database) -> &'static str {
 }
 
 /// Here, there, and what was changed about how there is looked at.
-async fn two(bed: Bed, change: impl FnOnce(&mut External)) -> (Bed, Client, Client, Bed) {
-    let there = Bed::on(bed.database()).await;
+async fn two(bed: TestBed, change: impl FnOnce(&mut External)) -> (TestBed, Client, Client, TestBed) {
+    let there = TestBed::on(bed.database()).await;
     let mut external = External {
         name: "documents".into(),
         source_type: "document".into(),
@@ -58,8 +58,8 @@ async fn two(bed: Bed, change: impl FnOnce(&mut External)) -> (Bed, Client, Clie
     };
     change(&mut external);
     let providers = Arc::new(Providers { externals: vec![external], ..Providers::built_in() });
-    let paths = punctual_paths::all_with(providers.clone(), Default::default(), Default::default());
-    let bed = bed.with(|bed| bed.paths(paths));
+    let workflows = punctual_workflows::all_with(providers.clone(), Default::default(), Default::default());
+    let bed = bed.with(|bed| bed.workflows(workflows));
     let engine = bed.engine.clone();
     let client = Client::with(&bed, |state| {
         let sandbox = state.sandbox.take();
@@ -85,7 +85,7 @@ async fn state(client: &Client) -> Value {
     own.unwrap().clone()
 }
 
-async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed: Bed) {
+async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed: TestBed) {
     let (bed, client, other, there) = two(bed, |_| {}).await;
     setting(&client, first_aid(|_| {})).await;
     for n in 0..7 {
@@ -118,7 +118,7 @@ async fn what_changed_there_is_planned_here_and_the_watermark_moves_with_it(bed:
 }
 
 /// Looks that end between rows of the same second and go on there: each row is read once.
-async fn look_along(bed: Bed, changed_at: &str, begins: Mark) {
+async fn look_along(bed: TestBed, changed_at: &str, begins: Mark) {
     let query = query(bed.database())
         .replace("updated_at AS changed_at", &format!("{changed_at} AS changed_at"))
         .replace("(updated_at, source_id)", &format!("({changed_at}, source_id)"))
@@ -143,7 +143,7 @@ async fn look_along(bed: Bed, changed_at: &str, begins: Mark) {
     bed.leaves_open("what is planned, and the next look");
 }
 
-async fn a_watermark_may_be_a_moment(bed: Bed) {
+async fn a_watermark_may_be_a_moment(bed: TestBed) {
     match bed.database() {
         // The database has no type for moments: they are texts that sort.
         Database::Sqlite => {
@@ -157,7 +157,7 @@ async fn a_watermark_may_be_a_moment(bed: Bed) {
     }
 }
 
-async fn a_watermark_may_be_a_text(bed: Bed) {
+async fn a_watermark_may_be_a_text(bed: TestBed) {
     let shown = match bed.database() {
         Database::Sqlite => "printf('%020d', updated_at)",
         Database::Postgres => "lpad(updated_at::text, 20, '0')",
@@ -165,7 +165,7 @@ async fn a_watermark_may_be_a_text(bed: Bed) {
     look_along(bed, shown, Mark::Text(String::new())).await;
 }
 
-async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: Bed) {
+async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: TestBed) {
     let (bed, client, other, _there) = two(bed, |_| {}).await;
     setting(&client, first_aid(|_| {})).await;
     tell(&other, "document/1", document("2026-07-20")).await;
@@ -182,7 +182,7 @@ async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: Bed) {
     bed.leaves_open("what is planned, and the next look");
 }
 
-async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: Bed) {
+async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: TestBed) {
     let (bed, client, other, _there) = two(bed, |external| external.business_units = vec!["nz".into()]).await;
     setting(&client, first_aid(|_| {})).await;
     tell(&other, "document/1", document("2026-07-20")).await;

@@ -2,7 +2,7 @@
 //! other eyes. What was sent stays where it was sent from.
 
 use punctual_store::work;
-use punctual_testkit::{Bed, new_work_with, on_both};
+use punctual_testkit::{TestBed, new_work_with, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -22,7 +22,7 @@ fn document(unit: &str) -> Value {
     json!({ "businessUnit": unit, "state": { "kind": "first-aid", "expiresOn": "2026-07-20" } })
 }
 
-async fn with_units(bed: &Bed) -> Client {
+async fn with_units(bed: &TestBed) -> Client {
     let client = Client::new(bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     unit(&client, "de", "Europe/Berlin").await;
@@ -33,7 +33,7 @@ fn key(setting: &str, offset: i64) -> String {
     format!("reminder:{setting}:document:42:first-aid-expiry:2026-07-20:{offset}")
 }
 
-async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: Bed) {
+async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     tell(&client, "document/42", document("nz")).await;
@@ -58,7 +58,7 @@ async fn what_is_planned_goes_along_and_what_was_sent_stays(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn a_setting_of_the_old_unit_lets_go_and_comes_back(bed: Bed) {
+async fn a_setting_of_the_old_unit_lets_go_and_comes_back(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["businessUnit"] = json!("nz"))).await;
     tell(&client, "document/42", document("nz")).await;
@@ -74,7 +74,7 @@ async fn a_setting_of_the_old_unit_lets_go_and_comes_back(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_row_that_was_held_meanwhile_goes_along_when_it_is_released(bed: Bed) {
+async fn a_row_that_was_held_meanwhile_goes_along_when_it_is_released(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
     tell(&client, "document/42", document("nz")).await;
@@ -91,7 +91,7 @@ async fn a_row_that_was_held_meanwhile_goes_along_when_it_is_released(bed: Bed) 
     assert_eq!((row.status.as_str(), row.business_unit.as_deref()), ("completed", Some("de")));
 }
 
-async fn a_row_that_was_being_worked_on_goes_along_and_is_not_sent_twice(bed: Bed) {
+async fn a_row_that_was_being_worked_on_goes_along_and_is_not_sent_twice(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
     tell(&client, "document/42", document("nz")).await;
@@ -111,7 +111,7 @@ async fn a_row_that_was_being_worked_on_goes_along_and_is_not_sent_twice(bed: Be
     assert_eq!(bed.work(&key(&id, 7)).await.business_unit.as_deref(), Some("de"));
 }
 
-async fn what_was_made_from_something_else_stays_a_conflict(bed: Bed) {
+async fn what_was_made_from_something_else_stays_a_conflict(bed: TestBed) {
     let client = with_units(&bed).await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
     let mut other = new_work_with("reminder", &key(&id, 7), bed.after(60), &json!({ "by": "hand" }));

@@ -1,6 +1,6 @@
 //! What lies ahead, and why something was or was not sent.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::{
@@ -14,7 +14,7 @@ on_both! {
     what_is_planned_is_counted_by_what_asked_for_it;
 }
 
-async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
+async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     unit(&client, "de", "Europe/Berlin").await;
@@ -55,7 +55,7 @@ async fn the_forecast_counts_what_lies_ahead(bed: Bed) {
     bed.leaves_open("what lies ahead");
 }
 
-async fn why_tells_the_whole_story(bed: Bed) {
+async fn why_tells_the_whole_story(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -99,7 +99,7 @@ async fn why_tells_the_whole_story(bed: Bed) {
     client.get("/api/v1/why?sourceType=document").await.refused(422, "missing_field");
 }
 
-async fn what_is_planned_is_counted_by_what_asked_for_it(bed: Bed) {
+async fn what_is_planned_is_counted_by_what_asked_for_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;

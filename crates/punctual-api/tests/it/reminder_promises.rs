@@ -2,7 +2,7 @@
 //! stop means stop.
 
 use jiff::{Span, civil::Date};
-use punctual_testkit::{Bed, Database, Seeded, on_both, scale};
+use punctual_testkit::{Database, Seeded, TestBed, on_both, scale};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,7 +33,7 @@ fn states(chance: &Seeded, id: usize) -> Vec<Value> {
         .collect()
 }
 
-async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: Bed) {
+async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     unit(&client, "de", "Europe/Berlin").await;
@@ -97,7 +97,7 @@ async fn r02_sources_told_by_sixteen_writers_end_as_the_last_word_says(bed: Bed)
     bed.leaves_open("what is planned");
 }
 
-async fn r03_what_was_sent_is_never_sent_again(bed: Bed) {
+async fn r03_what_was_sent_is_never_sent_again(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([7]))).await;
@@ -172,7 +172,7 @@ fn due_now() -> Value {
     json!({ "kind": "first-aid", "expiresOn": "2026-05-14" })
 }
 
-async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: Bed) {
+async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     for stop in [Stop::Inactive, Stop::Deleted, Stop::SettingOff, Stop::SettingRemoved] {

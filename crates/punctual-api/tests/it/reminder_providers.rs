@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_api::{ApiState, ensure_admin_key, router};
 use punctual_model::{Audience, Clock, Fault, ManualClock, ReasonCode, Trigger, WorkKey};
-use punctual_paths::reminders::providers::{
+use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::reminders::providers::{
     Candidate, Case, Parts, Providers, RecipientProvider, ScanBounds, TriggerProvider, TriggerRule, Wanted,
 };
-use punctual_testkit::{Bed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -93,14 +93,14 @@ impl RecipientProvider for OnCall {
     }
 }
 
-async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: Bed) {
+async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: TestBed) {
     let mut providers = Providers::built_in();
     providers.triggers.add("fullMoon", Arc::new(FullMoon)).unwrap();
     providers.recipients.add("onCall", Arc::new(OnCall)).unwrap();
     assert_eq!(providers.check_bounds(), Ok(()));
     let providers = Arc::new(providers);
     let bed = bed.with(|bed| {
-        bed.paths(punctual_paths::all_with(providers.clone(), Default::default(), Default::default()))
+        bed.workflows(punctual_workflows::all_with(providers.clone(), Default::default(), Default::default()))
     });
     let wall = Arc::new(ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap()));
     ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
@@ -130,7 +130,7 @@ async fn a_trigger_and_recipients_of_one_s_own_work_like_those_that_ship(bed: Be
     assert_eq!(sent.len(), 1);
 }
 
-async fn a_source_told_for_the_first_time_is_told_of_at_once(bed: Bed) {
+async fn a_source_told_for_the_first_time_is_told_of_at_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let state =

@@ -6,11 +6,11 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{
     Event, EventSink, EventSinks,
-    events::{SOURCE_CHANGED, Told, Touched},
+    events::{IncomingEvent, SOURCE_CHANGED, Touched},
 };
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::{StoreError, Tx, sources::SourceChange};
-use punctual_testkit::{Bed, Seeded, on_both};
+use punctual_testkit::{Seeded, TestBed, on_both};
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -26,7 +26,7 @@ on_both! {
     a_new_zone_and_a_new_source_cannot_miss_each_other;
 }
 
-/// Hears an event after the reminders did, and keeps its transaction open until it is told to go on.
+/// Takes an event after the reminders did, and keeps its transaction open until it is released.
 #[derive(Default)]
 struct Gate {
     reached: Notify,
@@ -34,7 +34,7 @@ struct Gate {
 }
 
 impl EventSink for Gate {
-    fn hears(&self, _kind: &str) -> bool {
+    fn subscribes_to(&self, _kind: &str) -> bool {
         true
     }
 
@@ -54,7 +54,7 @@ impl EventSink for Gate {
 
 /// Tells of a new document, and does `meanwhile` while that is decided and not yet committed.
 async fn while_it_is_told<T: Send + 'static>(
-    bed: &Bed,
+    bed: &TestBed,
     meanwhile: impl Future<Output = T> + Send + 'static,
 ) -> T {
     let gate = Arc::new(Gate::default());
@@ -84,7 +84,7 @@ async fn while_it_is_told<T: Send + 'static>(
     };
     let engine = bed.engine.clone();
     let telling = tokio::spawn(async move {
-        engine.take_events(&sinks, &[Told { event, change: Some(change) }]).await.unwrap()
+        engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap()
     });
     gate.reached.notified().await;
     let meanwhile = tokio::spawn(meanwhile);
@@ -95,7 +95,7 @@ async fn while_it_is_told<T: Send + 'static>(
     meanwhile.await.unwrap()
 }
 
-async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: Bed) {
+async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let author = client.clone();
@@ -104,7 +104,7 @@ async fn a_new_setting_and_a_new_source_cannot_miss_each_other(bed: Bed) {
     bed.leaves_open("what is planned");
 }
 
-async fn a_new_zone_and_a_new_source_cannot_miss_each_other(bed: Bed) {
+async fn a_new_zone_and_a_new_source_cannot_miss_each_other(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
@@ -126,7 +126,7 @@ fn document(days: u64) -> Value {
     json!({ "businessUnit": "nz", "state": { "kind": "first-aid", "expiresOn": day.to_string() } })
 }
 
-async fn r02_events_and_changed_settings_agree_in_the_end(bed: Bed) {
+async fn r02_events_and_changed_settings_agree_in_the_end(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
@@ -169,7 +169,7 @@ async fn r02_events_and_changed_settings_agree_in_the_end(bed: Bed) {
     bed.leaves_open("what is planned");
 }
 
-async fn r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded(bed: Bed) {
+async fn r13_what_is_taken_back_in_time_is_not_sent_and_what_is_too_late_is_recorded(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|body| body["date"]["offsetsDays"] = json!([0]))).await;

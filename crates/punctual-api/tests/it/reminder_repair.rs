@@ -1,7 +1,7 @@
 //! Reconciliation: bounded, repeatable, with the same keys as events; and what happens on days without events.
 
 use punctual_store::sources::{self, SourceChange};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,7 +16,7 @@ on_both! {
 }
 
 /// The state is stored and nobody is told, as a node that died in between would leave it.
-async fn silently(bed: &Bed, id: &str, expires_on: &str) {
+async fn silently(bed: &TestBed, id: &str, expires_on: &str) {
     let change = SourceChange {
         source_type: "document".into(),
         source_id: id.into(),
@@ -37,7 +37,7 @@ async fn run(client: &Client, provider: &str, dry: bool) -> Value {
     client.post(&path, json!({ "dryRun": dry })).await.expect(200)
 }
 
-async fn what_an_event_missed_is_repaired_with_the_same_keys(bed: Bed) {
+async fn what_an_event_missed_is_repaired_with_the_same_keys(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -83,7 +83,7 @@ async fn what_an_event_missed_is_repaired_with_the_same_keys(bed: Bed) {
     bed.leaves_open("what is planned");
 }
 
-async fn a_failed_batch_leaves_the_watermark_where_it_was(bed: Bed) {
+async fn a_failed_batch_leaves_the_watermark_where_it_was(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -103,7 +103,7 @@ async fn a_failed_batch_leaves_the_watermark_where_it_was(bed: Bed) {
     bed.leaves_open("what is planned");
 }
 
-async fn a_threshold_told_once_a_day_is_told_on_days_without_events(bed: Bed) {
+async fn a_threshold_told_once_a_day_is_told_on_days_without_events(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|body| {

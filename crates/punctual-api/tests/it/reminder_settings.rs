@@ -1,6 +1,6 @@
 //! Reminder settings as definitions: every fault names its field, versions count, and keys see only their units.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +15,7 @@ on_both! {
     a_key_sees_and_changes_the_settings_of_its_units_only;
 }
 
-async fn every_fault_of_a_setting_names_its_field(bed: Bed) {
+async fn every_fault_of_a_setting_names_its_field(bed: TestBed) {
     let client = Client::new(&bed).await;
     let check = async |pointer: &str, code: &str, change: &dyn Fn(&mut Value)| {
         let reply = client.post("/api/v1/reminder-settings", first_aid(|body| change(body))).await;
@@ -62,7 +62,7 @@ async fn every_fault_of_a_setting_names_its_field(bed: Bed) {
     assert_eq!(all["items"], json!([]), "nothing is stored");
 }
 
-async fn a_setting_is_made_read_changed_and_removed(bed: Bed) {
+async fn a_setting_is_made_read_changed_and_removed(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = first_aid(|body| body["delivery"]["channel"] = json!("email:later"));
     let made = client.post("/api/v1/reminder-settings", body.clone()).await.expect(201);
@@ -94,7 +94,7 @@ async fn a_setting_is_made_read_changed_and_removed(bed: Bed) {
     assert_eq!(told, ["create", "change", "change", "delete"]);
 }
 
-async fn a_change_of_an_older_version_is_refused(bed: Bed) {
+async fn a_change_of_an_older_version_is_refused(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = setting(&client, first_aid(|_| {})).await;
     let path = format!("/api/v1/reminder-settings/{id}");
@@ -104,7 +104,7 @@ async fn a_change_of_an_older_version_is_refused(bed: Bed) {
     assert_eq!(client.get(&path).await.expect(200)["name"], "A");
 }
 
-async fn a_key_sees_and_changes_the_settings_of_its_units_only(bed: Bed) {
+async fn a_key_sees_and_changes_the_settings_of_its_units_only(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let own = client.new_key(&["author", "read"], Some(&["nz"])).await;

@@ -1,6 +1,6 @@
 //! Reminders by threshold: four firing policies over the same series, and measures over fields and children.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -37,12 +37,12 @@ async fn class(client: &Client, booked: i64) {
     client.advance("1m").await;
 }
 
-fn told(bed: &Bed, policy: &str) -> usize {
+fn told(bed: &TestBed, policy: &str) -> usize {
     bed.sent_to().iter().filter(|address| **address == format!("{policy}@b.example")).count()
 }
 
 /// Below, above, above, below, above: the series of the design, first within a day, then over its end.
-async fn each_firing_policy_counts_the_series_in_its_own_way(bed: Bed) {
+async fn each_firing_policy_counts_the_series_in_its_own_way(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let policies = ["OncePerSource", "OncePerThreshold", "OncePerDay", "FalseToTrue"];
@@ -75,7 +75,7 @@ async fn each_firing_policy_counts_the_series_in_its_own_way(bed: Bed) {
     assert_eq!(policies.map(|policy| told(&bed, policy)), [1, 1, 2, 3]);
 }
 
-async fn a_value_that_falls_back_before_it_is_told_is_not_told(bed: Bed) {
+async fn a_value_that_falls_back_before_it_is_told_is_not_told(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, nearly_full("FalseToTrue", |_| {})).await;
@@ -93,7 +93,7 @@ async fn a_value_that_falls_back_before_it_is_told_is_not_told(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_class_is_nearly_full_by_its_bookings(bed: Bed) {
+async fn a_class_is_nearly_full_by_its_bookings(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let count = json!({ "count": { "sourceType": "booking", "parentField": "/classId",
@@ -136,7 +136,7 @@ async fn a_class_is_nearly_full_by_its_bookings(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn a_sum_and_a_share_of_children_are_measured(bed: Bed) {
+async fn a_sum_and_a_share_of_children_are_measured(bed: TestBed) {
     let client = Client::new(&bed).await;
     let sum = json!({ "sum": { "sourceType": "order", "field": "/amount", "parentField": "/customer" } });
     let share = json!({ "share": [sum, "/limit"] });
@@ -161,7 +161,7 @@ async fn a_sum_and_a_share_of_children_are_measured(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn another_threshold_is_another_reminder_unless_once_per_source(bed: Bed) {
+async fn another_threshold_is_another_reminder_unless_once_per_source(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let mut ids = Vec::new();

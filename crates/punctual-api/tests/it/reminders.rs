@@ -1,7 +1,7 @@
 //! Reminders by date, end to end: a source is told, a row is planned, and on the right local morning it is sent or it
 //! is written down why not.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -61,11 +61,11 @@ pub async fn rows(client: &Client, query: &str) -> Vec<(String, String, String)>
     rows
 }
 
-pub fn sent_at(bed: &Bed) -> Vec<String> {
+pub fn sent_at(bed: &TestBed) -> Vec<String> {
     bed.sent().iter().map(|sent| sent.at.to_string()).collect()
 }
 
-async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: Bed) {
+async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(&client, first_aid(|_| {})).await;
@@ -92,7 +92,7 @@ async fn a_document_is_reminded_of_on_the_right_local_mornings(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn what_is_entered_late_gets_only_what_is_left(bed: Bed) {
+async fn what_is_entered_late_gets_only_what_is_left(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -124,7 +124,7 @@ async fn what_is_entered_late_gets_only_what_is_left(bed: Bed) {
     );
 }
 
-async fn a_changed_date_replaces_what_was_planned(bed: Bed) {
+async fn a_changed_date_replaces_what_was_planned(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -146,7 +146,7 @@ async fn a_changed_date_replaces_what_was_planned(bed: Bed) {
     assert_eq!(reasons.iter().filter(|why| *why == "date-unreadable").count(), 2, "{reasons:?}");
 }
 
-async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: Bed) {
+async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -170,7 +170,7 @@ async fn a_source_that_no_longer_counts_is_not_reminded_of(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn an_event_replayed_or_out_of_order_changes_nothing(bed: Bed) {
+async fn an_event_replayed_or_out_of_order_changes_nothing(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -194,7 +194,7 @@ async fn an_event_replayed_or_out_of_order_changes_nothing(bed: Bed) {
     assert_eq!(bed.sent().len(), 3);
 }
 
-async fn many_sources_at_once_are_planned_in_sets(bed: Bed) {
+async fn many_sources_at_once_are_planned_in_sets(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|_| {})).await;
@@ -225,7 +225,7 @@ async fn many_sources_at_once_are_planned_in_sets(bed: Bed) {
     bed.leaves_open("what is planned for July");
 }
 
-async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: Bed) {
+async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "de", "Europe/Berlin").await;
     let plan = json!({ "field": "/on", "offsetsDays": [0], "sendTime": "02:30" });
@@ -249,7 +249,7 @@ async fn local_times_in_a_gap_or_an_overlap_follow_the_one_rule(bed: Bed) {
     assert_eq!(sent_at(&bed), ["2026-10-25T00:30:00Z", "2026-11-01T01:30:00Z", "2027-03-28T01:30:00Z"]);
 }
 
-async fn an_anniversary_comes_every_year(bed: Bed) {
+async fn an_anniversary_comes_every_year(bed: TestBed) {
     let client = Client::new(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     let id = setting(

@@ -1,7 +1,7 @@
 //! What of reports needs a person is where people look for it: runs that failed or are held, and subscriptions that nobody
 //! answers for or that reach nobody.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -26,7 +26,7 @@ async fn waiting(client: &Client, kind: &str) -> Vec<Value> {
     items
 }
 
-async fn a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out(bed: Bed) {
+async fn a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out(bed: TestBed) {
     let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(1, false))).await;
     let guid = subscribe(&client, from_failing()).await;
     bed.run_to("2026-05-18T06:00:00Z").await;
@@ -41,7 +41,7 @@ async fn a_run_that_failed_needs_a_person_until_a_later_one_has_gone_out(bed: Be
     assert_eq!((bed.sent().len(), waiting(&client, "runFailed").await.len()), (1, 0));
 }
 
-async fn a_run_that_the_other_side_owns_is_held_where_reports_are(bed: Bed) {
+async fn a_run_that_the_other_side_owns_is_held_where_reports_are(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let key = runs(&client, &guid).await[0]["key"].as_str().unwrap().to_owned();
@@ -53,7 +53,7 @@ async fn a_run_that_the_other_side_owns_is_held_where_reports_are(bed: Bed) {
     assert!(waiting(&client, "hold").await.is_empty(), "it is counted once");
 }
 
-async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_runs(bed: Bed) {
+async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_runs(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["a@b.example"] })).await.expect(200);
     let body = weekly(|body| {
@@ -72,7 +72,7 @@ async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_r
     assert!(waiting(&client, "orphan").await.is_empty(), "what is paused can wait");
 }
 
-async fn who_has_one_business_unit_is_told_of_its_reports_only(bed: Bed) {
+async fn who_has_one_business_unit_is_told_of_its_reports_only(bed: TestBed) {
     let client = client(&bed).await;
     for unit in [json!("nz"), json!("de")] {
         let body = weekly(|body| (body["businessUnit"], body["owner"]) = (unit, json!("gone")));

@@ -1,6 +1,6 @@
 //! Subscriptions as definitions: made, read, changed, refused, handed over, and for whom.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +15,7 @@ on_both! {
     owners_and_recipients_that_are_gone_are_shown_and_handed_over;
 }
 
-async fn every_fault_of_a_subscription_names_its_field(bed: Bed) {
+async fn every_fault_of_a_subscription_names_its_field(bed: TestBed) {
     let client = Client::new(&bed).await;
     let check = async |pointer: &str, code: &str, change: &dyn Fn(&mut Value)| {
         let problem = client.post(REPORT, weekly(|body| change(body))).await.refused(422, code);
@@ -40,7 +40,7 @@ async fn every_fault_of_a_subscription_names_its_field(bed: Bed) {
     assert_eq!(client.get(REPORT).await.expect(200)["items"], json!([]), "nothing is stored");
 }
 
-async fn a_subscription_is_made_read_changed_and_removed(bed: Bed) {
+async fn a_subscription_is_made_read_changed_and_removed(bed: TestBed) {
     let client = client(&bed).await;
     let body = weekly(|body| body["channel"] = json!("email:later"));
     let made = client.post(REPORT, body.clone()).await.expect(201);
@@ -66,7 +66,7 @@ async fn a_subscription_is_made_read_changed_and_removed(bed: Bed) {
     client.put(&path, weekly(|_| {})).await.refused(404, "not_found");
 }
 
-async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: Bed) {
+async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: TestBed) {
     let client = client(&bed).await;
     let every = ["author", "read", "operate", "ingest"];
     let own = client.new_key(&every, Some(&["nz"])).await;
@@ -110,7 +110,7 @@ async fn a_key_sees_and_changes_the_subscriptions_of_its_units_only(bed: Bed) {
     assert_eq!(client.get(&path).await.expect(200)["version"], all["version"]);
 }
 
-async fn owners_and_recipients_that_are_gone_are_shown_and_handed_over(bed: Bed) {
+async fn owners_and_recipients_that_are_gone_are_shown_and_handed_over(bed: TestBed) {
     let client = client(&bed).await;
     let person = json!({ "name": "Ada", "email": "ada@b.example" });
     client.put("/api/v1/operations/people/ada", person).await.expect(200);

@@ -1,6 +1,6 @@
 //! Files of reports are kept for a while; then they go, and what is known about them says so.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +15,7 @@ on_both! {
 
 const DAY: i64 = 86_400;
 
-fn cautious(bed: punctual_testkit::BedBuilder) -> punctual_testkit::BedBuilder {
+fn cautious(bed: punctual_testkit::TestBedBuilder) -> punctual_testkit::TestBedBuilder {
     bed.config(|config| config.purge_unasked = 0)
 }
 
@@ -23,7 +23,7 @@ fn files(run: &Value) -> Vec<Value> {
     run["artefacts"].as_array().unwrap().clone()
 }
 
-async fn files_go_after_their_window_and_what_is_known_about_them_stays(bed: Bed) {
+async fn files_go_after_their_window_and_what_is_known_about_them_stays(bed: TestBed) {
     let client = Client::new(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     bed.run_to("2026-05-18T06:00:00Z").await;
@@ -60,7 +60,7 @@ async fn files_go_after_their_window_and_what_is_known_about_them_stays(bed: Bed
     assert_eq!((&retention["keepFilesForDays"], &retention["lastRun"]["files"]), (&json!(365), &json!(0)));
 }
 
-async fn a_purge_that_is_held_back_keeps_the_files_too(bed: Bed) {
+async fn a_purge_that_is_held_back_keeps_the_files_too(bed: TestBed) {
     let client = Client::new(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     bed.run_to("2026-05-18T06:00:00Z").await;

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use punctual_model::table::Table;
 use punctual_reports::{Asked, Builtin, FetchFault};
 use punctual_store::Store;
-use punctual_testkit::{Bed, on_both, scale};
+use punctual_testkit::{TestBed, on_both, scale};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -54,7 +54,7 @@ async fn at_stage(client: &Client, guid: &str, stage: i64) {
     client.put(&rollout_of(guid), body).await.expect(200);
 }
 
-async fn r13_the_old_scheduler_first_means_hold_and_no_delivery(bed: Bed) {
+async fn r13_the_old_scheduler_first_means_hold_and_no_delivery(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let key = key_of(&client, &guid).await;
@@ -107,7 +107,7 @@ async fn r13_the_old_scheduler_first_means_hold_and_no_delivery(bed: Bed) {
     );
 }
 
-async fn r13_this_side_first_means_a_refusal_for_the_old_scheduler(bed: Bed) {
+async fn r13_this_side_first_means_a_refusal_for_the_old_scheduler(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let key = key_of(&client, &guid).await;
@@ -124,7 +124,7 @@ async fn r13_this_side_first_means_a_refusal_for_the_old_scheduler(bed: Bed) {
     client.post(&ownership_of(&key), json!({ "owner": "me" })).await.refused(422, "out_of_range");
 }
 
-async fn what_the_old_scheduler_cancels_is_free_again(bed: Bed) {
+async fn what_the_old_scheduler_cancels_is_free_again(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let key = key_of(&client, &guid).await;
@@ -181,7 +181,7 @@ pub fn from_failing() -> Value {
     weekly(|body| body["report"]["source"] = json!({ "builtin": "failing" }))
 }
 
-async fn a_failing_source_is_tried_again_and_reuses_its_ownership(bed: Bed) {
+async fn a_failing_source_is_tried_again_and_reuses_its_ownership(bed: TestBed) {
     let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(5, true))).await;
     let guid = subscribe(&client, from_failing()).await;
     let key = key_of(&client, &guid).await;
@@ -215,7 +215,7 @@ async fn a_failing_source_is_tried_again_and_reuses_its_ownership(bed: Bed) {
     );
 }
 
-async fn a_source_that_cannot_work_fails_and_the_next_run_is_planned(bed: Bed) {
+async fn a_source_that_cannot_work_fails_and_the_next_run_is_planned(bed: TestBed) {
     let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(1, false))).await;
     let guid = subscribe(&client, from_failing()).await;
     let key = key_of(&client, &guid).await;
@@ -234,7 +234,7 @@ async fn a_source_that_cannot_work_fails_and_the_next_run_is_planned(bed: Bed) {
     assert_eq!(client.get("/api/v1/report-runs/failed").await.expect(200)["items"], json!([]));
 }
 
-async fn a_report_without_rows_is_sent_or_not_as_it_says(bed: Bed) {
+async fn a_report_without_rows_is_sent_or_not_as_it_says(bed: TestBed) {
     let client = client(&bed).await;
     subscribe(&client, weekly(|_| {})).await;
     let quiet = subscribe(&client, weekly(|body| body["whenEmpty"] = json!("skip"))).await;
@@ -245,7 +245,7 @@ async fn a_report_without_rows_is_sent_or_not_as_it_says(bed: Bed) {
 }
 
 /// Two schedulers want every run of many subscriptions: each is delivered once, by one of them.
-async fn rig_reports_r13_two_schedulers_race_for_every_run(bed: Bed) {
+async fn rig_reports_r13_two_schedulers_race_for_every_run(bed: TestBed) {
     let (subscriptions, days) = (scale(100, 1_000), 10);
     let client = client(&bed).await;
     let body = weekly(|body| {
@@ -301,7 +301,7 @@ async fn rig_reports_r13_two_schedulers_race_for_every_run(bed: Bed) {
     println!("{keys} runs: {by_us} delivered here, {by_old} by the old scheduler, none twice");
 }
 
-async fn a_rollout_goes_from_the_shadow_to_the_cutover_and_back(bed: Bed) {
+async fn a_rollout_goes_from_the_shadow_to_the_cutover_and_back(bed: TestBed) {
     let client = client(&bed).await;
     let body = weekly(|body| body["cadence"]["cron"] = json!("0 8 * * *"));
     let guid = subscribe(&client, body).await;
@@ -413,7 +413,7 @@ impl Builtin for Gate {
     }
 }
 
-async fn r13_a_roll_back_in_the_middle_of_a_run_delivers_once(bed: Bed) {
+async fn r13_a_roll_back_in_the_middle_of_a_run_delivers_once(bed: TestBed) {
     let (started, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let gate = Arc::new(Gate { started: started.clone(), may_end: may_end.clone() });
     let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(gate)).await;
@@ -442,7 +442,7 @@ async fn r13_a_roll_back_in_the_middle_of_a_run_delivers_once(bed: Bed) {
     assert_eq!(over["ownership"]["owner"], "oldScheduler");
 }
 
-async fn a_business_unit_moves_over_together(bed: Bed) {
+async fn a_business_unit_moves_over_together(bed: TestBed) {
     let client = client(&bed).await;
     let of_unit = weekly(|body| body["businessUnit"] = json!("nz"));
     let (first, second) = (subscribe(&client, of_unit.clone()).await, subscribe(&client, of_unit).await);
@@ -467,7 +467,7 @@ async fn a_business_unit_moves_over_together(bed: Bed) {
     client.get(unit).await.refused(404, "not_found");
 }
 
-async fn a_checklist_comes_before_the_shadow(bed: Bed) {
+async fn a_checklist_comes_before_the_shadow(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let path = rollout_of(&guid);
@@ -494,7 +494,7 @@ async fn a_checklist_comes_before_the_shadow(bed: Bed) {
         .expect(200);
 }
 
-async fn a_comparison_counts_a_run_where_it_was_expected_and_ends_before_its_end(bed: Bed) {
+async fn a_comparison_counts_a_run_where_it_was_expected_and_ends_before_its_end(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     at_stage(&client, &guid, 1).await;

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use punctual_model::table::{Amount, Cell, Column, Kind, Table};
 use punctual_reports::{Asked, Builtin, FetchFault};
 use punctual_store::Store;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -45,7 +45,7 @@ impl Builtin for Numbers {
     }
 }
 
-async fn company(bed: &Bed) -> (Bed, Client, Arc<AtomicUsize>) {
+async fn company(bed: &TestBed) -> (TestBed, Client, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let numbers = Arc::new(Numbers(asked.clone()));
     let (bed, client) = with_sources(bed, |sources| sources.with_builtin(numbers)).await;
@@ -80,7 +80,7 @@ async fn the_run(client: &Client, guid: &str) -> Value {
     run(client, guid, done["key"].as_str().unwrap()).await
 }
 
-async fn people_get_a_report_as_they_read_and_it_is_written_once_for_each_way(bed: Bed) {
+async fn people_get_a_report_as_they_read_and_it_is_written_once_for_each_way(bed: TestBed) {
     let (bed, client, asked) = company(&bed).await;
     let addresses = ["ada", "eva", "ken", "may", "who"].map(|name| format!("{name}@b.example"));
     let guid = subscribe(&client, numbers(json!({ "addresses": addresses }))).await;
@@ -118,7 +118,7 @@ async fn people_get_a_report_as_they_read_and_it_is_written_once_for_each_way(be
     }
 }
 
-async fn a_list_whose_members_read_alike_stays_a_list(bed: Bed) {
+async fn a_list_whose_members_read_alike_stays_a_list(bed: TestBed) {
     let (bed, client, _) = company(&bed).await;
     bed.list("ops", "email:default", &["ada@b.example", "eva@b.example"]).await;
     let guid = subscribe(&client, numbers(json!({ "list": "ops" }))).await;
@@ -132,7 +132,7 @@ async fn a_list_whose_members_read_alike_stays_a_list(bed: Bed) {
     assert_eq!(notification["list"], "ops", "{notification}");
 }
 
-async fn members_of_a_list_who_read_differently_are_written_to_over_its_channel(bed: Bed) {
+async fn members_of_a_list_who_read_differently_are_written_to_over_its_channel(bed: TestBed) {
     let (bed, client, _) = company(&bed).await;
     bed.channel("email:second", "memory").await;
     bed.list("ops", "email:second", &["ada@b.example", "who@b.example"]).await;

@@ -1,6 +1,6 @@
 //! When reports come: over the days of a clock change, after days away, after a run that was cancelled, and what lies ahead.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::{
@@ -17,7 +17,7 @@ on_both! {
     the_forecast_has_what_is_planned_and_what_follows;
 }
 
-async fn a_weekly_report_at_half_past_two_comes_once_on_both_days_of_the_change(bed: Bed) {
+async fn a_weekly_report_at_half_past_two_comes_once_on_both_days_of_the_change(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|body| body["cadence"]["cron"] = json!("30 2 * * SUN"))).await;
     bed.run_to("2026-10-20T00:00:00Z").await;
@@ -43,7 +43,7 @@ async fn a_weekly_report_at_half_past_two_comes_once_on_both_days_of_the_change(
 }
 
 /// A daily report, and a server that is away from noon on the 14th for some days: the clock moves and nothing runs.
-async fn after_days_away(bed: &Bed, catch_up: &str, until: &str) -> (Client, String) {
+async fn after_days_away(bed: &TestBed, catch_up: &str, until: &str) -> (Client, String) {
     let client = client(bed).await;
     let body = weekly(|body| {
         body["cadence"]["cron"] = json!("0 8 * * *");
@@ -57,7 +57,7 @@ async fn after_days_away(bed: &Bed, catch_up: &str, until: &str) -> (Client, Str
     (client, guid)
 }
 
-fn days(bed: &Bed) -> Vec<String> {
+fn days(bed: &TestBed) -> Vec<String> {
     let subjects = bed
         .sent()
         .iter()
@@ -66,7 +66,7 @@ fn days(bed: &Bed) -> Vec<String> {
     subjects[1..].to_vec()
 }
 
-async fn what_was_missed_is_left_out_with_skip(bed: Bed) {
+async fn what_was_missed_is_left_out_with_skip(bed: TestBed) {
     let (client, guid) = after_days_away(&bed, "skip", "2026-05-18T12:00:00Z").await;
     assert_eq!(days(&bed), [""; 0]);
     assert_eq!(runs(&client, &guid).await[1]["reasonCode"], "missed");
@@ -78,7 +78,7 @@ async fn what_was_missed_is_left_out_with_skip(bed: Bed) {
     assert_eq!(days(&bed), ["2026-05-18"]);
 }
 
-async fn of_what_was_missed_only_the_latest_comes_with_last(bed: Bed) {
+async fn of_what_was_missed_only_the_latest_comes_with_last(bed: TestBed) {
     let (client, guid) = after_days_away(&bed, "last", "2026-05-18T12:00:00Z").await;
     assert_eq!(days(&bed), ["2026-05-17"]);
     assert_eq!(
@@ -91,19 +91,19 @@ async fn of_what_was_missed_only_the_latest_comes_with_last(bed: Bed) {
     assert_eq!(days(&bed), ["2026-05-17", "2026-05-18"]);
 }
 
-async fn what_was_missed_comes_in_order_with_all_up_to_a_bound(bed: Bed) {
+async fn what_was_missed_comes_in_order_with_all_up_to_a_bound(bed: TestBed) {
     let (_, _) = after_days_away(&bed, "all", "2026-05-18T12:00:00Z").await;
     assert_eq!(days(&bed), ["2026-05-14", "2026-05-15", "2026-05-16", "2026-05-17"]);
     bed.clock.set("2026-08-01T12:00:00Z".parse().unwrap());
     bed.tick().await;
     let made = days(&bed);
-    assert_eq!(made.len(), 4 + punctual_paths::reports::plan::CAUGHT_UP_AT_MOST);
+    assert_eq!(made.len(), 4 + punctual_workflows::reports::plan::CAUGHT_UP_AT_MOST);
     assert_eq!(made.last().map(String::as_str), Some("2026-07-31"));
     bed.run_to("2026-08-02T12:00:00Z").await;
     assert_eq!(days(&bed).last().map(String::as_str), Some("2026-08-01"));
 }
 
-async fn a_cancelled_run_does_not_end_the_chain(bed: Bed) {
+async fn a_cancelled_run_does_not_end_the_chain(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let id = runs(&client, &guid).await[0]["id"].clone();
@@ -118,7 +118,7 @@ async fn a_cancelled_run_does_not_end_the_chain(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn the_forecast_has_what_is_planned_and_what_follows(bed: Bed) {
+async fn the_forecast_has_what_is_planned_and_what_follows(bed: TestBed) {
     let client = client(&bed).await;
     bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
     subscribe(&client, weekly(|body| body["recipients"] = json!({ "list": "ops" }))).await;

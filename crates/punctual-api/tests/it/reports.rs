@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use punctual_api::ApiState;
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::reports::with_built_ins;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -34,20 +34,20 @@ pub fn weekly(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 /// A client on a bed whose subscriptions always have a run ahead.
-pub async fn client(bed: &Bed) -> Client {
+pub async fn client(bed: &TestBed) -> Client {
     bed.leaves_open("the next run is planned");
     Client::new(bed).await
 }
 
 /// A client whose reports come from these sources, and the bed that runs them.
-pub async fn with_sources(bed: &Bed, change: impl FnOnce(Sources) -> Sources) -> (Bed, Client) {
+pub async fn with_sources(bed: &TestBed, change: impl FnOnce(Sources) -> Sources) -> (TestBed, Client) {
     let sources = with_built_ins(change(Sources::default()));
-    let paths = punctual_paths::all_with(
-        Arc::new(punctual_paths::reminders::Providers::built_in()),
+    let workflows = punctual_workflows::all_with(
+        Arc::new(punctual_workflows::reminders::Providers::built_in()),
         Default::default(),
         sources.clone(),
     );
-    let bed = bed.with(|bed| bed.paths(paths));
+    let bed = bed.with(|bed| bed.workflows(workflows));
     bed.leaves_open("the next run is planned");
     let client = Client::with(&bed, |state: &mut ApiState| state.reports = sources).await;
     (bed, client)
@@ -70,7 +70,7 @@ fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
     rows.iter().map(|row| row[field].as_str().unwrap_or_default()).collect()
 }
 
-async fn a_weekly_report_is_planned_made_and_delivered(bed: Bed) {
+async fn a_weekly_report_is_planned_made_and_delivered(bed: TestBed) {
     let client = client(&bed).await;
     let made = client.post(REPORT, weekly(|_| {})).await.expect(201);
     assert_eq!(made["nextRunAt"], "2026-05-18T06:00:00Z", "{made}");
@@ -142,7 +142,7 @@ async fn a_weekly_report_is_planned_made_and_delivered(bed: Bed) {
     assert_eq!(bed.sent().len(), 3, "it goes on");
 }
 
-async fn moving_the_time_within_a_period_makes_no_second_run(bed: Bed) {
+async fn moving_the_time_within_a_period_makes_no_second_run(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     bed.run_to("2026-05-18T07:00:00Z").await;
@@ -159,7 +159,7 @@ async fn moving_the_time_within_a_period_makes_no_second_run(bed: Bed) {
     assert_eq!(runs(&client, &guid).await.iter().filter(|run| run["status"] == "completed").count(), 2);
 }
 
-async fn only_the_next_run_is_planned_and_an_edit_plans_anew(bed: Bed) {
+async fn only_the_next_run_is_planned_and_an_edit_plans_anew(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let path = format!("{REPORT}/{guid}");
@@ -194,7 +194,7 @@ async fn only_the_next_run_is_planned_and_an_edit_plans_anew(bed: Bed) {
     );
 }
 
-async fn a_run_now_is_one_run_under_its_id(bed: Bed) {
+async fn a_run_now_is_one_run_under_its_id(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let path = format!("{REPORT}/{guid}/automation-runs");
@@ -235,7 +235,7 @@ async fn a_run_now_is_one_run_under_its_id(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn pause_resume_and_delete_keep_what_was_made(bed: Bed) {
+async fn pause_resume_and_delete_keep_what_was_made(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let path = format!("{REPORT}/{guid}");
@@ -260,7 +260,7 @@ async fn pause_resume_and_delete_keep_what_was_made(bed: Bed) {
     subscribe(&client, weekly(|_| {})).await;
 }
 
-async fn recipients_and_channel_are_those_of_the_moment(bed: Bed) {
+async fn recipients_and_channel_are_those_of_the_moment(bed: TestBed) {
     let client = client(&bed).await;
     let guid = subscribe(&client, weekly(|_| {})).await;
     let planned = runs(&client, &guid).await[0]["id"].clone();
@@ -276,7 +276,7 @@ async fn recipients_and_channel_are_those_of_the_moment(bed: Bed) {
     );
 }
 
-async fn a_report_goes_to_a_list_with_a_template(bed: Bed) {
+async fn a_report_goes_to_a_list_with_a_template(bed: TestBed) {
     let client = client(&bed).await;
     bed.list("ops", "email:default", &["a@b.example", "c@d.example"]).await;
     bed.template("figures", "en", json!({ "en": { "subject": "{{ subscription.name }} / {{ period.label }}", "body": "{{ report.rows }} rows" } })).await;

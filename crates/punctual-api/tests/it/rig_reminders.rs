@@ -7,7 +7,7 @@ mod model;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Span, civil::Date};
-use punctual_testkit::{Bed, BedBuilder, Database, Seeded, scale};
+use punctual_testkit::{Database, Seeded, TestBed, TestBedBuilder, scale};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -26,7 +26,7 @@ fn rig_reminders_a_year_on_postgres_matches_the_plain_model() {
 fn year(database: Database, seed: u64, documents: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let bed = BedBuilder::new(database).open().await;
+        let bed = TestBedBuilder::new(database).open().await;
         let mut year = Year {
             client: Client::new(&bed).await,
             bed: bed.clone(),
@@ -74,7 +74,7 @@ fn year(database: Database, seed: u64, documents: usize) {
 
 /// The installation and the model side by side.
 struct Year {
-    bed: Bed,
+    bed: TestBed,
     client: Client,
     chance: Seeded,
     model: Model,

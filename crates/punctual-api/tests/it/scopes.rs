@@ -1,7 +1,7 @@
 //! Every route with every scope: the OpenAPI document says what a route needs, and that is what it asks for.
 
 use axum::http::Method;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -10,7 +10,7 @@ on_both! {
     a_route_takes_the_scope_that_its_description_names;
 }
 
-async fn a_route_takes_the_scope_that_its_description_names(bed: Bed) {
+async fn a_route_takes_the_scope_that_its_description_names(bed: TestBed) {
     let client = Client::new(&bed).await;
     let document = serde_json::to_value(punctual_api::document()).unwrap();
     let mut keys = Vec::new();

@@ -9,7 +9,7 @@ use punctual_store::{
     channels::{self, ChannelRow},
     subscribers,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -43,7 +43,7 @@ impl SecretSource for Machine {
     }
 }
 
-fn on_a_machine(bed: &Bed) {
+fn on_a_machine(bed: &TestBed) {
     bed.engine.channels.resolve_secrets_with(Arc::new(Machine { has_directory: true }));
 }
 
@@ -57,7 +57,7 @@ async fn tried(client: &Client, key: &str) -> Value {
     client.post(&path, json!({ "address": "x@y.example" })).await.expect(200)
 }
 
-async fn t12_only_plain_references_are_saved(bed: Bed) {
+async fn t12_only_plain_references_are_saved(bed: TestBed) {
     on_a_machine(&bed);
     let client = Client::new(&bed).await;
     for wrong in [
@@ -100,7 +100,7 @@ async fn t12_only_plain_references_are_saved(bed: Bed) {
     assert_eq!(Reply::pointers(&problem.refused(422, "secret_reference")), ["/settings/previousSecret"]);
 }
 
-async fn t12_a_file_needs_a_directory_for_secrets(bed: Bed) {
+async fn t12_a_file_needs_a_directory_for_secrets(bed: TestBed) {
     bed.engine.channels.resolve_secrets_with(Arc::new(Machine { has_directory: false }));
     let client = Client::new(&bed).await;
     let problem = client.put("/api/v1/channels/email:a", smtp("file:smtp")).await;
@@ -111,7 +111,7 @@ async fn t12_a_file_needs_a_directory_for_secrets(bed: Bed) {
     client.put("/api/v1/channels/email:a", smtp("env:SMTP")).await.expect(200);
 }
 
-async fn t12_a_channel_without_its_secret_parks_with_that_reason(bed: Bed) {
+async fn t12_a_channel_without_its_secret_parks_with_that_reason(bed: TestBed) {
     // Channels are opened as they are; the sandbox of the other tests captures them.
     on_a_machine(&bed);
     let client = Client::new(&bed).await;
@@ -130,7 +130,7 @@ async fn t12_a_channel_without_its_secret_parks_with_that_reason(bed: Bed) {
     }
 }
 
-async fn store(bed: &Bed, row: &ChannelRow) {
+async fn store(bed: &TestBed, row: &ChannelRow) {
     let mut tx = bed.begin().await;
     channels::put(&mut tx.conn(), bed.now(), row).await.unwrap();
     tx.commit().await.unwrap();
@@ -138,7 +138,7 @@ async fn store(bed: &Bed, row: &ChannelRow) {
 }
 
 /// Channels as an earlier version has stored them.
-async fn stored_before(bed: &Bed, references: &[(&str, &str)]) {
+async fn stored_before(bed: &TestBed, references: &[(&str, &str)]) {
     for (key, reference) in references {
         let row = ChannelRow {
             key: (*key).to_owned(),
@@ -154,7 +154,7 @@ async fn stored_before(bed: &Bed, references: &[(&str, &str)]) {
     }
 }
 
-async fn t12_old_references_work_for_one_start(bed: Bed) {
+async fn t12_old_references_work_for_one_start(bed: TestBed) {
     let references = [
         ("email:file", "file:/run/secrets/smtp"),
         ("email:env", "env:SMTP_PASSWORD"),
@@ -162,7 +162,7 @@ async fn t12_old_references_work_for_one_start(bed: Bed) {
         ("email:new", "env:SMTP"),
     ];
     stored_before(&bed, &references).await;
-    let works = async |node: &Bed| {
+    let works = async |node: &TestBed| {
         let client = Client::new(node).await;
         let mut works = Vec::new();
         for (key, _) in references {
@@ -206,7 +206,7 @@ async fn t12_old_references_work_for_one_start(bed: Bed) {
     }
 }
 
-async fn t12_a_definition_that_is_saved_has_no_old_reference(bed: Bed) {
+async fn t12_a_definition_that_is_saved_has_no_old_reference(bed: TestBed) {
     stored_before(&bed, &[("email:file", "file:/run/secrets/smtp"), ("email:env", "env:SMTP_PASSWORD")])
         .await;
     on_a_machine(&bed);
@@ -229,7 +229,7 @@ async fn t12_a_definition_that_is_saved_has_no_old_reference(bed: Bed) {
     assert_eq!(tried(&client, "email:file").await["outcome"], "transient", "nothing was stored");
 }
 
-async fn t12_a_changed_destination_asks_for_the_secret_again(bed: Bed) {
+async fn t12_a_changed_destination_asks_for_the_secret_again(bed: TestBed) {
     on_a_machine(&bed);
     let client = Client::new(&bed).await;
     let path = "/api/v1/channels/email:a";

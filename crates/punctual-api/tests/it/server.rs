@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{Event, EventSink, events::Touched};
 use punctual_store::{StoreError, Tx};
-use punctual_testkit::{Bed, on_both, signal};
+use punctual_testkit::{TestBed, on_both, signal};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-async fn requests_arrive_over_a_real_connection(bed: Bed) {
+async fn requests_arrive_over_a_real_connection(bed: TestBed) {
     let mut server = Server::start(&Client::new(&bed).await).await;
     server.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await;
     server.reads("\"ok\"").await;
@@ -90,7 +90,7 @@ struct Slow {
 }
 
 impl EventSink for Slow {
-    fn hears(&self, kind: &str) -> bool {
+    fn subscribes_to(&self, kind: &str) -> bool {
         matches!(kind, "slow" | "boom")
     }
 
@@ -109,7 +109,7 @@ impl EventSink for Slow {
     }
 }
 
-async fn with_slow_sink(bed: &Bed, in_flight: usize) -> (Client, Arc<Semaphore>, Arc<Semaphore>) {
+async fn with_slow_sink(bed: &TestBed, in_flight: usize) -> (Client, Arc<Semaphore>, Arc<Semaphore>) {
     let (started, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let sink = Arc::new(Slow { started: started.clone(), may_end: may_end.clone() });
     let client = Client::with(bed, |state| {
@@ -121,7 +121,7 @@ async fn with_slow_sink(bed: &Bed, in_flight: usize) -> (Client, Arc<Semaphore>,
 
 const SLOW: &str = r#"{"specversion":"1.0","id":"1","source":"/t","type":"slow"}"#;
 
-async fn what_is_under_way_is_finished_before_the_end(bed: Bed) {
+async fn what_is_under_way_is_finished_before_the_end(bed: TestBed) {
     let (client, started, may_end) = with_slow_sink(&bed, 10).await;
     let mut server = Server::start(&client).await;
     let request = format!(
@@ -137,7 +137,7 @@ async fn what_is_under_way_is_finished_before_the_end(bed: Bed) {
     signal("the end", server.running).await.unwrap();
 }
 
-async fn a_panic_is_an_answer_and_not_the_end(bed: Bed) {
+async fn a_panic_is_an_answer_and_not_the_end(bed: TestBed) {
     let (client, ..) = with_slow_sink(&bed, 10).await;
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/t", "type": "boom" });
     let problem = client.post("/api/v1/events", event).await.refused(500, "internal");
@@ -147,7 +147,7 @@ async fn a_panic_is_an_answer_and_not_the_end(bed: Bed) {
     again.expect(200);
 }
 
-async fn more_than_can_be_worked_on_are_told_to_come_back(bed: Bed) {
+async fn more_than_can_be_worked_on_are_told_to_come_back(bed: TestBed) {
     let (client, started, may_end) = with_slow_sink(&bed, 1).await;
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/t", "type": "slow" });
     let slow = client.clone();
@@ -162,7 +162,7 @@ async fn more_than_can_be_worked_on_are_told_to_come_back(bed: Bed) {
     client.get("/api/v1/work").await.expect(200);
 }
 
-async fn a_body_that_does_not_come_is_given_up(bed: Bed) {
+async fn a_body_that_does_not_come_is_given_up(bed: TestBed) {
     let client =
         Client::with(&bed, |state| state.options.body_time = std::time::Duration::from_millis(1)).await;
     let mut server = Server::start(&client).await;

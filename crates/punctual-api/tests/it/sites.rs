@@ -7,7 +7,7 @@ use flate2::{Compression, write::GzEncoder};
 use jiff::SignedDuration;
 use punctual_api::is_well_formed;
 use punctual_model::Clock;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -45,7 +45,7 @@ fn outcomes(reply: &Value) -> Vec<&str> {
 
 const PLANT: &str = "/api/v1/sites/plant-7/notifications";
 
-async fn a_site_gets_a_token_once_and_only_for_itself(bed: Bed) {
+async fn a_site_gets_a_token_once_and_only_for_itself(bed: TestBed) {
     let client = Client::new(&bed).await;
     let made = client.post("/api/v1/sites", json!({ "id": "plant-7" })).await.expect(201);
     let token = made["token"].as_str().unwrap();
@@ -78,7 +78,7 @@ async fn a_site_gets_a_token_once_and_only_for_itself(bed: Bed) {
     assert!(bed.notifications().await.is_empty());
 }
 
-async fn a_token_is_rotated_with_or_without_a_gap_and_revoked(bed: Bed) {
+async fn a_token_is_rotated_with_or_without_a_gap_and_revoked(bed: TestBed) {
     let client = Client::new(&bed).await;
     let first = site(&client, "plant-7").await;
     let rotate = async |body: Value| {
@@ -106,7 +106,7 @@ async fn a_token_is_rotated_with_or_without_a_gap_and_revoked(bed: Bed) {
     assert_eq!(bed.audit("site", "plant-7").await, ["create", "rotate", "rotate", "revoke", "rotate"]);
 }
 
-async fn a_hand_over_keeps_the_good_and_names_the_bad(bed: Bed) {
+async fn a_hand_over_keeps_the_good_and_names_the_bad(bed: TestBed) {
     let client = Client::new(&bed).await;
     let plant = site(&client, "plant-7").await;
     let mut other_body = item(1);
@@ -146,7 +146,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-async fn a_hand_over_may_be_compressed_within_bounds(bed: Bed) {
+async fn a_hand_over_may_be_compressed_within_bounds(bed: TestBed) {
     let client = Client::with(&bed, |state| state.options.bulk_body_limit = 20_000).await;
     let plant = site(&client, "plant-7").await;
     let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
@@ -172,7 +172,7 @@ async fn a_hand_over_may_be_compressed_within_bounds(bed: Bed) {
     bed.leaves_open("nothing is delivered here");
 }
 
-async fn an_oversized_hand_over_is_refused_whole(bed: Bed) {
+async fn an_oversized_hand_over_is_refused_whole(bed: TestBed) {
     let client = Client::new(&bed).await;
     let plant = site(&client, "plant-7").await;
     let many: Vec<Value> = (0..10_001).map(|_| json!(0)).collect();
@@ -187,7 +187,7 @@ async fn an_oversized_hand_over_is_refused_whole(bed: Bed) {
     bed.leaves_open("nothing is delivered here");
 }
 
-async fn a_site_asks_for_its_own_notifications_only(bed: Bed) {
+async fn a_site_asks_for_its_own_notifications_only(bed: TestBed) {
     let client = Client::new(&bed).await;
     let (plant, other) = (site(&client, "plant-7").await, site(&client, "plant-8").await);
     plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200);
@@ -205,7 +205,7 @@ fn event(number: usize, count: i64, last_at: &str) -> Value {
             "lastAt": last_at, "count": count, "detail": "no answer" })
 }
 
-async fn what_a_site_says_about_itself_is_shown(bed: Bed) {
+async fn what_a_site_says_about_itself_is_shown(bed: TestBed) {
     let client = Client::new(&bed).await;
     let plant = site(&client, "plant-7").await;
     let before = client.get("/api/v1/sites/plant-7").await.expect(200);
@@ -246,7 +246,7 @@ async fn what_a_site_says_about_itself_is_shown(bed: Bed) {
     assert_eq!(client.get("/api/v1/sites/plant-7").await.expect(200)["clockSuspect"], true);
 }
 
-async fn a_site_s_event_log_is_bounded_and_newest_first(bed: Bed) {
+async fn a_site_s_event_log_is_bounded_and_newest_first(bed: TestBed) {
     let client = Client::new(&bed).await;
     let plant = site(&client, "plant-7").await;
     for start in (0..1_200).step_by(200) {
@@ -267,7 +267,7 @@ async fn a_site_s_event_log_is_bounded_and_newest_first(bed: Bed) {
     assert_eq!((found[0].as_str(), found[999].as_str()), (&*id(1_199), &*id(200)));
 }
 
-async fn a_report_that_cannot_be_kept_costs_no_notification(bed: Bed) {
+async fn a_report_that_cannot_be_kept_costs_no_notification(bed: TestBed) {
     let client = Client::new(&bed).await;
     let plant = site(&client, "plant-7").await;
     plant.post(PLANT, json!({ "items": [] })).await.expect(200);
@@ -279,7 +279,7 @@ async fn a_report_that_cannot_be_kept_costs_no_notification(bed: Bed) {
     bed.leaves_open("nothing is delivered here");
 }
 
-async fn the_figures_are_exact_for_each_site_and_show_the_last_purge(bed: Bed) {
+async fn the_figures_are_exact_for_each_site_and_show_the_last_purge(bed: TestBed) {
     let client = Client::new(&bed).await;
     let (plant, other) = (site(&client, "plant-7").await, site(&client, "plant-8").await);
     bed.list("ops", "memory:default", &["someone"]).await;

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{Event, EventSink, events::Touched};
 use punctual_store::{StoreError, Tx};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -15,7 +15,7 @@ use crate::client::Client;
 on_both! {
     an_older_state_never_overwrites_a_newer_one;
     a_batch_about_one_source_is_taken_in_its_order;
-    an_event_that_nobody_hears_is_no_error;
+    an_event_without_subscribers_is_no_error;
     an_event_reaches_whoever_listens;
     many_sources_at_once_have_an_outcome_each;
     a_source_that_is_gone_is_gone;
@@ -30,7 +30,7 @@ fn outcomes(reply: &Value) -> Vec<&str> {
     reply["items"].as_array().unwrap().iter().map(|item| item["outcome"].as_str().unwrap()).collect()
 }
 
-async fn an_older_state_never_overwrites_a_newer_one(bed: Bed) {
+async fn an_older_state_never_overwrites_a_newer_one(bed: TestBed) {
     let client = Client::new(&bed).await;
     let tell = async |sequence: Value, time: Value, state: Value| {
         let reply = client.post("/api/v1/events", changed(sequence, time, state)).await.expect(200);
@@ -57,7 +57,7 @@ async fn an_older_state_never_overwrites_a_newer_one(bed: Bed) {
     assert_eq!((&taken["outcome"], &taken["state"]), (&json!("accepted"), &json!({ "n": 9 })));
 }
 
-async fn a_batch_about_one_source_is_taken_in_its_order(bed: Bed) {
+async fn a_batch_about_one_source_is_taken_in_its_order(bed: TestBed) {
     let client = Client::new(&bed).await;
     let none = || Value::Null;
     client.post("/api/v1/events", changed(json!("2"), none(), json!({ "n": 2 }))).await.expect(200);
@@ -73,7 +73,7 @@ async fn a_batch_about_one_source_is_taken_in_its_order(bed: Bed) {
     assert_eq!((&source["state"], &source["sequence"]), (&json!({ "n": 5 }), &json!(5)));
 }
 
-async fn an_event_that_nobody_hears_is_no_error(bed: Bed) {
+async fn an_event_without_subscribers_is_no_error(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut event = changed(Value::Null, Value::Null, json!({}));
     event["type"] = json!("ticket.closed");
@@ -88,12 +88,12 @@ async fn an_event_that_nobody_hears_is_no_error(bed: Bed) {
     assert_eq!(reply["items"][1]["error"]["errors"][0]["pointer"], "/1/specversion");
 }
 
-/// Hears of tickets and sources, and writes down what it heard.
+/// Hears of tickets and sources, and records them.
 #[derive(Default)]
-struct Ear(Mutex<Vec<String>>);
+struct RecordingSink(Mutex<Vec<String>>);
 
-impl EventSink for Ear {
-    fn hears(&self, kind: &str) -> bool {
+impl EventSink for RecordingSink {
+    fn subscribes_to(&self, kind: &str) -> bool {
         kind.starts_with("ticket.") || kind.starts_with("source.")
     }
 
@@ -103,17 +103,17 @@ impl EventSink for Ear {
         _now: Timestamp,
         events: &'a [&'a Event],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
-        let heard = events
+        let received = events
             .iter()
             .map(|event| format!("{} {}", event.kind, event.subject.clone().unwrap_or_default()));
-        self.0.lock().unwrap().extend(heard);
+        self.0.lock().unwrap().extend(received);
         Box::pin(async { Ok(events.iter().map(|_| Touched { created: 2, ..Touched::default() }).collect()) })
     }
 }
 
-async fn an_event_reaches_whoever_listens(bed: Bed) {
-    let ear = Arc::new(Ear::default());
-    let client = Client::with(&bed, |state| state.sinks.add(ear.clone())).await;
+async fn an_event_reaches_whoever_listens(bed: TestBed) {
+    let sink = Arc::new(RecordingSink::default());
+    let client = Client::with(&bed, |state| state.sinks.add(sink.clone())).await;
     let mut event = changed(json!("1"), Value::Null, json!({}));
     let stale = event.clone();
     event["type"] = json!("ticket.closed");
@@ -126,14 +126,14 @@ async fn an_event_reaches_whoever_listens(bed: Bed) {
     );
     let put = client.put("/api/v1/sources/document/1", json!({})).await.expect(200);
     assert_eq!(put["work"]["created"], 2);
-    let heard = ear.0.lock().unwrap().clone();
+    let received = sink.0.lock().unwrap().clone();
     assert_eq!(
-        heard,
+        received,
         ["source.changed document/42", "ticket.closed document/42", "source.changed document/1"]
     );
 }
 
-async fn many_sources_at_once_have_an_outcome_each(bed: Bed) {
+async fn many_sources_at_once_have_an_outcome_each(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut items: Vec<Value> =
         (0..1_200).map(|n| json!({ "type": "document", "id": n.to_string(), "state": { "n": n } })).collect();
@@ -148,7 +148,7 @@ async fn many_sources_at_once_have_an_outcome_each(bed: Bed) {
     assert_eq!(client.get("/api/v1/sources/document/1199").await.expect(200)["state"], json!({ "n": 1199 }));
 }
 
-async fn a_source_that_is_gone_is_gone(bed: Bed) {
+async fn a_source_that_is_gone_is_gone(bed: TestBed) {
     let client = Client::new(&bed).await;
     client
         .put("/api/v1/sources/document/42", json!({ "state": { "secret": 1 }, "sequence": 3 }))

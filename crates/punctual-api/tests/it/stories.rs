@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::http::Method;
 use punctual_model::Arrival;
-use punctual_testkit::{Bed, BedBuilder, Database, on_both, run};
+use punctual_testkit::{Database, TestBed, TestBedBuilder, on_both, run};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -31,11 +31,11 @@ fn a_schedule_arrives_at_its_moment() {
             ear.lock().unwrap().push(arrival.clone());
             Ok(())
         };
-        run(BedBuilder::new(database).listener("invoices.*", listener), |bed| schedule_story(bed, heard));
+        run(TestBedBuilder::new(database).listener("invoices.*", listener), |bed| schedule_story(bed, heard));
     }
 }
 
-async fn schedule_story(bed: Bed, heard: Arc<Mutex<Vec<Arrival>>>) {
+async fn schedule_story(bed: TestBed, heard: Arc<Mutex<Vec<Arrival>>>) {
     let client = Client::new(&bed).await;
     let body = json!({ "topic": "invoices.close", "runAt": "2026-05-14T07:00:00+02:00", "payload": { "a": 1 }, "key": "nightly" });
     let made = client.post("/api/v1/schedules", body).await.expect(201);
@@ -59,7 +59,7 @@ async fn schedule_story(bed: Bed, heard: Arc<Mutex<Vec<Arrival>>>) {
     client.delete(&path).await.refused(409, "state_not_allowed");
 }
 
-async fn a_message_is_sent_at_its_moment(bed: Bed) {
+async fn a_message_is_sent_at_its_moment(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "id": "m-1", "sendAt": "2026-05-14T06:00:00Z", "targets": ["a@b.example"],
         "channel": "email:default", "subject": "S", "body": "B" });
@@ -91,7 +91,7 @@ async fn a_message_is_sent_at_its_moment(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_notification_is_delivered_and_can_be_explained(bed: Bed) {
+async fn a_notification_is_delivered_and_can_be_explained(bed: TestBed) {
     let client = Client::new(&bed).await;
     client
         .put("/api/v1/lists/ops", json!({ "type": "email", "targets": ["a@b.example", "c@d.example"] }))
@@ -125,7 +125,7 @@ async fn a_notification_is_delivered_and_can_be_explained(bed: Bed) {
     assert_eq!((&refused["state"], &refused["allowed"]), (&json!("delivered"), &json!([])));
 }
 
-async fn a_channel_that_fails_is_tried_again_and_parked(bed: Bed) {
+async fn a_channel_that_fails_is_tried_again_and_parked(bed: TestBed) {
     let client = Client::new(&bed).await;
     let channel = json!({ "adapter": "memory", "retry": { "max": 1, "intervalSeconds": 60 } });
     client.put("/api/v1/channels/memory:poor", channel).await.expect(200);
@@ -168,7 +168,7 @@ async fn a_channel_that_fails_is_tried_again_and_parked(bed: Bed) {
     assert_eq!(bed.sent_to(), ["x"]);
 }
 
-async fn the_same_id_is_one_notification(bed: Bed) {
+async fn the_same_id_is_one_notification(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut body = json!({ "id": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "targets": ["x"], "channel": "memory:default",
         "subject": "S", "body": "B" });
@@ -187,7 +187,7 @@ async fn the_same_id_is_one_notification(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn the_same_key_is_one_schedule(bed: Bed) {
+async fn the_same_key_is_one_schedule(bed: TestBed) {
     let client = Client::new(&bed).await;
     let schedule =
         |at: &str, payload: Value| json!({ "topic": "t", "runAt": at, "payload": payload, "key": "k" });
@@ -217,7 +217,7 @@ async fn the_same_key_is_one_schedule(bed: Bed) {
     assert_eq!(told, ["created", "conflict", "release", "completed"]);
 }
 
-async fn a_tick_says_what_it_did(bed: Bed) {
+async fn a_tick_says_what_it_did(bed: TestBed) {
     let client = Client::new(&bed).await;
     let message = json!({ "sendAt": "2026-05-14T05:00:00Z", "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B" });
     client.post("/api/v1/messages", json!([message, message])).await.expect(200);
@@ -229,7 +229,7 @@ async fn a_tick_says_what_it_did(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn work_is_released_repeated_and_cancelled(bed: Bed) {
+async fn work_is_released_repeated_and_cancelled(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "id": "m", "sendAt": "2026-05-14T05:00:00Z", "targets": ["x"], "channel": "memory:default",
         "subject": "S", "body": "B" });
@@ -251,7 +251,7 @@ async fn work_is_released_repeated_and_cancelled(bed: Bed) {
     assert!(trace["items"].as_array().unwrap().iter().any(|item| item["what"] == "repeated"), "{trace}");
 }
 
-async fn a_jump_runs_what_is_ready(bed: Bed) {
+async fn a_jump_runs_what_is_ready(bed: TestBed) {
     let client = Client::new(&bed).await;
     let message = |at: &str| json!({ "sendAt": at, "targets": [at], "channel": "memory:default", "subject": "S", "body": "B" });
     let (early, late) = ("2026-05-14T06:00:00Z", "2026-05-14T07:00:00Z");
@@ -266,7 +266,7 @@ async fn a_jump_runs_what_is_ready(bed: Bed) {
     assert!(bed.sent().iter().all(|sent| sent.at.to_string() == "2026-05-14T08:00:00Z"));
 }
 
-async fn a_purge_is_seen_and_done_by_hand(bed: Bed) {
+async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
     let client = Client::new(&bed).await;
     let never = client.get("/api/v1/retention").await.expect(200);
     assert_eq!(never, json!({ "keepForDays": 365, "keepFilesForDays": 365, "lastRun": null }));
@@ -282,7 +282,7 @@ async fn a_purge_is_seen_and_done_by_hand(bed: Bed) {
     assert_eq!(bed.audit("retention", "notifications").await, ["purge", "purge-confirmed"]);
 }
 
-async fn a_held_row_shows_how_it_was_decided(bed: Bed) {
+async fn a_held_row_shows_how_it_was_decided(bed: TestBed) {
     let client = Client::new(&bed).await;
     let row =
         punctual_testkit::new_work_with("message", "message:m", bed.now(), &json!({ "messageId": "no" }));

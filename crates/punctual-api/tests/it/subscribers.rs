@@ -3,7 +3,7 @@
 use punctual_channels::Misbehaviour;
 use punctual_engine::channels::as_channel;
 use punctual_store::subscribers;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +23,7 @@ on_both! {
     what_a_subscriber_was_not_told_is_counted_for_who_watches;
 }
 
-async fn what_a_subscriber_was_not_told_is_counted_for_who_watches(bed: Bed) {
+async fn what_a_subscriber_was_not_told_is_counted_for_who_watches(bed: TestBed) {
     let client = Client::new(&bed).await;
     let given_up = async || {
         let metrics = client.get("/metrics").await.text;
@@ -79,7 +79,7 @@ async fn newest(client: &Client) -> (Value, Vec<(String, String, i64)>) {
     (event, deliveries)
 }
 
-async fn every_subscriber_gets_the_whole_story(bed: Bed) {
+async fn every_subscriber_gets_the_whole_story(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     subscribe(&client, "memory:bi", json!({})).await;
@@ -112,7 +112,7 @@ async fn every_subscriber_gets_the_whole_story(bed: Bed) {
     assert_eq!(tick(&client).await, (0, 0));
 }
 
-async fn r17_a_retry_reaches_only_the_one_that_failed(bed: Bed) {
+async fn r17_a_retry_reaches_only_the_one_that_failed(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     subscribe(&client, "memory:bi", json!({})).await;
@@ -152,7 +152,7 @@ async fn r17_a_retry_reaches_only_the_one_that_failed(bed: Bed) {
     assert_eq!(told, 1);
 }
 
-async fn a_survey_routes_by_its_answers(bed: Bed) {
+async fn a_survey_routes_by_its_answers(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["subscribers"] = json!([
@@ -190,7 +190,7 @@ async fn a_survey_routes_by_its_answers(bed: Bed) {
     );
 }
 
-async fn a_subscriber_has_a_filter_and_a_switch_of_its_own(bed: Bed) {
+async fn a_subscriber_has_a_filter_and_a_switch_of_its_own(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let own = json!({ "questionId": "surveyIntegrationId", "op": "==", "value": "csi-gr" });
@@ -204,7 +204,7 @@ async fn a_subscriber_has_a_filter_and_a_switch_of_its_own(bed: Bed) {
     client.advance("1s").await;
 }
 
-async fn a_subscriber_is_defined_looked_at_and_removed(bed: Bed) {
+async fn a_subscriber_is_defined_looked_at_and_removed(bed: TestBed) {
     let client = Client::new(&bed).await;
     let path = "/api/v1/subscribers/memory:bi";
     client.get(path).await.refused(404, "not_found");
@@ -233,7 +233,7 @@ async fn a_subscriber_is_defined_looked_at_and_removed(bed: Bed) {
     client.delete(path).await.refused(404, "not_found");
 }
 
-async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: Bed) {
+async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: TestBed) {
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let client = Client::new(&bed).await;
     let define = async |settings: Value| {
@@ -258,7 +258,7 @@ async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: Bed) {
     assert_eq!(stored.settings, before);
 }
 
-async fn deliveries_to_subscribers_are_no_part_of_the_outbox_figures(bed: Bed) {
+async fn deliveries_to_subscribers_are_no_part_of_the_outbox_figures(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     subscribe(&client, "memory:bi", json!({})).await;

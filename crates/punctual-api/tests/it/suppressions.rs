@@ -1,6 +1,6 @@
-//! The suppression list through the API, and every path that respects it.
+//! The suppression list through the API, and every workflow that respects it.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +23,7 @@ on_both! {
 
 const ANN: &str = "/api/v1/suppressions/email/ann@example.org";
 
-async fn an_address_is_put_looked_at_listed_and_taken_off(bed: Bed) {
+async fn an_address_is_put_looked_at_listed_and_taken_off(bed: TestBed) {
     let client = Client::new(&bed).await;
     let put = client
         .put("/api/v1/suppressions/email/Ann@Example.org", json!({ "detail": "asked on the phone" }))
@@ -56,7 +56,7 @@ async fn an_address_is_put_looked_at_listed_and_taken_off(bed: Bed) {
     reader.put(ANN, json!({})).await.refused(403, "scope_missing");
 }
 
-async fn each_fault_names_what_is_wrong(bed: Bed) {
+async fn each_fault_names_what_is_wrong(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.put("/api/v1/suppressions/email/ann", json!({})).await.refused(422, "address_invalid");
     client.put("/api/v1/suppressions/sms/12", json!({})).await.refused(422, "phone_invalid");
@@ -69,7 +69,7 @@ async fn each_fault_names_what_is_wrong(bed: Bed) {
     assert_eq!(client.get("/api/v1/suppressions").await.expect(200)["items"], json!([]));
 }
 
-async fn the_list_comes_in_pages_and_by_what_is_asked(bed: Bed) {
+async fn the_list_comes_in_pages_and_by_what_is_asked(bed: TestBed) {
     let client = Client::new(&bed).await;
     for name in ["a", "b", "c", "d", "e"] {
         let reason = if name == "c" { "complaint" } else { "manual" };
@@ -105,7 +105,7 @@ async fn the_list_comes_in_pages_and_by_what_is_asked(bed: Bed) {
     }
 }
 
-async fn suppressed(bed: &Bed) -> Client {
+async fn suppressed(bed: &TestBed) -> Client {
     let client = Client::new(bed).await;
     client.put(ANN, json!({ "reason": "unsubscribed" })).await.expect(200);
     client
@@ -120,7 +120,7 @@ async fn only(client: &Client) -> Value {
 
 /// It was parked, because the only one it was for is on the list.
 #[track_caller]
-fn is_left_out(notification: &Value, bed: &Bed) {
+fn is_left_out(notification: &Value, bed: &TestBed) {
     assert_eq!(
         (&notification["status"], &notification["reasonCode"]),
         (&json!("parked"), &json!("suppressed")),
@@ -130,7 +130,7 @@ fn is_left_out(notification: &Value, bed: &Bed) {
     assert_eq!(bed.sent_to(), Vec::<String>::new());
 }
 
-async fn a_notification_says_who_was_left_out(bed: Bed) {
+async fn a_notification_says_who_was_left_out(bed: TestBed) {
     let client = suppressed(&bed).await;
     let body = json!({ "targets": ["bob@example.org", "ann@example.org"], "channel": "email:default", "subject": "S", "body": "B" });
     let id = client.post("/api/v1/notifications", body).await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -148,7 +148,7 @@ async fn a_notification_says_who_was_left_out(bed: Bed) {
     assert_eq!(told["data"]["detail"], "unsubscribed");
 }
 
-async fn a_reminder_leaves_out_who_is_on_the_list(bed: Bed) {
+async fn a_reminder_leaves_out_who_is_on_the_list(bed: TestBed) {
     let client = suppressed(&bed).await;
     unit(&client, "nz", "Pacific/Auckland").await;
     setting(&client, first_aid(|body| body["recipients"] = json!({ "addresses": ["Ann@example.org"] })))
@@ -159,7 +159,7 @@ async fn a_reminder_leaves_out_who_is_on_the_list(bed: Bed) {
     is_left_out(&only(&client).await, &bed);
 }
 
-async fn a_survey_leaves_out_who_is_on_the_list(bed: Bed) {
+async fn a_survey_leaves_out_who_is_on_the_list(bed: TestBed) {
     let client = suppressed(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["channel"] = json!("email:default");
@@ -175,7 +175,7 @@ async fn a_survey_leaves_out_who_is_on_the_list(bed: Bed) {
     bed.leaves_open("the survey waits for its end");
 }
 
-async fn an_event_leaves_out_who_is_on_the_list(bed: Bed) {
+async fn an_event_leaves_out_who_is_on_the_list(bed: TestBed) {
     let client = suppressed(&bed).await;
     let ann = json!({ "name": "Ann", "email": "ann@example.org", "timeZone": "UTC", "locale": "en", "channels": ["email"] });
     client.put("/api/v1/operations/people/ann", ann).await.expect(200);
@@ -187,7 +187,7 @@ async fn an_event_leaves_out_who_is_on_the_list(bed: Bed) {
     bed.leaves_open("the end of the event lies ahead");
 }
 
-async fn a_site_s_message_leaves_out_who_is_on_the_list(bed: Bed) {
+async fn a_site_s_message_leaves_out_who_is_on_the_list(bed: TestBed) {
     let client = suppressed(&bed).await;
     bed.list("ops", "email:default", &["ann@example.org"]).await;
     let made = client.post("/api/v1/sites", json!({ "id": "plant-7" })).await.expect(201);
@@ -198,7 +198,7 @@ async fn a_site_s_message_leaves_out_who_is_on_the_list(bed: Bed) {
     is_left_out(&only(&client).await, &bed);
 }
 
-async fn a_planned_message_leaves_out_who_is_on_the_list(bed: Bed) {
+async fn a_planned_message_leaves_out_who_is_on_the_list(bed: TestBed) {
     let client = suppressed(&bed).await;
     let message = json!({ "targets": ["ann@example.org"], "channel": "email:default", "subject": "S", "body": "B", "sendAt": "2026-05-14T06:00:00Z" });
     client.post("/api/v1/messages", message).await.expect(201);

@@ -1,6 +1,6 @@
 //! Answers: the first valid one counts, ends the instance and stops its messages.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -28,7 +28,7 @@ async fn answer(client: &Client, id: &str, body: Value) -> Reply {
     public(client).post(&format!("/api/v1/public/surveys/{id}/responses"), body).await
 }
 
-async fn an_answer_ends_the_instance_and_stops_the_reminders(bed: Bed) {
+async fn an_answer_ends_the_instance_and_stops_the_reminders(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -55,7 +55,7 @@ async fn an_answer_ends_the_instance_and_stops_the_reminders(bed: Bed) {
     );
 }
 
-async fn an_answer_before_the_first_message_stops_it(bed: Bed) {
+async fn an_answer_before_the_first_message_stops_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -64,7 +64,7 @@ async fn an_answer_before_the_first_message_stops_it(bed: Bed) {
     assert_eq!(bed.sent().len(), 0);
 }
 
-async fn r18_the_first_answer_counts_and_the_same_again_is_the_same(bed: Bed) {
+async fn r18_the_first_answer_counts_and_the_same_again_is_the_same(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -96,7 +96,7 @@ async fn r18_the_first_answer_counts_and_the_same_again_is_the_same(bed: Bed) {
     assert_eq!(client.get("/api/v1/outbox-events").await.expect(200)["items"].as_array().unwrap().len(), 2);
 }
 
-async fn answers_are_checked_against_the_pinned_version(bed: Bed) {
+async fn answers_are_checked_against_the_pinned_version(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -122,7 +122,7 @@ async fn answers_are_checked_against_the_pinned_version(bed: Bed) {
     answer(&client, &id, json!({ "answers": { "rate": 1 } })).await.expect(200);
 }
 
-async fn opening_counts_only_when_a_person_sees_it(bed: Bed) {
+async fn opening_counts_only_when_a_person_sees_it(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let id = instance(&client, visit("1")).await;
@@ -147,7 +147,7 @@ async fn opening_counts_only_when_a_person_sees_it(bed: Bed) {
     nobody.post(&format!("/api/v1/public/surveys/{id}/opened"), json!({})).await.refused(404, "not_found");
 }
 
-async fn one_and_the_same_answer_for_every_link_that_leads_nowhere(bed: Bed) {
+async fn one_and_the_same_answer_for_every_link_that_leads_nowhere(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let (expired, deleted) = (instance(&client, visit("1")).await, instance(&client, visit("2")).await);
@@ -168,7 +168,7 @@ async fn one_and_the_same_answer_for_every_link_that_leads_nowhere(bed: Bed) {
     assert_eq!(bodies.len(), 1, "{bodies:#?}");
 }
 
-async fn a_forced_failure_leaves_nothing_of_an_answer(bed: Bed) {
+async fn a_forced_failure_leaves_nothing_of_an_answer(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     client.put("/api/v1/subscribers/memory:bi", json!({ "adapter": "memory" })).await.expect(200);
@@ -200,7 +200,7 @@ async fn a_forced_failure_leaves_nothing_of_an_answer(bed: Bed) {
 }
 
 /// Answers race the reminders of the same instances, which two nodes send at once.
-async fn r18_no_reminder_starts_after_an_answer(bed: Bed) {
+async fn r18_no_reminder_starts_after_an_answer(bed: TestBed) {
     let races = punctual_testkit::scale(2_000, 50_000);
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
@@ -264,7 +264,7 @@ async fn r18_no_reminder_starts_after_an_answer(bed: Bed) {
     println!("{races} races, {late} reminders were on their way");
 }
 
-async fn results_add_up_and_can_be_taken_along(bed: Bed) {
+async fn results_add_up_and_can_be_taken_along(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["questions"][0] = json!({ "id": "rate", "type": "nps", "text": "Recommend?", "required": true });

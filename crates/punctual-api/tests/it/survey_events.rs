@@ -7,7 +7,7 @@ use std::{
 
 use punctual_channels::Misbehaviour;
 use punctual_model::{ReasonCode, SendOutcome};
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -56,7 +56,7 @@ async fn events(client: &Client) -> Vec<Value> {
     }
 }
 
-async fn whoever_asks_hears_of_messages_openings_and_ends(bed: Bed) {
+async fn whoever_asks_hears_of_messages_openings_and_ends(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let all = json!({ "events": ["instance-sent", "instance-opened", "instance-expired"] });
@@ -110,7 +110,7 @@ async fn whoever_asks_hears_of_messages_openings_and_ends(bed: Bed) {
     assert_eq!(payload("instance-sent")["status"], "sent");
 }
 
-async fn what_nobody_hears_of_is_not_kept(bed: Bed) {
+async fn what_nobody_hears_of_is_not_kept(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     subscribe(&client, "memory:off", json!({ "events": ["instance-sent"], "active": false })).await;
@@ -124,7 +124,7 @@ async fn what_nobody_hears_of_is_not_kept(bed: Bed) {
     assert_eq!((kept.len(), &kept[0]["eventType"]), (1, &json!("response-completed")), "answers always are");
 }
 
-async fn a_filter_of_a_subscriber_counts_for_every_event(bed: Bed) {
+async fn a_filter_of_a_subscriber_counts_for_every_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     // Routes are about answers; who hears of messages says so itself.
@@ -172,7 +172,7 @@ fn expected(plan: &[char]) -> (usize, &'static str) {
     (TRIES, "parked")
 }
 
-async fn r17_subscribers_are_independent_over_all_outcomes(bed: Bed) {
+async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
     type Calls = HashMap<(String, String), Vec<char>>;
     let plans: Arc<Mutex<Calls>> = Arc::default();
     let calls: Arc<Mutex<Calls>> = Arc::default();
@@ -260,7 +260,7 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: Bed) {
     }
 }
 
-async fn the_log_has_what_was_sent_again_and_outlives_the_messages(bed: Bed) {
+async fn the_log_has_what_was_sent_again_and_outlives_the_messages(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let log = async |id: &str| {
@@ -319,7 +319,7 @@ async fn the_log_has_what_was_sent_again_and_outlives_the_messages(bed: Bed) {
     assert_eq!(listed["items"][0]["deliveryLog"], parked);
 }
 
-async fn results_are_the_same_counted_and_walked(bed: Bed) {
+async fn results_are_the_same_counted_and_walked(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     let questions = schema["questions"].as_array_mut().unwrap();

@@ -1,7 +1,7 @@
 //! The worked examples of surveys, step by step, by ticks and with the sandbox's clock.
 
 use punctual_channels::Misbehaviour;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,11 +39,11 @@ fn stands(row: &Value, status: &str, next: Value, last: Value, remaining: i64) {
     );
 }
 
-fn set(bed: &Bed, instant: &str) {
+fn set(bed: &TestBed, instant: &str) {
     bed.clock.set(instant.parse().unwrap());
 }
 
-async fn a_visit_is_asked_about_reminded_and_expires(bed: Bed) {
+async fn a_visit_is_asked_about_reminded_and_expires(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     set(&bed, "2026-05-14T05:12:34Z");
@@ -104,7 +104,7 @@ async fn a_visit_is_asked_about_reminded_and_expires(bed: Bed) {
     assert_eq!(bed.sent().len(), 2);
 }
 
-async fn a_sale_is_asked_about_on_days_60_65_75_and_90(bed: Bed) {
+async fn a_sale_is_asked_about_on_days_60_65_75_and_90(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0] = json!({
@@ -135,7 +135,7 @@ async fn a_sale_is_asked_about_on_days_60_65_75_and_90(bed: Bed) {
     assert_eq!(row(&client, survey, &id).await["status"], "expired");
 }
 
-async fn without_reminders_there_is_one_message(bed: Bed) {
+async fn without_reminders_there_is_one_message(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["schedule"]["reminders"] = json!([]);
@@ -150,7 +150,7 @@ async fn without_reminders_there_is_one_message(bed: Bed) {
     assert_eq!((bed.sent().len(), &row(&client, survey, &id).await["status"]), (1, &json!("expired")));
 }
 
-async fn a_failed_try_uses_up_no_reminder(bed: Bed) {
+async fn a_failed_try_uses_up_no_reminder(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Transient, 2, "451 later");
@@ -178,7 +178,7 @@ async fn a_failed_try_uses_up_no_reminder(bed: Bed) {
     bed.leaves_open("the end is planned");
 }
 
-async fn an_unknown_channel_parks_and_an_operator_s_retry_resumes(bed: Bed) {
+async fn an_unknown_channel_parks_and_an_operator_s_retry_resumes(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["channel"] = json!("whatsapp:default");
@@ -212,7 +212,7 @@ async fn an_unknown_channel_parks_and_an_operator_s_retry_resumes(bed: Bed) {
     assert_eq!(row(&client, survey, &id).await["status"], "expired");
 }
 
-async fn an_unknown_channel_expires_from_the_event(bed: Bed) {
+async fn an_unknown_channel_expires_from_the_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["channel"] = json!("whatsapp:default");
@@ -227,7 +227,7 @@ async fn an_unknown_channel_expires_from_the_event(bed: Bed) {
     assert_eq!(bed.notifications().await[0].status, "withdrawn");
 }
 
-async fn a_message_that_is_far_too_late_is_not_sent(bed: Bed) {
+async fn a_message_that_is_far_too_late_is_not_sent(bed: TestBed) {
     let client = Client::new(&bed).await;
     let survey = published(&client, csi_gr()).await;
     let late = instance(&client, visit("1")).await;
@@ -249,7 +249,7 @@ async fn a_message_that_is_far_too_late_is_not_sent(bed: Bed) {
     bed.leaves_open("the end of the first is planned");
 }
 
-async fn the_message_is_in_the_reader_s_language_with_the_link(bed: Bed) {
+async fn the_message_is_in_the_reader_s_language_with_the_link(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let mut english = visit("2");
@@ -270,7 +270,7 @@ async fn the_message_is_in_the_reader_s_language_with_the_link(bed: Bed) {
     bed.leaves_open("reminders are planned");
 }
 
-async fn a_template_sees_the_event(bed: Bed) {
+async fn a_template_sees_the_event(bed: TestBed) {
     let client = Client::new(&bed).await;
     let template = json!({ "defaultLocale": "en", "variants": { "en": {
         "subject": "{{ candidate.CustomerName }}, {{ title }}", "body": "{% if isReminder %}Again: {% endif %}{{ surveyUrl }}" } } });
@@ -289,7 +289,7 @@ async fn a_template_sees_the_event(bed: Bed) {
     bed.leaves_open("the end is planned");
 }
 
-async fn two_nodes_that_tick_at_once_send_once(bed: Bed) {
+async fn two_nodes_that_tick_at_once_send_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let node = bed.node("b").await;

@@ -1,6 +1,6 @@
 //! Surveys: writing and publishing them, and from an event to an instance.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -52,7 +52,7 @@ pub fn visit(wip: &str) -> Value {
     })
 }
 
-/// Writes and publishes a survey; answers its id.
+/// Writes and publishes a survey; returns its id.
 pub async fn published(client: &Client, schema: Value) -> i64 {
     let made = client.post(
         "/api/v1/surveys",
@@ -68,14 +68,14 @@ pub async fn ingest(client: &Client, items: Value) -> Value {
     client.post("/api/Surveys/Triggers/ingest", body).await.expect(200)
 }
 
-/// Tells one event; answers the public id of its only instance.
+/// Tells one event; returns the public id of its only instance.
 pub async fn instance(client: &Client, item: Value) -> String {
     let told = ingest(client, json!([item])).await;
     assert_eq!((&told["created"], &told["items"][0]["outcome"]), (&json!(1), &json!("Created")), "{told}");
     told["items"][0]["instances"][0]["publicId"].as_str().unwrap().to_owned()
 }
 
-async fn a_survey_is_written_published_and_pinned(bed: Bed) {
+async fn a_survey_is_written_published_and_pinned(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "name": "E2E CSI-GR", "integrationId": "csi-gr", "schema": csi_gr() });
     let made = client.post("/api/v1/surveys", body.clone()).await.expect(201);
@@ -105,7 +105,7 @@ async fn a_survey_is_written_published_and_pinned(bed: Bed) {
     assert_eq!(Reply::pointers(&refused), ["/schema", "/shema"]);
 }
 
-async fn a_survey_with_faults_is_refused_with_a_pointer_for_each(bed: Bed) {
+async fn a_survey_with_faults_is_refused_with_a_pointer_for_each(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     schema["triggers"][0]["schedule"] = json!({ "initialDelay": "garbage", "reminders": ["1d", "later"] });
@@ -128,7 +128,7 @@ async fn a_survey_with_faults_is_refused_with_a_pointer_for_each(bed: Bed) {
     assert_eq!(told["items"][0]["why"], "no-trigger", "nothing was published");
 }
 
-async fn publishing_points_out_what_is_probably_a_mistake(bed: Bed) {
+async fn publishing_points_out_what_is_probably_a_mistake(bed: TestBed) {
     let client = Client::new(&bed).await;
     let mut schema = csi_gr();
     let mut second = schema["triggers"][0].clone();
@@ -158,7 +158,7 @@ async fn publishing_points_out_what_is_probably_a_mistake(bed: Bed) {
     );
 }
 
-async fn an_event_makes_an_instance_with_all_that_is_known(bed: Bed) {
+async fn an_event_makes_an_instance_with_all_that_is_known(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let told = ingest(&client, json!([visit("40956")])).await;
@@ -186,7 +186,7 @@ async fn an_event_makes_an_instance_with_all_that_is_known(bed: Bed) {
     bed.leaves_open("the message was not sent");
 }
 
-async fn the_same_event_again_is_skipped_with_the_first_instance(bed: Bed) {
+async fn the_same_event_again_is_skipped_with_the_first_instance(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let first = instance(&client, visit("40956")).await;
@@ -214,7 +214,7 @@ async fn the_same_event_again_is_skipped_with_the_first_instance(bed: Bed) {
     bed.leaves_open("the messages were not sent");
 }
 
-async fn what_matches_nothing_says_why(bed: Bed) {
+async fn what_matches_nothing_says_why(bed: TestBed) {
     let client = Client::new(&bed).await;
     let why = async |items: Value| {
         let told = ingest(&client, items).await;
@@ -239,7 +239,7 @@ async fn what_matches_nothing_says_why(bed: Bed) {
     assert_eq!(why(json!([other])).await, "filter-false");
 }
 
-async fn a_bad_item_fails_alone(bed: Bed) {
+async fn a_bad_item_fails_alone(bed: TestBed) {
     let client = Client::new(&bed).await;
     published(&client, csi_gr()).await;
     let mut nobody = visit("2");
@@ -260,7 +260,7 @@ async fn a_bad_item_fails_alone(bed: Bed) {
     bed.leaves_open("one message was not sent");
 }
 
-async fn two_surveys_make_two_instances(bed: Bed) {
+async fn two_surveys_make_two_instances(bed: TestBed) {
     let client = Client::new(&bed).await;
     let (one, two) = (published(&client, csi_gr()).await, published(&client, csi_gr()).await);
     let told = ingest(&client, json!([visit("1")])).await;
@@ -275,7 +275,7 @@ async fn two_surveys_make_two_instances(bed: Bed) {
     bed.leaves_open("the messages were not sent");
 }
 
-async fn an_event_published_elsewhere_is_heard_at_once(bed: Bed) {
+async fn an_event_published_elsewhere_is_heard_at_once(bed: TestBed) {
     let client = Client::new(&bed).await;
     let node = bed.node("b").await;
     let other = Client::on_node(&node, client.wall.clone(), |_| {}).await;
@@ -292,7 +292,7 @@ async fn an_event_published_elsewhere_is_heard_at_once(bed: Bed) {
     bed.leaves_open("the messages were not sent");
 }
 
-async fn a_new_version_changes_nothing_for_old_instances(bed: Bed) {
+async fn a_new_version_changes_nothing_for_old_instances(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let old = instance(&client, visit("1")).await;
@@ -311,7 +311,7 @@ async fn a_new_version_changes_nothing_for_old_instances(bed: Bed) {
     bed.leaves_open("a reminder is planned");
 }
 
-async fn a_cloud_event_makes_an_instance_too(bed: Bed) {
+async fn a_cloud_event_makes_an_instance_too(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/dms", "type": "service-visit-closed",
@@ -341,7 +341,7 @@ async fn a_cloud_event_makes_an_instance_too(bed: Bed) {
     bed.leaves_open("the message was not sent");
 }
 
-async fn a_campaign_uses_one_trigger(bed: Bed) {
+async fn a_campaign_uses_one_trigger(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     published(&client, csi_gr()).await;
@@ -356,7 +356,7 @@ async fn a_campaign_uses_one_trigger(bed: Bed) {
     bed.leaves_open("the message was not sent");
 }
 
-async fn a_link_that_was_taken_back_is_gone_and_its_event_may_come_again(bed: Bed) {
+async fn a_link_that_was_taken_back_is_gone_and_its_event_may_come_again(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let first = instance(&client, visit("1")).await;
@@ -374,7 +374,7 @@ async fn a_link_that_was_taken_back_is_gone_and_its_event_may_come_again(bed: Be
     bed.leaves_open("a reminder is planned");
 }
 
-async fn keys_of_other_units_see_nothing(bed: Bed) {
+async fn keys_of_other_units_see_nothing(bed: TestBed) {
     let client = Client::new(&bed).await;
     let body = json!({ "name": "nz", "businessUnit": "nz", "schema": csi_gr() });
     let id = client.post("/api/v1/surveys", body).await.expect(201)["id"].as_i64().unwrap();
@@ -406,7 +406,7 @@ async fn keys_of_other_units_see_nothing(bed: Bed) {
     bed.leaves_open("the message was not sent");
 }
 
-async fn the_same_events_at_once_make_one_instance_each(bed: Bed) {
+async fn the_same_events_at_once_make_one_instance_each(bed: TestBed) {
     let client = Client::new(&bed).await;
     let id = published(&client, csi_gr()).await;
     let tell = |turn: usize| {

@@ -1,7 +1,7 @@
 //! A key that is limited to business units sees and changes only what is theirs; anything else is not there.
 
 use axum::http::Method;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -23,7 +23,7 @@ fn message(unit: Value) -> Value {
     json!({ "targets": ["x"], "channel": "pager:none", "subject": "S", "body": "B", "businessUnit": unit })
 }
 
-async fn what_belongs_to_others_is_not_there(bed: Bed) {
+async fn what_belongs_to_others_is_not_there(bed: TestBed) {
     let client = Client::new(&bed).await;
     let ours = client.new_key(&EVERYTHING, Some(&["nz"])).await;
     let theirs = client.new_key(&EVERYTHING, Some(&["de"])).await;
@@ -83,7 +83,7 @@ async fn what_belongs_to_others_is_not_there(bed: Bed) {
     ours.delete(&format!("/api/v1/schedules/{schedule}")).await.expect(204);
 }
 
-async fn something_new_belongs_to_the_key_s_unit(bed: Bed) {
+async fn something_new_belongs_to_the_key_s_unit(bed: TestBed) {
     let client = Client::new(&bed).await;
     let one = client.new_key(&["ingest"], Some(&["nz"])).await;
     let two = client.new_key(&["ingest"], Some(&["nz", "au"])).await;
@@ -99,7 +99,7 @@ async fn something_new_belongs_to_the_key_s_unit(bed: Bed) {
     client.advance("1s").await;
 }
 
-async fn nothing_of_others_can_be_taken_over(bed: Bed) {
+async fn nothing_of_others_can_be_taken_over(bed: TestBed) {
     let client = Client::new(&bed).await;
     let ours = client.new_key(&EVERYTHING, Some(&["nz"])).await;
     let theirs = client.new_key(&EVERYTHING, Some(&["de"])).await;
@@ -130,7 +130,7 @@ async fn nothing_of_others_can_be_taken_over(bed: Bed) {
     client.advance("2h").await;
 }
 
-async fn what_concerns_everybody_needs_a_key_without_limits(bed: Bed) {
+async fn what_concerns_everybody_needs_a_key_without_limits(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
     let template = json!({ "defaultLocale": "en", "variants": { "en": { "subject": "S", "body": "B" } } });
@@ -153,7 +153,7 @@ async fn what_concerns_everybody_needs_a_key_without_limits(bed: Bed) {
 /// What is shared is only read, but for what shows a template filled in.
 const READ_BY_POST: &[&str] = &["/api/v1/templates/{name}/preview"];
 
-async fn t11_every_route_keeps_to_its_reach(bed: Bed) {
+async fn t11_every_route_keeps_to_its_reach(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited =
         client.new_key(&["operate", "author", "ingest", "read", "site", "admin"], Some(&["nz"])).await;
@@ -197,7 +197,7 @@ async fn t11_every_route_keeps_to_its_reach(bed: Bed) {
     assert!(counts["installation"] >= 40 && counts["units"] >= 80, "{counts:?}");
 }
 
-async fn t11_subscribers_are_for_keys_without_limits(bed: Bed) {
+async fn t11_subscribers_are_for_keys_without_limits(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
     let body = json!({ "adapter": "memory", "events": ["response-completed"] });
@@ -211,7 +211,7 @@ async fn t11_subscribers_are_for_keys_without_limits(bed: Bed) {
     assert_eq!(client.get(path).await.expect(200)["version"], 1, "nothing was changed");
 }
 
-async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits(bed: Bed) {
+async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&EVERYTHING, Some(&["nz"])).await;
     let list = json!({ "type": "pager", "targets": ["1"] });
@@ -247,7 +247,7 @@ async fn t11_definitions_of_everybody_are_read_by_all_and_changed_without_limits
     limited.delete("/api/v1/lists/none").await.refused(404, "not_found");
 }
 
-async fn t11_a_limited_key_is_not_told_how_a_channel_does(bed: Bed) {
+async fn t11_a_limited_key_is_not_told_how_a_channel_does(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&["read"], Some(&["nz"])).await;
     let path = "/api/v1/channels/memory:default";

@@ -48,7 +48,7 @@ pub trait Broker: Sized + Send + Sync + 'static {
 
     fn works(live: &Self::Live) -> bool;
 
-    /// Hands a message over and waits for the acknowledgement; answers its id.
+    /// Hands a message over and waits for the acknowledgement; returns its id.
     fn send(
         &self,
         live: &Self::Live,

@@ -1,4 +1,4 @@
-//! Everything that needs a person, over all paths.
+//! Everything that needs a person, over all workflows.
 
 use askama::Template;
 use axum::{Router, extract::State, routing::get};

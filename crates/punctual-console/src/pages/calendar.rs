@@ -9,7 +9,7 @@ use jiff::{
     civil::{Date, Time},
     tz::Offset,
 };
-use punctual_paths::reminders::forecast::{self, Item};
+use punctual_workflows::reminders::forecast::{self, Item};
 
 use crate::{
     Shared,

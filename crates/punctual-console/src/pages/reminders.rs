@@ -6,11 +6,11 @@ mod form;
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
-use punctual_paths::reminders::reconcile::Report;
 use punctual_store::reminders::{
     reconciliations,
     settings::{self, SettingRow},
 };
+use punctual_workflows::reminders::reconcile::Report;
 use serde_json::Value;
 
 use crate::{

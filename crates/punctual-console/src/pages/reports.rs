@@ -15,10 +15,6 @@ use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_model::{Audience, local_time::Adjustment};
-use punctual_paths::{
-    reports::{KIND, Subscription},
-    rollout::Stage,
-};
 use punctual_store::{
     StoreError,
     operations::people,
@@ -26,6 +22,10 @@ use punctual_store::{
     rollouts,
 };
 use punctual_wire::Problem;
+use punctual_workflows::{
+    reports::{KIND, Subscription},
+    rollout::Stage,
+};
 
 use crate::{
     App, Shared,

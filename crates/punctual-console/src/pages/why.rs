@@ -3,9 +3,9 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::civil::Date;
-use punctual_paths::reminders::why;
 use punctual_store::sources;
 use punctual_wire::{Code, FieldError, Problem};
+use punctual_workflows::reminders::why;
 
 use crate::{
     Shared,

@@ -3,7 +3,7 @@
 mod latin;
 mod other;
 
-use punctual_paths::surveys::words::first_in;
+use punctual_workflows::surveys::words::first_in;
 
 /// The words of the page.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +129,7 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use punctual_paths::surveys::words as surveys;
+    use punctual_workflows::surveys::words as surveys;
 
     use super::*;
 

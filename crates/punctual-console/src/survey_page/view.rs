@@ -4,7 +4,7 @@ use punctual_model::{
     Fault,
     survey::{Question, QuestionKind, Schema, is_right_to_left},
 };
-use punctual_paths::surveys::words::Words;
+use punctual_workflows::surveys::words::Words;
 use serde_json::{Map, Value};
 
 pub(super) struct QuestionView {

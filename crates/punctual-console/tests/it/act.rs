@@ -1,6 +1,6 @@
 //! What people do: first a page that says what will change, then the change, then what it did.
 
-use punctual_testkit::{Bed, new_work, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 use punctual_wire::keys::Scope;
 
 use crate::client::{Client, attribute};
@@ -15,7 +15,7 @@ on_both! {
     a_test_message_leaves_at_once_and_only_for_those_who_may;
 }
 
-async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: Bed) {
+async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let fields = [("channel", "email:default"), ("address", "you@example.org")];
     let page = client.act("/channels/test", &fields).await;
@@ -49,7 +49,7 @@ async fn a_test_message_leaves_at_once_and_only_for_those_who_may(bed: Bed) {
     assert_eq!(bed.sent_to().len(), 1);
 }
 
-async fn parked(bed: &Bed, count: usize) -> Vec<String> {
+async fn parked(bed: &TestBed, count: usize) -> Vec<String> {
     let new: Vec<_> = (0..count).map(|_| bed.message_over("no:such", &["a@example.org"])).collect();
     let ids = new.iter().map(|new| new.id.to_string()).collect();
     bed.accept(new).await;
@@ -57,11 +57,11 @@ async fn parked(bed: &Bed, count: usize) -> Vec<String> {
     ids
 }
 
-async fn row(bed: &Bed, id: &str) -> String {
+async fn row(bed: &TestBed, id: &str) -> String {
     format!("{id}:{}", bed.notification(id).await.version)
 }
 
-async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: Bed) {
+async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: TestBed) {
     let ids = parked(&bed, 3).await;
     let client = Client::admin(&bed).await;
     let chosen = [row(&bed, &ids[0]).await, row(&bed, &ids[1]).await, row(&bed, &ids[2]).await];
@@ -88,7 +88,7 @@ async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: Bed) {
         .leads_to("/outbox?q=x");
 }
 
-async fn what_changed_meanwhile_is_left_alone(bed: Bed) {
+async fn what_changed_meanwhile_is_left_alone(bed: TestBed) {
     let ids = parked(&bed, 1).await;
     let client = Client::admin(&bed).await;
     let seen = row(&bed, &ids[0]).await;
@@ -105,7 +105,7 @@ async fn what_changed_meanwhile_is_left_alone(bed: Bed) {
     client.act("/outbox/act", &[("action", "deliver"), ("row", &seen)]).await.refused(422, "out_of_range");
 }
 
-async fn one_notification_is_discarded_with_its_reason(bed: Bed) {
+async fn one_notification_is_discarded_with_its_reason(bed: TestBed) {
     let ids = parked(&bed, 1).await;
     let client = Client::admin(&bed).await;
     let path = format!("/notifications/{}", ids[0]);
@@ -123,7 +123,7 @@ async fn one_notification_is_discarded_with_its_reason(bed: Bed) {
     );
 }
 
-async fn held_work_is_released(bed: Bed) {
+async fn held_work_is_released(bed: TestBed) {
     let id = bed.schedule("s1", "t", bed.after(3600)).await;
     let mut other = new_work("schedule", "schedule:s1", bed.after(7200));
     other.key = bed.work_by_id(id).await.key().unwrap();
@@ -147,7 +147,7 @@ async fn held_work_is_released(bed: Bed) {
     bed.leaves_open("it is due in an hour");
 }
 
-async fn planned_work_is_cancelled_and_brought_back(bed: Bed) {
+async fn planned_work_is_cancelled_and_brought_back(bed: TestBed) {
     let id = bed.schedule("s1", "t", bed.after(3600)).await;
     let client = Client::admin(&bed).await;
     let act = async |action: &str| {
@@ -170,7 +170,7 @@ async fn planned_work_is_cancelled_and_brought_back(bed: Bed) {
     client.get("/work/0").await.refused(404, "not_found");
 }
 
-async fn the_sandbox_s_clock_moves_and_what_is_due_runs(bed: Bed) {
+async fn the_sandbox_s_clock_moves_and_what_is_due_runs(bed: TestBed) {
     let id = bed.schedule("s1", "t", bed.after(5400)).await;
     let client = Client::admin(&bed).await;
     let start = bed.now();

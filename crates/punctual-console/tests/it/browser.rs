@@ -7,13 +7,13 @@ use std::sync::Arc;
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{NotificationSource, SendOutcome};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
 use punctual_store::{
     site_events::SiteEventRow,
     sites::{self, Contact},
 };
-use punctual_testkit::{Bed, BedBuilder, Database, Scripted, WallClock, new_work, run};
+use punctual_testkit::{Database, Scripted, TestBed, TestBedBuilder, WallClock, new_work, run};
+use punctual_workflows::reports::with_built_ins;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -22,14 +22,14 @@ use crate::{chromium::Chromium, client::ADMIN, reminders::tell};
 
 /// A console on real time with a browser in front of it.
 pub struct Stage {
-    pub bed: Bed,
+    pub bed: TestBed,
     pub address: String,
     pub browser: Chromium,
     stop: CancellationToken,
 }
 
 impl Stage {
-    pub async fn on(bed: &Bed) -> Self {
+    pub async fn on(bed: &TestBed) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
@@ -80,7 +80,7 @@ impl Stage {
 }
 
 /// Two sites in touch, and one that fell silent with something in its buffer.
-async fn with_sites(bed: &Bed) {
+async fn with_sites(bed: &TestBed) {
     for (site, silent_for, backlog, offset) in
         [("plant-7", 4, 0, 40), ("plant-9", 9, 12, -900), ("depot-2", 7_300, 214, 95_000)]
     {
@@ -112,7 +112,7 @@ async fn with_sites(bed: &Bed) {
 }
 
 /// A small company on a bad day: delivered, parked, stuck, waiting and held.
-async fn busy(bed: Bed) -> Bed {
+async fn busy(bed: TestBed) -> TestBed {
     let flaky = Scripted::new("flaky", |_| SendOutcome::Transient {
         error: "451 4.7.1 greylisted, try again later".into(),
         retry_after: None,
@@ -197,8 +197,8 @@ async fn busy(bed: Bed) -> Bed {
     bed
 }
 
-pub fn on_sqlite<F: Future<Output = ()>>(body: impl FnOnce(Bed) -> F) {
-    run(BedBuilder::new(Database::Sqlite), body);
+pub fn on_sqlite<F: Future<Output = ()>>(body: impl FnOnce(TestBed) -> F) {
+    run(TestBedBuilder::new(Database::Sqlite), body);
 }
 
 #[test]

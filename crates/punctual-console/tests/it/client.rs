@@ -10,17 +10,17 @@ use axum::{
 use punctual_api::{NewKey, Peer, create_key, ensure_admin_key};
 use punctual_console::{ConsoleState, router};
 use punctual_model::{Clock, ManualClock};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
-use punctual_testkit::Bed;
+use punctual_testkit::TestBed;
 use punctual_wire::keys::Scope;
+use punctual_workflows::reports::with_built_ins;
 
 /// The key for everything, as an operator would give it.
 pub const ADMIN: &str = "an-operator-s-own-key";
 
 #[derive(Clone)]
 pub struct Client {
-    pub bed: Bed,
+    pub bed: TestBed,
     /// The time that sessions go by.
     pub wall: Arc<ManualClock>,
     pub router: Router,
@@ -36,7 +36,7 @@ pub struct Reply {
 
 impl Client {
     /// Somebody who is not signed in.
-    pub async fn stranger(bed: &Bed) -> Self {
+    pub async fn stranger(bed: &TestBed) -> Self {
         let wall = Arc::new(ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap()));
         ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
         let state = ConsoleState {
@@ -52,7 +52,7 @@ impl Client {
     }
 
     /// Somebody who may do everything.
-    pub async fn admin(bed: &Bed) -> Self {
+    pub async fn admin(bed: &TestBed) -> Self {
         let client = Self::stranger(bed).await;
         client.sign_in(ADMIN).await.leads_to("/");
         client

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use punctual_model::NotificationSource;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::client::{Client, encoded};
@@ -25,7 +25,7 @@ const PAGES: [&str; 9] = [
     "/sign-in?token=x",
 ];
 
-async fn every_answer_has_the_headers_that_harden(bed: Bed) {
+async fn every_answer_has_the_headers_that_harden(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let others = [
         "/notifications/none",
@@ -58,7 +58,7 @@ async fn every_answer_has_the_headers_that_harden(bed: Bed) {
     }
 }
 
-async fn texts_of_strangers_are_never_markup(bed: Bed) {
+async fn texts_of_strangers_are_never_markup(bed: TestBed) {
     const EVIL: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
     bed.list("ops", "no:such", &["a"]).await;
     let mut new = bed.message_to_list("ops");
@@ -101,7 +101,7 @@ async fn texts_of_strangers_are_never_markup(bed: Bed) {
     assert!(html.text.contains(EVIL));
 }
 
-async fn t03_forms_of_other_sites_change_nothing(bed: Bed) {
+async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let other = client.nobody();
     other.sign_in(crate::client::ADMIN).await.leads_to("/");

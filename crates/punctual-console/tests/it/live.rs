@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
-use punctual_paths::reports::with_built_ins;
 use punctual_reports::Sources;
-use punctual_testkit::{BedBuilder, Database, WallClock, run};
+use punctual_testkit::{Database, TestBedBuilder, WallClock, run};
+use punctual_workflows::reports::with_built_ins;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -19,7 +19,7 @@ use crate::client::ADMIN;
 
 #[test]
 fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
-    run(BedBuilder::new(Database::Sqlite), async |bed| {
+    run(TestBedBuilder::new(Database::Sqlite), async |bed| {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();

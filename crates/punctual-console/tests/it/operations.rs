@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 use punctual_model::Random;
-use punctual_paths::operations::{
-    SubjectType,
-    commands::{self, NewSubject},
-};
 use punctual_store::operations::{
     people::{self, PersonRow},
     rules,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::operations::{
+    SubjectType,
+    commands::{self, NewSubject},
+};
 
 use crate::{
     browser::{Stage, on_sqlite, walk},
@@ -28,7 +28,7 @@ on_both! {
     who_may_only_read_has_no_buttons;
 }
 
-async fn person(bed: &Bed, id: &str) {
+async fn person(bed: &TestBed, id: &str) {
     let row = PersonRow {
         id: id.into(),
         name: id.to_uppercase(),
@@ -45,7 +45,7 @@ async fn person(bed: &Bed, id: &str) {
     tx.commit().await.unwrap();
 }
 
-pub fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
+pub fn event(bed: &TestBed, title: &str, start: &str, hours: i64) -> NewSubject {
     let start: Timestamp = start.parse().unwrap();
     NewSubject {
         id: bed.random.ordered_uuid(bed.now()).to_string(),
@@ -63,13 +63,13 @@ pub fn event(bed: &Bed, title: &str, start: &str, hours: i64) -> NewSubject {
     }
 }
 
-pub async fn put(bed: &Bed, new: NewSubject) -> String {
+pub async fn put(bed: &TestBed, new: NewSubject) -> String {
     commands::create(&bed.engine, std::slice::from_ref(&new), "test").await.unwrap();
     new.id
 }
 
 /// Some weeks of a small company: told, to come, whole days, tasks, one long, one out of step.
-async fn month(bed: &Bed) -> String {
+async fn month(bed: &TestBed) -> String {
     for id in ["ann", "ben"] {
         person(bed, id).await;
     }
@@ -98,7 +98,7 @@ async fn month(bed: &Bed) -> String {
     first
 }
 
-async fn a_calendar_shows_the_month_the_week_and_a_list(bed: Bed) {
+async fn a_calendar_shows_the_month_the_week_and_a_list(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/operations").await.contains("Nothing in these days yet."));
     assert!(client.page("/operations?view=list").await.contains("Nothing in these days"));
@@ -121,7 +121,7 @@ async fn a_calendar_shows_the_month_the_week_and_a_list(bed: Bed) {
     client.page("/operations?view=year&on=yesterday").await;
 }
 
-async fn an_event_is_made_and_changed_with_a_form(bed: Bed) {
+async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {
     person(&bed, "ann").await;
     person(&bed, "ben").await;
     let client = Client::admin(&bed).await;
@@ -171,7 +171,7 @@ async fn an_event_is_made_and_changed_with_a_form(bed: Bed) {
     client.act("/operations/delete", &[("id", id), ("type", "event")]).await.refused(404, "not_found");
 }
 
-async fn a_form_with_faults_comes_back_with_what_was_entered(bed: Bed) {
+async fn a_form_with_faults_comes_back_with_what_was_entered(bed: TestBed) {
     person(&bed, "ann").await;
     let client = Client::admin(&bed).await;
     let fields = [
@@ -193,7 +193,7 @@ async fn a_form_with_faults_comes_back_with_what_was_entered(bed: Bed) {
     }
 }
 
-async fn one_event_shows_its_messages_and_what_was_sent(bed: Bed) {
+async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
     let id = month(&bed).await;
     let client = Client::admin(&bed).await;
     let page = client.page(&format!("/operations/events/{id}")).await;
@@ -213,7 +213,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: Bed) {
     client.get(&format!("/operations/things/{id}")).await.refused(404, "not_found");
 }
 
-async fn what_is_out_of_step_is_shown_and_repaired(bed: Bed) {
+async fn what_is_out_of_step_is_shown_and_repaired(bed: TestBed) {
     month(&bed).await;
     let client = Client::admin(&bed).await;
     let attention = client.page("/attention").await;
@@ -232,7 +232,7 @@ async fn what_is_out_of_step_is_shown_and_repaired(bed: Bed) {
     client.act("/operations/repair", &[("rule", "none")]).await.refused(404, "not_found");
 }
 
-async fn messages_are_added_paused_and_removed(bed: Bed) {
+async fn messages_are_added_paused_and_removed(bed: TestBed) {
     person(&bed, "ann").await;
     let id = put(&bed, event(&bed, "Planning", "2026-05-20T07:00:00Z", 1)).await;
     let client = Client::admin(&bed).await;
@@ -265,7 +265,7 @@ async fn messages_are_added_paused_and_removed(bed: Bed) {
     assert!(client.page(&path).await.contains("It announces nothing."));
 }
 
-async fn who_may_only_read_has_no_buttons(bed: Bed) {
+async fn who_may_only_read_has_no_buttons(bed: TestBed) {
     let id = month(&bed).await;
     let admin = Client::admin(&bed).await;
     let reader = admin.with_key(&[Scope::Read], None).await;

@@ -1,7 +1,7 @@
 //! The outbox: what is found, in which order, and what is told about it.
 
 use punctual_model::{NotificationSource, SendOutcome};
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use punctual_wire::keys::Scope;
 
 use crate::client::{Client, attribute, rows};
@@ -18,7 +18,7 @@ on_both! {
 }
 
 /// One delivered, one parked, one waiting for tomorrow: each from a site of its own.
-async fn three(bed: &Bed) -> [String; 3] {
+async fn three(bed: &TestBed) -> [String; 3] {
     let mut ids = Vec::new();
     for (subject, channel, site) in
         [("Pump 7: pressure low", "memory:default", "plant-7"), ("Freezer 3 is warm", "no:such", "depot-2")]
@@ -36,7 +36,7 @@ async fn three(bed: &Bed) -> [String; 3] {
     ids.try_into().unwrap()
 }
 
-async fn an_empty_outbox_teaches(bed: Bed) {
+async fn an_empty_outbox_teaches(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/outbox").await.contains("POST") || client.page("/outbox").await.contains("curl"));
     assert!(client.page("/outbox?status=parked").await.contains("Nothing matches"));
@@ -45,7 +45,7 @@ async fn an_empty_outbox_teaches(bed: Bed) {
     assert!(client.page("/").await.contains("Nothing needs a person"));
 }
 
-async fn filters_find_what_they_say(bed: Bed) {
+async fn filters_find_what_they_say(bed: TestBed) {
     let [delivered, parked, waiting] = three(&bed).await;
     let client = Client::admin(&bed).await;
     let cases = [
@@ -73,7 +73,7 @@ async fn filters_find_what_they_say(bed: Bed) {
     assert!(page.contains("href=\"/outbox?site=depot-2\""), "{page}");
 }
 
-async fn a_keyword_is_found_in_subjects_whatever_it_is(bed: Bed) {
+async fn a_keyword_is_found_in_subjects_whatever_it_is(bed: TestBed) {
     let [.., waiting] = three(&bed).await;
     let client = Client::admin(&bed).await;
     assert_eq!(rows(&client.page("/outbox?q=100+%25").await), [waiting]);
@@ -82,7 +82,7 @@ async fn a_keyword_is_found_in_subjects_whatever_it_is(bed: Bed) {
     }
 }
 
-async fn pages_follow_each_other(bed: Bed) {
+async fn pages_follow_each_other(bed: TestBed) {
     let new = (0..120).map(|n| bed.message(&format!("{n}@example.org"))).collect();
     bed.accept(new).await;
     bed.tick().await;
@@ -107,7 +107,7 @@ async fn pages_follow_each_other(bed: Bed) {
     }
 }
 
-async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: Bed) {
+async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: TestBed) {
     let flaky =
         Scripted::new("flaky", |_| SendOutcome::Transient { error: "451 later".into(), retry_after: None });
     let bed = bed.with(|bed| bed.adapter(flaky));
@@ -130,7 +130,7 @@ async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: Bed) {
     bed.leaves_open("it is tried for an hour and a half");
 }
 
-async fn a_wrong_time_is_told_beside_its_field(bed: Bed) {
+async fn a_wrong_time_is_told_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox?from=yesterday").await;
     assert!(
@@ -139,7 +139,7 @@ async fn a_wrong_time_is_told_beside_its_field(bed: Bed) {
     );
 }
 
-async fn a_key_of_one_business_unit_sees_no_other(bed: Bed) {
+async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
     let mut ids = Vec::new();
     for unit in [Some("nz"), Some("de"), None] {
         let mut new = bed.message_over("no:such", &["a"]);
@@ -165,7 +165,7 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: Bed) {
     nz.act("/sandbox/clock", &[("to", "day")]).await.refused(403, "scope_missing");
 }
 
-async fn rows_that_wait_say_why_and_are_not_stuck(bed: Bed) {
+async fn rows_that_wait_say_why_and_are_not_stuck(bed: TestBed) {
     let slow = serde_json::json!({ "rates": [{ "max": 1, "per": "2h" }] });
     bed.channel_with_manners("memory:slow", "memory", slow).await;
     bed.accept(vec![bed.message_over("memory:slow", &["a"]), bed.message_over("memory:slow", &["b"])]).await;

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use punctual_model::SendOutcome;
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 
 use crate::client::{Client, rows};
 
@@ -17,7 +17,7 @@ on_both! {
     a_database_that_is_away_is_told_and_comes_back;
 }
 
-async fn the_overview_counts_what_ended_and_how_late(bed: Bed) {
+async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
     let new = (0..20).map(|n| bed.message(&format!("{n}@example.org"))).collect();
     bed.accept(new).await;
     bed.wait(2);
@@ -38,7 +38,7 @@ async fn the_overview_counts_what_ended_and_how_late(bed: Bed) {
     bed.leaves_open("one comes in an hour");
 }
 
-async fn a_story_tells_every_try_with_its_answer(bed: Bed) {
+async fn a_story_tells_every_try_with_its_answer(bed: TestBed) {
     let answers = std::sync::Mutex::new(vec![
         SendOutcome::Delivered { provider_id: "id-77".into() },
         SendOutcome::Transient { error: "451 greylisted".into(), retry_after: None },
@@ -69,7 +69,7 @@ async fn a_story_tells_every_try_with_its_answer(bed: Bed) {
     client.get("/notifications/none/html").await.refused(404, "not_found");
 }
 
-async fn times_are_in_the_viewer_s_zone(bed: Bed) {
+async fn times_are_in_the_viewer_s_zone(bed: TestBed) {
     let id = bed.accept_to(&["a"]).await.remove(0);
     bed.tick().await;
     let client = Client::admin(&bed).await;
@@ -84,7 +84,7 @@ async fn times_are_in_the_viewer_s_zone(bed: Bed) {
     assert!(page.contains("Times: UTC") && page.contains("<html lang=\"en\">"), "{page}");
 }
 
-async fn a_channel_that_cannot_send_says_why(bed: Bed) {
+async fn a_channel_that_cannot_send_says_why(bed: TestBed) {
     bed.channel("odd:default", "carrier-pigeon").await;
     let client = Client::admin(&bed).await;
     let page = client.page("/channels").await;
@@ -95,7 +95,7 @@ async fn a_channel_that_cannot_send_says_why(bed: Bed) {
     );
 }
 
-async fn a_channel_s_last_hour_is_shown(bed: Bed) {
+async fn a_channel_s_last_hour_is_shown(bed: TestBed) {
     bed.captured.misbehave("email:default".parse().unwrap(), "permanent".parse().unwrap(), 1, "550 <no>");
     bed.accept_one(bed.message_over("email:default", &["a@example.org", "b@example.org"])).await;
     bed.tick().await;
@@ -105,7 +105,7 @@ async fn a_channel_s_last_hour_is_shown(bed: Bed) {
     assert!(page.contains("last error <time") && page.contains("550 &#60;no&#62;"), "{page}");
 }
 
-async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {
+async fn a_database_that_is_away_is_told_and_comes_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
     bed.faults.fail("attention.counts", false, 1);
     let reply = client.get("/outbox").await.refused(503, "storage_unavailable");
@@ -113,7 +113,7 @@ async fn a_database_that_is_away_is_told_and_comes_back(bed: Bed) {
     client.page("/outbox").await;
 }
 
-async fn a_page_that_answered_a_form_is_not_asked_for_again(bed: Bed) {
+async fn a_page_that_answered_a_form_is_not_asked_for_again(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let ask = async |headers: &[(&str, &str)]| {
         client.send(Method::GET, "/outbox/confirm", headers, String::new()).await.status
@@ -122,7 +122,7 @@ async fn a_page_that_answered_a_form_is_not_asked_for_again(bed: Bed) {
     assert_eq!(ask(&[("x-punctual-live", "1")]).await, 204, "a live page asks, and no fault is shown");
 }
 
-async fn sites_show_who_is_heard_from_and_what_waits_there(bed: Bed) {
+async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/sites").await.contains("No sites yet"));
     let mut tx = bed.begin().await;

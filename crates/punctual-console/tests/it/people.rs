@@ -1,7 +1,7 @@
 //! People and organisations: the lists, the forms behind the API's own checks, and the messages of one event.
 
 use punctual_store::operations::{organisations, people, rules};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ on_both! {
     another_business_unit_s_people_are_not_there;
 }
 
-async fn stored(bed: &Bed, id: &str) -> Option<people::PersonRow> {
+async fn stored(bed: &TestBed, id: &str) -> Option<people::PersonRow> {
     people::by_ids(&mut bed.read().await.conn(), vec![id.into()]).await.unwrap().pop()
 }
 
@@ -43,7 +43,7 @@ fn with<'f>(fields: &[(&'f str, &'f str)], other: &[(&'f str, &'f str)]) -> Vec<
     fields
 }
 
-async fn a_person_is_made_changed_and_removed(bed: Bed) {
+async fn a_person_is_made_changed_and_removed(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/operations/people").await.contains("Nobody is known yet"));
     client.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
@@ -74,7 +74,7 @@ async fn a_person_is_made_changed_and_removed(bed: Bed) {
     client.get("/operations/people/ann").await.refused(404, "not_found");
 }
 
-async fn what_is_wrong_with_a_person_stands_beside_its_field(bed: Bed) {
+async fn what_is_wrong_with_a_person_stands_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let check = async |field: (&str, &str), says: &str| {
         let reply = client.act("/operations/people/save", &with(&ANN, &[field])).await;
@@ -91,7 +91,7 @@ async fn what_is_wrong_with_a_person_stands_beside_its_field(bed: Bed) {
     assert!(stored(&bed, "ann").await.is_none());
 }
 
-async fn an_organisation_gives_its_events_their_messages(bed: Bed) {
+async fn an_organisation_gives_its_events_their_messages(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/operations/organisations").await.contains("No organisations yet"));
     client.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
@@ -145,7 +145,7 @@ async fn an_organisation_gives_its_events_their_messages(bed: Bed) {
     bed.leaves_open("the concert is to come");
 }
 
-async fn a_message_goes_over_the_channels_of_its_people(bed: Bed) {
+async fn a_message_goes_over_the_channels_of_its_people(bed: TestBed) {
     let client = Client::admin(&bed).await;
     client.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
     let id = put(&bed, event(&bed, "Planning", "2026-05-20T07:00:00Z", 1)).await;
@@ -164,7 +164,7 @@ async fn a_message_goes_over_the_channels_of_its_people(bed: Bed) {
     bed.leaves_open("the planning is to come");
 }
 
-async fn who_may_only_read_changes_nobody(bed: Bed) {
+async fn who_may_only_read_changes_nobody(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     admin.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
     let reader = admin.with_key(&[Scope::Read], None).await;
@@ -179,7 +179,7 @@ async fn who_may_only_read_changes_nobody(bed: Bed) {
     reader.act("/operations/organisations/delete", &[("id", "x")]).await.refused(403, "scope_missing");
 }
 
-async fn another_business_unit_s_people_are_not_there(bed: Bed) {
+async fn another_business_unit_s_people_are_not_there(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let fields = with(&ANN, &[("businessUnit", "nz")]);
     admin.act("/operations/people/save", &fields).await.leads_to("/operations/people?done=saved");

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use punctual_engine::manners::links::Holder;
 use punctual_model::manners::Preference;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::client::Client;
@@ -19,18 +19,18 @@ on_both! {
     a_message_that_waits_says_why_on_its_page;
 }
 
-fn path(bed: &Bed, topic: Option<&str>) -> String {
+fn path(bed: &TestBed, topic: Option<&str>) -> String {
     let holder = Holder { address: "ann@example.org".into(), topic: topic.map(str::to_owned) };
     let link = bed.engine.preference_link(&holder);
     link.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned()
 }
 
-async fn wants(bed: &Bed) -> Option<Preference> {
+async fn wants(bed: &TestBed) -> Option<Preference> {
     let row = bed.engine.preference_of("ann@example.org").await.unwrap();
     row.map(|row| Preference::read(&row.definition))
 }
 
-async fn opening_a_link_changes_nothing(bed: Bed) {
+async fn opening_a_link_changes_nothing(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let reply = stranger.get(&path(&bed, Some("offers"))).await;
     assert_eq!(reply.status, 200);
@@ -40,7 +40,7 @@ async fn opening_a_link_changes_nothing(bed: Bed) {
     assert_eq!(wants(&bed).await, None, "mail scanners follow links");
 }
 
-async fn one_click_unsubscribes_from_the_topic_of_the_mail(bed: Bed) {
+async fn one_click_unsubscribes_from_the_topic_of_the_mail(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let path = path(&bed, Some("offers"));
     // As a mail program posts it: from nowhere, without a page of ours.
@@ -56,7 +56,7 @@ async fn one_click_unsubscribes_from_the_topic_of_the_mail(bed: Bed) {
     assert_eq!(bed.audit("preference", "ann@example.org").await, ["put"]);
 }
 
-async fn a_person_chooses_topics_and_quiet_hours(bed: Bed) {
+async fn a_person_chooses_topics_and_quiet_hours(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let path = path(&bed, Some("offers"));
     let fields = [
@@ -82,7 +82,7 @@ async fn a_person_chooses_topics_and_quiet_hours(bed: Bed) {
     assert!(wrong.status == 422 && wrong.text.contains("Europe/Berlin"), "{}", wrong.text);
 }
 
-async fn the_page_speaks_the_person_s_language(bed: Bed) {
+async fn the_page_speaks_the_person_s_language(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let path = path(&bed, Some("offers"));
     let opened = async |accept: &str| {
@@ -114,7 +114,7 @@ async fn the_page_speaks_the_person_s_language(bed: Bed) {
     assert!(gone.status == 404 && gone.text.contains("Dieser Link funktioniert nicht"), "{}", gone.text);
 }
 
-async fn a_link_that_was_not_made_here_opens_nothing(bed: Bed) {
+async fn a_link_that_was_not_made_here_opens_nothing(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let good = path(&bed, None);
     for odd in ["/p/x".to_owned(), "/p/a.b".to_owned(), format!("{good}x"), good.replace('.', "..")] {
@@ -124,7 +124,7 @@ async fn a_link_that_was_not_made_here_opens_nothing(bed: Bed) {
     assert_eq!(wants(&bed).await, None);
 }
 
-async fn operators_see_what_people_want(bed: Bed) {
+async fn operators_see_what_people_want(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     assert!(admin.page("/preferences").await.contains("Nobody has said anything yet"));
     let wanted = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "topics": { "offers": { "subscribed": false } },
@@ -141,7 +141,7 @@ async fn operators_see_what_people_want(bed: Bed) {
     assert_eq!(limited.get("/preferences").await.status, 403);
 }
 
-async fn a_channel_shows_what_it_keeps_to(bed: Bed) {
+async fn a_channel_shows_what_it_keeps_to(bed: TestBed) {
     let manners =
         json!({ "rates": [{ "max": 3, "per": "1h" }], "quietHours": { "from": "22:00", "to": "04:00" } });
     bed.channel_with_manners("memory:slow", "memory", manners).await;
@@ -151,7 +151,7 @@ async fn a_channel_shows_what_it_keeps_to(bed: Bed) {
     assert!(page.contains("1 of 3 in 1h") && page.contains("quiet 22:00–04:00"), "{page}");
 }
 
-async fn a_message_that_waits_says_why_on_its_page(bed: Bed) {
+async fn a_message_that_waits_says_why_on_its_page(bed: TestBed) {
     bed.channel_with_manners(
         "memory:night",
         "memory",

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_model::{Callback, SendOutcome};
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use punctual_wire::keys::Scope;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ on_both! {
 }
 
 /// A bed with `email:p`, whose provider calls back, and an inbox.
-async fn with_provider(bed: &Bed) -> Bed {
+async fn with_provider(bed: &TestBed) -> TestBed {
     let script = Scripted::new("provider", |message| SendOutcome::Delivered {
         provider_id: format!("id-{}", message.address),
     });
@@ -29,7 +29,7 @@ async fn with_provider(bed: &Bed) -> Bed {
     bed
 }
 
-async fn tell(bed: &Bed, items: Value) {
+async fn tell(bed: &TestBed, items: Value) {
     let header = |name: &str| (name == "x-signature").then(|| "good".to_owned());
     let body = items.to_string();
     let call = Callback {
@@ -43,7 +43,7 @@ async fn tell(bed: &Bed, items: Value) {
     bed.engine.take_callback("email:p", &call).await.unwrap().unwrap();
 }
 
-async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: Bed) {
+async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let client = Client::admin(&bed).await;
     client
@@ -85,7 +85,7 @@ async fn a_message_s_page_tells_accepted_and_confirmed_apart(bed: Bed) {
     reader.act(&format!("{path}/acknowledge"), &[]).await.refused(403, "scope_missing");
 }
 
-async fn an_address_is_added_found_and_taken_off(bed: Bed) {
+async fn an_address_is_added_found_and_taken_off(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/suppressions").await.contains("Nobody is on the list"));
     let add = async |kind: &str, address: &str| {
@@ -131,7 +131,7 @@ async fn an_address_is_added_found_and_taken_off(bed: Bed) {
     );
 }
 
-async fn who_may_only_read_changes_nothing(bed: Bed) {
+async fn who_may_only_read_changes_nothing(bed: TestBed) {
     let client = Client::admin(&bed).await;
     client
         .act("/suppressions", &[("channelType", "email"), ("address", "ann@example.org")])
@@ -152,7 +152,7 @@ async fn who_may_only_read_changes_nothing(bed: Bed) {
     some.act("/suppressions", &which).await.refused(403, "scope_missing");
 }
 
-async fn messages_are_read_one_by_one_and_all_at_once(bed: Bed) {
+async fn messages_are_read_one_by_one_and_all_at_once(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let client = Client::admin(&bed).await;
     assert!(client.page("/inbox").await.contains("No messages yet"));

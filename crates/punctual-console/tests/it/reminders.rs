@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use punctual_engine::{
     Event, EventSinks,
-    events::{SOURCE_CHANGED, Told},
+    events::{IncomingEvent, SOURCE_CHANGED},
 };
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::sources::SourceChange;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
 use crate::client::{Client, attribute, rows};
@@ -33,7 +33,7 @@ pub fn definition() -> Value {
 }
 
 /// Tells the state of a source, as the API does.
-pub async fn tell(bed: &Bed, kind: &str, id: &str, state: &Value) {
+pub async fn tell(bed: &TestBed, kind: &str, id: &str, state: &Value) {
     let event = Event {
         id: "1".into(),
         source: "/test".into(),
@@ -56,10 +56,10 @@ pub async fn tell(bed: &Bed, kind: &str, id: &str, state: &Value) {
     };
     let mut sinks = EventSinks::default();
     sinks.add(Arc::new(ReminderSink::new(Arc::new(Providers::built_in()))));
-    bed.engine.take_events(&sinks, &[Told { event, change: Some(change) }]).await.unwrap();
+    bed.engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap();
 }
 
-async fn a_setting_is_planned_before_it_is_saved(bed: Bed) {
+async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/reminders").await.contains("No reminders yet"));
     assert!(client.page("/sources").await.contains("No sources yet"));
@@ -102,7 +102,7 @@ async fn a_setting_is_planned_before_it_is_saved(bed: Bed) {
     assert_eq!(told, ["create", "change"]);
 }
 
-async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Bed) {
+async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let mut wrong = definition();
     wrong["date"]["sendTime"] = json!("25:00");
@@ -146,7 +146,7 @@ fn with<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
     fields
 }
 
-async fn a_setting_is_written_and_changed_in_fields(bed: Bed) {
+async fn a_setting_is_written_and_changed_in_fields(bed: TestBed) {
     let client = Client::admin(&bed).await;
     for (kind, asks) in
         [("dateBased", "Days before it"), ("recurring", "Days before each"), ("threshold", "Reaches")]
@@ -177,7 +177,7 @@ async fn a_setting_is_written_and_changed_in_fields(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn what_is_wrong_stands_beside_its_field(bed: Bed) {
+async fn what_is_wrong_stands_beside_its_field(bed: TestBed) {
     let client = Client::admin(&bed).await;
     for (field, wrong, says) in [
         ("dateTime", "25:00", "25:00"),
@@ -197,7 +197,7 @@ async fn what_is_wrong_stands_beside_its_field(bed: Bed) {
     assert!(client.page("/reminders").await.contains("No reminders yet"));
 }
 
-async fn what_the_fields_cannot_say_is_edited_as_text(bed: Bed) {
+async fn what_the_fields_cannot_say_is_edited_as_text(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let mut deep = definition();
     deep["filter"] = json!({ "not": { "questionId": "state.kind", "op": "==", "value": "x" } });
@@ -208,7 +208,7 @@ async fn what_the_fields_cannot_say_is_edited_as_text(bed: Bed) {
     assert!(page.contains("more than the fields can show") && page.contains("id=\"definition\""), "{page}");
 }
 
-async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: Bed) {
+async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
     client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
@@ -227,9 +227,9 @@ async fn a_setting_is_removed_after_a_look_at_what_that_takes_back(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn the_overview_leaves_out_housekeeping(bed: Bed) {
+async fn the_overview_leaves_out_housekeeping(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    punctual_paths::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
+    punctual_workflows::reminders::reconcile::start(&bed.engine, &Providers::built_in()).await.unwrap();
     client.act("/reminders/save", &FIELDS).await.leads_to("/reminders?saved=yes");
     tell(&bed, "document", "42", &json!({ "expiresOn": "2026-06-20" })).await;
     let page = client.page("/").await;
@@ -240,7 +240,7 @@ async fn the_overview_leaves_out_housekeeping(bed: Bed) {
     bed.leaves_open("what is planned");
 }
 
-async fn only_those_who_may_write_see_the_buttons(bed: Bed) {
+async fn only_those_who_may_write_see_the_buttons(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let text = definition().to_string();
     let fields = [("id", ""), ("version", ""), ("definition", text.as_str())];
@@ -262,7 +262,7 @@ async fn only_those_who_may_write_see_the_buttons(bed: Bed) {
     assert!(reply.text.contains("<code>/businessUnit</code>"), "{}", reply.text);
 }
 
-async fn sources_and_the_calendar_show_what_is_planned(bed: Bed) {
+async fn sources_and_the_calendar_show_what_is_planned(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let text = definition().to_string();
     client

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use punctual_model::NotificationSource;
-use punctual_paths::rollout::{Owner, Run, RunKind, take};
 use punctual_store::{
     audit,
     operations::people::{self, PersonRow},
     report_subscriptions,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
+use punctual_workflows::rollout::{Owner, Run, RunKind, take};
 use serde_json::{Value, json};
 
 use crate::{
@@ -40,7 +40,7 @@ fn weekly() -> Value {
 }
 
 /// A week of messages from three sites, then the Monday after it is near.
-async fn company(bed: &Bed) {
+async fn company(bed: &TestBed) {
     bed.channel("email:default", "memory").await;
     for (site, count) in [("plant-7", 12_usize), ("plant-9", 7), ("depot-2", 3)] {
         let new = (0..count).map(|n| {
@@ -54,7 +54,7 @@ async fn company(bed: &Bed) {
     bed.tick().await;
 }
 
-/// Writes a subscription through the form; answers its guid.
+/// Writes a subscription through the form; returns its guid.
 async fn subscribe(client: &Client, definition: &Value) -> String {
     let reply = client.act("/reports/new", &[("definition", &definition.to_string())]).await;
     let place = reply.headers.get("location").map(|value| value.to_str().unwrap().to_owned());
@@ -62,11 +62,11 @@ async fn subscribe(client: &Client, definition: &Value) -> String {
     place.trim_start_matches("/reports/").split('?').next().unwrap().to_owned()
 }
 
-fn set_clock(bed: &Bed, at: &str) {
+fn set_clock(bed: &TestBed, at: &str) {
     bed.clock.set(at.parse::<Timestamp>().unwrap());
 }
 
-async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: Bed) {
+async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
     assert!(client.page("/reports").await.contains("No report subscriptions yet"));
@@ -108,7 +108,7 @@ async fn a_subscription_is_written_and_shown_with_its_next_five_runs(bed: Bed) {
     client.act(&act, &[("action", "explode")]).await.refused(404, "not_found");
 }
 
-async fn the_mail_is_shown_as_it_will_look_and_nothing_is_sent(bed: Bed) {
+async fn the_mail_is_shown_as_it_will_look_and_nothing_is_sent(bed: TestBed) {
     company(&bed).await;
     bed.run_for(7 * 86_400).await;
     let sent = bed.sent().len();
@@ -127,7 +127,7 @@ async fn the_mail_is_shown_as_it_will_look_and_nothing_is_sent(bed: Bed) {
     assert!(client.page("/reports").await.contains("No report subscriptions yet"), "and keeps nothing");
 }
 
-async fn a_run_shows_its_owner_its_files_and_its_deliveries(bed: Bed) {
+async fn a_run_shows_its_owner_its_files_and_its_deliveries(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     company(&bed).await;
     bed.run_for(7 * 86_400).await;
@@ -175,7 +175,7 @@ async fn a_run_shows_its_owner_its_files_and_its_deliveries(bed: Bed) {
         .refused(404, "not_found");
 }
 
-async fn files_that_are_gone_are_named_and_cannot_be_opened(bed: Bed) {
+async fn files_that_are_gone_are_named_and_cannot_be_opened(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     bed.channel("email:default", "memory").await;
     let client = Client::admin(&bed).await;
@@ -196,7 +196,7 @@ async fn files_that_are_gone_are_named_and_cannot_be_opened(bed: Bed) {
     client.get(&format!("{link}/files/{file}")).await.refused(410, "gone");
 }
 
-async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: Bed) {
+async fn a_definition_that_is_wrong_keeps_its_text_and_names_the_field(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
     let mut wrong = weekly();
@@ -253,13 +253,13 @@ fn filled<'f>(changes: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
     kept.chain(changes.iter().copied()).collect()
 }
 
-async fn stored(bed: &Bed, guid: &str) -> Value {
+async fn stored(bed: &TestBed, guid: &str) -> Value {
     let mut reader = bed.store.read().await.unwrap();
     let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.into()]).await.unwrap().pop();
     serde_json::from_str(&row.unwrap().definition).unwrap()
 }
 
-async fn a_subscription_is_written_in_fields_and_read_back_into_them(bed: Bed) {
+async fn a_subscription_is_written_in_fields_and_read_back_into_them(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
     let new = client.page("/reports/new").await;
@@ -310,7 +310,7 @@ async fn a_subscription_is_written_in_fields_and_read_back_into_them(bed: Bed) {
     assert!(editor.contains("It says more than the fields can show") && editor.contains("Werk"), "{editor}");
 }
 
-async fn what_is_wrong_in_the_fields_stands_beside_them(bed: Bed) {
+async fn what_is_wrong_in_the_fields_stands_beside_them(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let wrong = filled(&[
         ("name", "kept <as> it is"),
@@ -343,7 +343,7 @@ async fn what_is_wrong_in_the_fields_stands_beside_them(bed: Bed) {
     assert!(client.page("/reports").await.contains("No report subscriptions yet"));
 }
 
-async fn who_may_only_read_has_no_buttons_and_units_are_kept_apart(bed: Bed) {
+async fn who_may_only_read_has_no_buttons_and_units_are_kept_apart(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let client = Client::admin(&bed).await;
     let mut own = weekly();
@@ -365,7 +365,7 @@ async fn who_may_only_read_has_no_buttons_and_units_are_kept_apart(bed: Bed) {
     assert!(taken.text.contains("/businessUnit"), "{}", taken.text);
 }
 
-async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: Bed) {
+async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     bed.channel("email:default", "memory").await;
     let client = Client::admin(&bed).await;
@@ -419,7 +419,7 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: Bed) {
     assert!(told.contains(&"roll-back".to_owned()) && told.contains(&"note".to_owned()), "{told:?}");
 }
 
-async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: Bed) {
+async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     bed.channel("email:default", "memory").await;
     let client = Client::admin(&bed).await;
@@ -456,13 +456,13 @@ async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: Bed) {
 }
 
 /// What the audit has about something, by action.
-async fn audited(bed: &Bed, kind: &str, subject: &str) -> Vec<String> {
+async fn audited(bed: &TestBed, kind: &str, subject: &str) -> Vec<String> {
     let mut reader = bed.store.read().await.unwrap();
     let rows = audit::of(&mut reader.conn(), kind, subject).await.unwrap();
     rows.into_iter().map(|row| row.action).collect()
 }
 
-async fn a_subscription_is_handed_over_after_a_look(bed: Bed) {
+async fn a_subscription_is_handed_over_after_a_look(bed: TestBed) {
     bed.leaves_open("the next run is planned");
     let mut tx = bed.begin().await;
     let person = PersonRow {

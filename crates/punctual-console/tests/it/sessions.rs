@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use punctual_console::sign_in_link;
 use punctual_model::Clock;
 use punctual_store::api_keys;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 
 use crate::client::{ADMIN, Client, attribute};
@@ -20,7 +20,7 @@ on_both! {
     the_cookie_is_bound_to_the_host_behind_tls;
 }
 
-async fn a_key_signs_in_and_sign_out_ends_the_session_on_the_server(bed: Bed) {
+async fn a_key_signs_in_and_sign_out_ends_the_session_on_the_server(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     let wrong = client.sign_in("a-key-that-nobody-has").await.refused(401, "auth_failed");
     assert!(wrong.headers.get("set-cookie").is_none());
@@ -48,7 +48,7 @@ async fn a_key_signs_in_and_sign_out_ends_the_session_on_the_server(bed: Bed) {
     client.get("/").await.leads_to("/sign-in");
 }
 
-async fn whoever_is_not_signed_in_is_led_to_the_sign_in_and_back(bed: Bed) {
+async fn whoever_is_not_signed_in_is_led_to_the_sign_in_and_back(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     client.get("/outbox?status=parked").await.leads_to("/sign-in?next=%2Foutbox%3Fstatus%3Dparked");
     let page = client.page("/sign-in?next=%2Foutbox%3Fstatus%3Dparked").await;
@@ -64,7 +64,7 @@ async fn whoever_is_not_signed_in_is_led_to_the_sign_in_and_back(bed: Bed) {
     assert_eq!(client.nobody().get("/live").await.status, 401);
 }
 
-async fn a_session_ends_when_it_idles_and_after_twelve_hours(bed: Bed) {
+async fn a_session_ends_when_it_idles_and_after_twelve_hours(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let pass = |minutes: i64| client.wall.set(client.wall.now() + SignedDuration::from_mins(minutes));
     for _ in 0..24 {
@@ -90,7 +90,7 @@ async fn a_session_ends_when_it_idles_and_after_twelve_hours(bed: Bed) {
     client.get("/").await.leads_to("/sign-in");
 }
 
-async fn a_session_ends_with_its_key(bed: Bed) {
+async fn a_session_ends_with_its_key(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let other = client.with_key(&[Scope::Read], None).await;
     other.page("/").await;
@@ -103,7 +103,7 @@ async fn a_session_ends_with_its_key(bed: Bed) {
     client.page("/").await;
 }
 
-async fn a_link_signs_in_once_and_only_by_its_form(bed: Bed) {
+async fn a_link_signs_in_once_and_only_by_its_form(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     let link = sign_in_link(&bed.engine, client.wall.as_ref()).await.unwrap().unwrap();
     let page = client.page(&link).await;
@@ -118,7 +118,7 @@ async fn a_link_signs_in_once_and_only_by_its_form(bed: Bed) {
     client.nobody().post("/sign-in", &[("link", secret)]).await.refused(401, "auth_failed");
 }
 
-async fn guessing_is_slowed_down(bed: Bed) {
+async fn guessing_is_slowed_down(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     for _ in 0..10 {
         client.sign_in("a-key-that-nobody-has").await.refused(401, "auth_failed");
@@ -132,7 +132,7 @@ async fn guessing_is_slowed_down(bed: Bed) {
     client.sign_in(ADMIN).await.leads_to("/");
 }
 
-async fn rights_follow_the_scopes_of_the_key(bed: Bed) {
+async fn rights_follow_the_scopes_of_the_key(bed: TestBed) {
     let id = bed.accept_one(bed.message_over("no:such", &["a"])).await;
     bed.tick().await;
     let admin = Client::admin(&bed).await;
@@ -153,7 +153,7 @@ async fn rights_follow_the_scopes_of_the_key(bed: Bed) {
     bed.leaves_open("it is back in line");
 }
 
-async fn the_cookie_is_bound_to_the_host_behind_tls(bed: Bed) {
+async fn the_cookie_is_bound_to_the_host_behind_tls(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     let headers = [("sec-fetch-site", "same-origin"), ("x-forwarded-proto", "https")];
     let reply = client

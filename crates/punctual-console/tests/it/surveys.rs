@@ -1,15 +1,15 @@
 //! The pages about surveys, and the public page without a browser, on both databases.
 
 use axum::http::Method;
-use punctual_paths::surveys::{
+use punctual_store::surveys::SurveyDraft;
+use punctual_testkit::{TestBed, on_both};
+use punctual_wire::keys::Scope;
+use punctual_workflows::surveys::{
     Catalogue,
     answer::{Submission, submit},
     author,
     ingest::{Asked, Item, Outcome, ingest},
 };
-use punctual_store::surveys::SurveyDraft;
-use punctual_testkit::{Bed, on_both};
-use punctual_wire::keys::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply, attribute, encoded, rows};
@@ -46,7 +46,7 @@ pub fn schema() -> Value {
     })
 }
 
-pub async fn survey(bed: &Bed, schema: Value) -> i64 {
+pub async fn survey(bed: &TestBed, schema: Value) -> i64 {
     let draft = SurveyDraft {
         name: "CSI-GR".into(),
         integration_id: None,
@@ -58,8 +58,8 @@ pub async fn survey(bed: &Bed, schema: Value) -> i64 {
     row.id
 }
 
-/// Tells one event; answers the public id of its instance.
-pub async fn asked(bed: &Bed, wip: &str, locale: &str) -> String {
+/// Tells one event; returns the public id of its instance.
+pub async fn asked(bed: &TestBed, wip: &str, locale: &str) -> String {
     let item = Item {
         payload: json!({ "wip": wip, "dealerId": "1" }).as_object().unwrap().clone(),
         address: "+964 770 000 0001".into(),
@@ -75,12 +75,12 @@ pub async fn asked(bed: &Bed, wip: &str, locale: &str) -> String {
     }
 }
 
-async fn answered(bed: &Bed, id: &str, answers: Value) {
+async fn answered(bed: &TestBed, id: &str, answers: Value) {
     let submission = Submission { answers: answers.as_object().unwrap().clone(), ..Submission::default() };
     submit(&bed.engine, &Catalogue::default(), id, &submission).await.unwrap();
 }
 
-async fn surveys_are_listed_with_their_rate_and_results(bed: Bed) {
+async fn surveys_are_listed_with_their_rate_and_results(bed: TestBed) {
     let client = Client::admin(&bed).await;
     assert!(client.page("/surveys").await.contains("No surveys yet"));
     let survey = survey(&bed, schema()).await;
@@ -116,7 +116,7 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: Bed) {
     bed.leaves_open("reminders are planned");
 }
 
-async fn a_link_has_its_story(bed: Bed) {
+async fn a_link_has_its_story(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let survey = survey(&bed, schema()).await;
     let id = asked(&bed, "1", "en").await;
@@ -143,7 +143,7 @@ async fn a_link_has_its_story(bed: Bed) {
     client.get(&format!("{path}/none")).await.refused(404, "not_found");
 }
 
-async fn an_author_writes_checks_and_publishes(bed: Bed) {
+async fn an_author_writes_checks_and_publishes(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let editor = client.page("/surveys/new").await;
     assert!(editor.contains("Save and publish") && editor.contains("&#34;dedupRecipe&#34;"), "{editor}");
@@ -185,7 +185,7 @@ async fn an_author_writes_checks_and_publishes(bed: Bed) {
     client.post("/surveys/1/edit", &fields).await.refused(403, "csrf");
 }
 
-async fn the_lab_shows_what_a_recipe_takes_for_the_same(bed: Bed) {
+async fn the_lab_shows_what_a_recipe_takes_for_the_same(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let survey = survey(&bed, schema()).await;
     for n in 0..12 {
@@ -215,7 +215,7 @@ async fn send(client: &Client, id: &str, page: &str, fields: &[(&str, &str)]) ->
     client.send(Method::POST, &format!("/s/{id}"), &[], encoded(&all)).await
 }
 
-async fn the_public_page_works_without_script(bed: Bed) {
+async fn the_public_page_works_without_script(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     survey(&bed, schema()).await;
     let id = asked(&bed, "1", "ar-IQ").await;
@@ -265,7 +265,7 @@ async fn the_public_page_works_without_script(bed: Bed) {
     assert!(bed.sent().is_empty(), "the message was stopped by the answer");
 }
 
-async fn the_public_page_asks_more_where_answers_lead_there(bed: Bed) {
+async fn the_public_page_asks_more_where_answers_lead_there(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     survey(&bed, schema()).await;
     let id = asked(&bed, "1", "en").await;
@@ -283,7 +283,7 @@ async fn the_public_page_asks_more_where_answers_lead_there(bed: Bed) {
     bed.tick().await;
 }
 
-async fn the_public_page_says_what_is_wrong_beside_the_question(bed: Bed) {
+async fn the_public_page_says_what_is_wrong_beside_the_question(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     survey(&bed, schema()).await;
     let id = asked(&bed, "1", "en").await;
@@ -309,7 +309,7 @@ async fn the_public_page_says_what_is_wrong_beside_the_question(bed: Bed) {
     bed.leaves_open("the message was not sent");
 }
 
-async fn links_that_lead_nowhere_look_the_same(bed: Bed) {
+async fn links_that_lead_nowhere_look_the_same(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     survey(&bed, schema()).await;
     let expired = asked(&bed, "1", "en").await;
@@ -332,7 +332,7 @@ async fn links_that_lead_nowhere_look_the_same(bed: Bed) {
     assert!(arabic.text.contains("dir=\"rtl\""), "{}", arabic.text);
 }
 
-async fn too_many_requests_are_told_so(bed: Bed) {
+async fn too_many_requests_are_told_so(bed: TestBed) {
     let client = Client::stranger(&bed).await;
     let mut statuses = Vec::new();
     for _ in 0..62 {

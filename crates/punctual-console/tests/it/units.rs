@@ -1,7 +1,7 @@
 //! A viewer whose key is limited to business units: what concerns all of them is not theirs, whatever the scopes.
 
 use punctual_store::subscribers::{self, SubscriberRow};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
 
 use crate::client::Client;
@@ -13,7 +13,7 @@ on_both! {
 
 const EVERYTHING: [Scope; 5] = [Scope::Admin, Scope::Operate, Scope::Author, Scope::Ingest, Scope::Read];
 
-async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Bed) {
+async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let limited = admin.with_key(&EVERYTHING, Some(&["nz"])).await;
     for path in ["/sites", "/sites/berlin", "/suppressions", "/preferences"] {
@@ -51,7 +51,7 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Bed)
     }
 }
 
-async fn t11_subscribers_are_shown_to_viewers_without_a_limit(bed: Bed) {
+async fn t11_subscribers_are_shown_to_viewers_without_a_limit(bed: TestBed) {
     let row = SubscriberRow {
         key: "memory:bi".into(),
         adapter: "memory".into(),

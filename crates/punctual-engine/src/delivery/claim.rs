@@ -217,7 +217,7 @@ impl Engine {
         self.park_alone(head, &delivery, &error, now).await
     }
 
-    /// Parks one row in a transaction of its own. Its workflow hears of it if that can be done; the row is parked in any
+    /// Parks one row in a transaction of its own. Its workflow is called if that can be done; the row is parked in any
     /// case.
     pub(crate) async fn park_alone(
         &self,
@@ -229,7 +229,7 @@ impl Engine {
         let with_workflow = guarded(self.park_one(head, delivery, error, true, now)).await;
         match with_workflow {
             Err(fault) if !fault.is_unavailable() => {
-                tracing::error!(notification.id = head.id, error = %chain(&fault), "the workflow of a parked message could not be told");
+                tracing::error!(notification.id = head.id, error = %chain(&fault), "the workflow of a parked message could not be called");
                 self.park_one(head, delivery, error, false, now).await
             }
             done => done,
@@ -263,7 +263,7 @@ impl Engine {
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         if let (Some(work), true, true) = (head.work_id, head.reports_back, tells_workflow) {
-            self.tell_paths(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
+            self.settle_workflows(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
         }
         tx.commit().await?;
         Ok(DeliveryReport { parked: 1, ..Default::default() })

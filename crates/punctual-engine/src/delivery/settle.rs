@@ -1,4 +1,4 @@
-//! Writing what became of notifications, and telling the paths whose rows have nothing open any more.
+//! Writing the outcomes of notifications, and calling the workflows whose rows have none open any more.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -93,12 +93,12 @@ impl Engine {
             }
         }
         audit::append(&mut tx.conn(), now, &entries).await?;
-        self.tell_paths(tx, back, now).await?;
+        self.settle_workflows(tx, back, now).await?;
         Ok(report)
     }
 
-    /// Counts settled notifications off their work rows; where none is open any more, the path says what follows.
-    pub(crate) async fn tell_paths(
+    /// Counts settled notifications off their work rows; where none is open any more, the workflow decides what follows.
+    pub(crate) async fn settle_workflows(
         &self,
         tx: &mut Tx,
         settled: Vec<(i64, String, &'static str)>,
@@ -126,17 +126,17 @@ impl Engine {
         }
         let mut broken = Vec::new();
         for (kind, works) in by_kind {
-            let Some(path) = self.paths.get(&kind) else { continue };
-            let loaded = path.load_settled(&mut tx.conn(), &works).await?;
+            let Some(workflow) = self.workflows.get(&kind) else { continue };
+            let loaded = workflow.load_settled(&mut tx.conn(), &works).await?;
             let mut all = Vec::new();
             for work in &works {
-                // A path that breaks here must not undo the record of what was sent, or it would be sent again.
+                // A workflow that panics here must not undo the record of what was sent, or it would be sent again.
                 match catch_unwind(AssertUnwindSafe(|| loaded.settled(work, now))) {
                     Ok(effects) => all.extend(effects),
                     Err(_) => broken.push(settled_failed(work)),
                 }
             }
-            effects::write(tx, now, &**path, all).await?;
+            effects::write(tx, now, &**workflow, all).await?;
         }
         audit::append(&mut tx.conn(), now, &broken).await
     }
@@ -160,11 +160,7 @@ async fn settled_before(
 
 /// Nobody decides what follows for this row: a person must look.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
-    tracing::error!(
-        work.id = work.id,
-        work.key = work.key,
-        "the path broke when it was told that all has settled"
-    );
+    tracing::error!(work.id = work.id, work.key = work.key, "the workflow panicked when its row had settled");
     audit::Entry {
         actor: "engine".into(),
         action: "settled-failed",

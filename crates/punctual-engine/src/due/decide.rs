@@ -1,4 +1,4 @@
-//! Asking a path, row by row: a row whose decision panics is held and harms no other.
+//! Asking a workflow to decide, row by row: a row whose decision panics is put on hold and affects no other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,14 +18,14 @@ pub(super) fn decide_all(
             // Pure functions over shared references: nothing is left half changed.
             catch_unwind(AssertUnwindSafe(|| on.decide(row, prepared, now))).unwrap_or_else(|panic| {
                 let held = Decided::from(Decision::Hold(ReasonCode::new("panic")));
-                held.with_trace(serde_json::json!({ "panic": told(&*panic) }))
+                held.with_trace(serde_json::json!({ "panic": text_of(&*panic) }))
             })
         })
         .collect()
 }
 
-/// What a panic said, where it said it in words.
-fn told(panic: &(dyn std::any::Any + Send)) -> &str {
+/// Returns the message of a panic, where it has one.
+fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
 }

@@ -70,7 +70,7 @@ impl Engine {
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, EngineError> {
-        let follows = batch.path.follows_deliveries();
+        let follows = batch.workflow.follows_deliveries();
         let mut outcomes: Vec<Outcome> = batch
             .rows
             .iter()
@@ -127,8 +127,8 @@ impl Engine {
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
-        self.tell_subscribers(tx, now, &arrived).await?;
-        let planned = effects::write(tx, now, &*batch.path, effects).await?;
+        self.publish_arrivals(tx, now, &arrived).await?;
+        let planned = effects::write(tx, now, &*batch.workflow, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces, planned })
     }
@@ -137,10 +137,10 @@ impl Engine {
     pub(super) async fn settled(&self, batch: &Batch, settled: SettledBatch) -> (DueReport, HandOver) {
         let SettledBatch { report, hand_over, traces, planned } = settled;
         self.keep_traces(traces).await;
-        self.metrics.worked(batch.path.kind(), &report);
-        self.metrics.planned(batch.path.kind(), &planned);
+        self.metrics.worked(batch.workflow.kind(), &report);
+        self.metrics.planned(batch.workflow.kind(), &planned);
         tracing::debug!(
-            work.kind = batch.path.kind(),
+            work.kind = batch.workflow.kind(),
             work.claimed = report.claimed,
             work.completed = report.completed,
             work.deactivated = report.deactivated,
@@ -198,7 +198,7 @@ impl Engine {
                 settlement.status = WorkStatus::Completed.as_str();
                 identify(row, &mut new);
                 settlement.result = Some(coordinates(&new));
-                if batch.path.follows_deliveries() {
+                if batch.workflow.follows_deliveries() {
                     settlement.open_notifications = i64::try_from(new.len()).unwrap_or(i64::MAX);
                 }
                 queue = new;
@@ -229,13 +229,13 @@ impl Engine {
                 settlement.reason = Some(reason.as_str().to_owned());
                 settlement.retry_count += 1;
                 let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
-                match batch.path.retry_policy().next(failures, now, self.random.unit(), None) {
+                match batch.workflow.retry_policy().next(failures, now, self.random.unit(), None) {
                     NextTry::At(at) => settlement.retry_at = Some(at),
                     NextTry::GiveUp => hold(&mut settlement),
                 }
             }
         }
-        // What went as usual is told by the rows; what did not, or what the path has more to say about, is kept.
+        // The rows say what went as usual; a trace is kept of what did not, or where the workflow adds something.
         let kept =
             settlement.on_hold || settlement.status == WorkStatus::Failed.as_str() || decided.trace.is_some();
         let trace = kept.then(|| {

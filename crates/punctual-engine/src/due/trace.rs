@@ -15,7 +15,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// What was known when the row was decided, with what its path adds.
+    /// What was known when the row was decided, with what its workflow adds.
     pub(super) fn new(
         row: &Claimed,
         outcome: Value,

@@ -26,8 +26,8 @@ impl Node {
         let mut next = Timestamp::MIN;
         loop {
             let now = engine.clock.now();
-            if let Some(told) = engine.store.wake().take(Stage::Work) {
-                next = next.min(Timestamp::from_microsecond(told).unwrap_or(Timestamp::MIN));
+            if let Some(raised) = engine.store.wake().take(Stage::Work) {
+                next = next.min(Timestamp::from_microsecond(raised).unwrap_or(Timestamp::MIN));
             }
             let start = earlier(next, engine.config.claim_ahead);
             if start > now && !self.wait(Stage::Work, start).await {
@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// Has what is due drained, claims what nearly is, and hands it to workers; answers when to look again.
+    /// Has what is due drained, claims what nearly is, and hands it to workers; returns when to look again.
     async fn due_pass(&self) -> Result<Timestamp, EngineError> {
         let engine = &self.engine;
         let now = engine.clock.now();
@@ -64,7 +64,7 @@ impl Node {
                 next = next.min(at);
                 continue;
             }
-            let long = engine.paths.get(&kind).is_some_and(|path| path.is_long_running());
+            let long = engine.workflows.get(&kind).is_some_and(|workflow| workflow.is_long_running());
             if at <= now && !long {
                 self.drain(kind);
                 continue;
@@ -101,8 +101,8 @@ impl Node {
         let mut next = Timestamp::MIN;
         loop {
             let now = engine.clock.now();
-            if let Some(told) = engine.store.wake().take(Stage::Delivery) {
-                next = next.min(Timestamp::from_microsecond(told).unwrap_or(Timestamp::MIN));
+            if let Some(raised) = engine.store.wake().take(Stage::Delivery) {
+                next = next.min(Timestamp::from_microsecond(raised).unwrap_or(Timestamp::MIN));
             }
             if next > now {
                 if !self.wait(Stage::Delivery, next).await {
@@ -182,7 +182,7 @@ impl Node {
         }
     }
 
-    /// Hears what nodes without workers have written; without it the slow poll finds it.
+    /// Listens for rows that nodes without workers write; without it the slow poll finds them.
     pub(super) async fn listen_loop(self) {
         loop {
             match self.listen().await {
@@ -200,7 +200,7 @@ impl Node {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
-                heard = listener.hear() => self.engine.store.wake().hear(&heard?),
+                payload = listener.recv() => self.engine.store.wake().raise_all(&payload?),
             }
         }
     }

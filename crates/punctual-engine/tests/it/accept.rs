@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_engine::{Accepted, EngineError};
 use punctual_model::NewNotification;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     the_same_id_with_the_same_content_is_a_duplicate_and_answers_its_state;
@@ -20,7 +20,7 @@ on_both! {
     figures_equal_a_recount;
 }
 
-async fn the_same_id_with_the_same_content_is_a_duplicate_and_answers_its_state(bed: Bed) {
+async fn the_same_id_with_the_same_content_is_a_duplicate_and_answers_its_state(bed: TestBed) {
     let new = bed.message("a@example.org");
     assert_eq!(bed.accept(vec![new.clone()]).await, [Accepted::Created]);
     assert_eq!(bed.accept(vec![new.clone()]).await, [Accepted::Duplicate { status: "pending".into() }]);
@@ -30,7 +30,7 @@ async fn the_same_id_with_the_same_content_is_a_duplicate_and_answers_its_state(
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn the_same_id_with_other_content_is_refused_and_changes_nothing(bed: Bed) {
+async fn the_same_id_with_other_content_is_refused_and_changes_nothing(bed: TestBed) {
     let new = bed.message("a@example.org");
     let id = bed.accept_one(new.clone()).await;
     let before = bed.notification(&id).await;
@@ -49,7 +49,7 @@ async fn the_same_id_with_other_content_is_refused_and_changes_nothing(bed: Bed)
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
 }
 
-async fn repeats_inside_one_set_are_resolved_the_same_way(bed: Bed) {
+async fn repeats_inside_one_set_are_resolved_the_same_way(bed: TestBed) {
     let (new, second) = (bed.message("a@example.org"), bed.message("b@example.org"));
     let mut other = new.clone();
     other.subject = "Other".into();
@@ -64,7 +64,7 @@ async fn repeats_inside_one_set_are_resolved_the_same_way(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 2);
 }
 
-async fn many_at_once_are_gathered_and_each_gets_its_own_answer(bed: Bed) {
+async fn many_at_once_are_gathered_and_each_gets_its_own_answer(bed: TestBed) {
     let known = bed.message("known@example.org");
     bed.accept_one(known.clone()).await;
     let mut asking = tokio::task::JoinSet::new();
@@ -81,7 +81,7 @@ async fn many_at_once_are_gathered_and_each_gets_its_own_answer(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 181);
 }
 
-async fn one_id_handed_in_by_many_at_once_is_stored_once(bed: Bed) {
+async fn one_id_handed_in_by_many_at_once_is_stored_once(bed: TestBed) {
     let other_node = bed.node("b").await;
     for round in 0..20 {
         let new = bed.message(&format!("{round}@example.org"));
@@ -98,7 +98,7 @@ async fn one_id_handed_in_by_many_at_once_is_stored_once(bed: Bed) {
 }
 
 /// The commit slot is kept busy while the group gathers, so that all of it is in one commit.
-async fn a_group_that_fails_is_tried_one_by_one(bed: Bed) {
+async fn a_group_that_fails_is_tried_one_by_one(bed: TestBed) {
     // The group fails once, and then two of its jobs on their own: those two alone are told.
     let blocker = bed.begin().await;
     let leading = bed.message("leading@example.org");
@@ -126,7 +126,7 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, stored);
 }
 
-async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: Bed) {
+async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: TestBed) {
     let new = bed.message("a@example.org");
     bed.faults.fail("commit", true, 1);
     assert!(
@@ -138,7 +138,7 @@ async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: Be
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_request_that_is_given_up_does_not_take_the_others_with_it(bed: Bed) {
+async fn a_request_that_is_given_up_does_not_take_the_others_with_it(bed: TestBed) {
     let mut given_up = Vec::new();
     for n in 0..50 {
         let engine = bed.engine.clone();
@@ -162,12 +162,12 @@ async fn a_request_that_is_given_up_does_not_take_the_others_with_it(bed: Bed) {
     assert!(bed.tick().await.deliveries.delivered >= 51);
 }
 
-async fn nothing_handed_in_is_nothing_stored(bed: Bed) {
+async fn nothing_handed_in_is_nothing_stored(bed: TestBed) {
     assert_eq!(bed.accept(Vec::new()).await, []);
     assert_eq!(bed.notifications().await, []);
 }
 
-async fn a_message_may_say_not_before(bed: Bed) {
+async fn a_message_may_say_not_before(bed: TestBed) {
     let mut new = bed.message("a@example.org");
     new.not_before = Some(bed.after(600));
     let id = bed.accept_one(new).await;
@@ -178,7 +178,7 @@ async fn a_message_may_say_not_before(bed: Bed) {
 }
 
 /// Every figure equals a plain recount on the same rows.
-async fn figures_equal_a_recount(bed: Bed) {
+async fn figures_equal_a_recount(bed: TestBed) {
     use punctual_channels::Misbehaviour::{LostReply, Permanent, Transient};
     let channel: punctual_model::ChannelKey = "memory:default".parse().unwrap();
     let hand_in = async |count: usize, site: Option<&str>| {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use punctual_model::{Clock, Outgoing, SendOutcome};
-use punctual_testkit::{Bed, Scripted, channel::delivered};
+use punctual_testkit::{Scripted, TestBed, channel::delivered};
 
 /// When each message came, in microseconds, and for whom.
 #[derive(Clone, Default)]
@@ -53,16 +53,16 @@ impl Arrivals {
 }
 
 /// The bed with an adapter that notes what comes and takes all of it.
-pub fn receiving(bed: &Bed, name: &'static str) -> (Bed, Arrivals) {
+pub fn receiving(bed: &TestBed, name: &'static str) -> (TestBed, Arrivals) {
     receiving_with(bed, name, |_| delivered())
 }
 
 /// The same, with an answer to each; only what is taken counts as arrived.
 pub fn receiving_with(
-    bed: &Bed,
+    bed: &TestBed,
     name: &'static str,
     answer: impl Fn(&Outgoing) -> SendOutcome + Send + Sync + 'static,
-) -> (Bed, Arrivals) {
+) -> (TestBed, Arrivals) {
     let arrivals = Arrivals::default();
     let (log, clock) = (arrivals.clone(), bed.clock.clone());
     let adapter = Scripted::new(name, move |message| {

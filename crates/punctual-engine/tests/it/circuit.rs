@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use punctual_model::{SendOutcome, manners::Breaker};
-use punctual_testkit::{Bed, BedBuilder, channel::delivered, on_both, scale};
+use punctual_testkit::{TestBed, TestBedBuilder, channel::delivered, on_both, scale};
 use serde_json::json;
 
 use crate::arrivals::{Arrivals, receiving_with};
@@ -19,12 +19,12 @@ on_both! {
     rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with resting;
 }
 
-fn resting(bed: BedBuilder) -> BedBuilder {
+fn resting(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.breaker = Breaker::default())
 }
 
 /// A provider that can be switched off; every try is counted.
-fn provider(bed: &Bed) -> (Bed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
+fn provider(bed: &TestBed) -> (TestBed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
     let (down, tries) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (is_down, tried) = (down.clone(), tries.clone());
     let (bed, arrivals) = receiving_with(bed, "sms", move |_| {
@@ -37,14 +37,14 @@ fn provider(bed: &Bed) -> (Bed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
     (bed, arrivals, down, tries)
 }
 
-async fn handed_in(bed: &Bed, count: usize) {
+async fn handed_in(bed: &TestBed, count: usize) {
     for chunk in (0..count).collect::<Vec<_>>().chunks(1_000) {
         let new = chunk.iter().map(|n| bed.message_over("sms:default", &[&format!("+{n}")])).collect();
         bed.accept(new).await;
     }
 }
 
-async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: Bed) {
+async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: TestBed) {
     let (bed, arrivals, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 40).await;
@@ -67,7 +67,7 @@ async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: B
     assert!(bed.engine.metrics.encode().contains("channel_resting{channel=\"sms:default\"} 0"));
 }
 
-async fn a_channel_at_rest_is_known_to_every_node(bed: Bed) {
+async fn a_channel_at_rest_is_known_to_every_node(bed: TestBed) {
     let (bed, _, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
@@ -87,7 +87,7 @@ async fn a_channel_at_rest_is_known_to_every_node(bed: Bed) {
     bed.run_for(1).await;
 }
 
-async fn only_one_node_tries_whether_it_works_again(bed: Bed) {
+async fn only_one_node_tries_whether_it_works_again(bed: TestBed) {
     let (bed, _, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
@@ -102,7 +102,7 @@ async fn only_one_node_tries_whether_it_works_again(bed: Bed) {
     bed.run_for(600).await;
 }
 
-async fn a_success_between_failures_keeps_a_channel_working(bed: Bed) {
+async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = count.clone();
     let (bed, _) = receiving_with(&bed, "sms", move |_| match seen.fetch_add(1, Ordering::Relaxed) % 5 {
@@ -119,7 +119,7 @@ async fn a_success_between_failures_keeps_a_channel_working(bed: Bed) {
 }
 
 /// A provider is down for an hour with many messages waiting, under a limit; others go on beside it.
-async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else(bed: Bed) {
+async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else(bed: TestBed) {
     let (bed, arrivals, down, tries) = provider(&bed);
     let (waiting, max) = (scale(1_000, 100_000), scale(100, 5_000));
     bed.channel_with_manners("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_model::{Decision, ReasonCode};
 use punctual_store::{Lane, work};
-use punctual_testkit::{Bed, TestPath, new_work, on_both, signal};
+use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::Semaphore;
 
 on_both! {
@@ -18,7 +18,7 @@ on_both! {
     a_clock_that_is_moved_waits_for_what_the_loops_prepare;
 }
 
-async fn a_row_that_is_due_is_claimed_with_a_lease_and_a_token(bed: Bed) {
+async fn a_row_that_is_due_is_claimed_with_a_lease_and_a_token(bed: TestBed) {
     bed.ensure_one(new_work("test", "k:1", bed.now())).await;
     let mut tx = bed.begin().await;
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 10).await.unwrap();
@@ -31,7 +31,7 @@ async fn a_row_that_is_due_is_claimed_with_a_lease_and_a_token(bed: Bed) {
 }
 
 /// One row that is ready, and for each condition one that fails it alone.
-async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: Bed) {
+async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: TestBed) {
     for key in ["ready", "status", "due", "retry", "hold"] {
         bed.ensure_one(new_work("test", key, bed.now())).await;
     }
@@ -73,14 +73,14 @@ async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: Bed) {
     bed.leaves_open("they were only claimed");
 }
 
-async fn claim_keys(bed: &Bed) -> Vec<String> {
+async fn claim_keys(bed: &TestBed) -> Vec<String> {
     let mut tx = bed.begin().await;
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 10).await.unwrap();
     tx.commit().await.unwrap();
     claimed.into_iter().map(|row| row.key).collect()
 }
 
-async fn a_claim_takes_the_oldest_first_and_no_more_than_asked(bed: Bed) {
+async fn a_claim_takes_the_oldest_first_and_no_more_than_asked(bed: TestBed) {
     bed.wait(100);
     let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("k:{n}"), bed.after(-n))).collect();
     bed.ensure(&rows).await;
@@ -92,7 +92,7 @@ async fn a_claim_takes_the_oldest_first_and_no_more_than_asked(bed: Bed) {
     bed.leaves_open("they were only claimed");
 }
 
-async fn a_claim_takes_one_kind_only(bed: Bed) {
+async fn a_claim_takes_one_kind_only(bed: TestBed) {
     bed.ensure(&[new_work("test", "k:1", bed.now()), new_work("other", "k:2", bed.now())]).await;
     assert_eq!(claim_keys(&bed).await, ["k:1"]);
     assert_eq!(bed.work("k:2").await.status, "pending");
@@ -100,7 +100,7 @@ async fn a_claim_takes_one_kind_only(bed: Bed) {
 }
 
 /// Every write of a worker carries its token, and the id and "still processing" are not enough.
-async fn r07_a_stale_token_changes_nothing(bed: Bed) {
+async fn r07_a_stale_token_changes_nothing(bed: TestBed) {
     bed.ensure_one(new_work("test", "k:1", bed.now())).await;
     let claim = async || {
         let mut tx = bed.begin().await;
@@ -143,18 +143,19 @@ struct Gate {
     go: Arc<Semaphore>,
 }
 
-fn long_running(bed: Bed) -> (Bed, Gate) {
+fn long_running(bed: TestBed) -> (TestBed, Gate) {
     let gate = Gate { arrivals: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) };
     let inside = gate.clone();
-    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |_| {
-        let gate = inside.clone();
-        async move {
-            gate.arrivals.add_permits(1);
-            gate.go.acquire().await.unwrap().forget();
-            Ok(serde_json::Value::Null)
-        }
-    });
-    (bed.with(|bed| bed.path(path)), gate)
+    let workflow =
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |_| {
+            let gate = inside.clone();
+            async move {
+                gate.arrivals.add_permits(1);
+                gate.go.acquire().await.unwrap().forget();
+                Ok(serde_json::Value::Null)
+            }
+        });
+    (bed.with(|bed| bed.workflow(workflow)), gate)
 }
 
 impl Gate {
@@ -167,7 +168,7 @@ impl Gate {
     }
 }
 
-async fn r07_a_stalled_worker_cannot_overwrite_the_one_that_took_over(bed: Bed) {
+async fn r07_a_stalled_worker_cannot_overwrite_the_one_that_took_over(bed: TestBed) {
     let (bed, gate) = long_running(bed);
     bed.ensure_one(new_work("long", "k:1", bed.now())).await;
     let other = bed.node("b").await;
@@ -195,7 +196,7 @@ async fn r07_a_stalled_worker_cannot_overwrite_the_one_that_took_over(bed: Bed) 
     assert_eq!(bed.work("k:1").await.version, before.version + 1);
 }
 
-async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: Bed) {
+async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: TestBed) {
     let (bed, gate) = long_running(bed);
     bed.ensure_one(new_work("long", "k:1", bed.now())).await;
     let working = tokio::spawn({
@@ -220,7 +221,7 @@ async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: Bed) {
     assert_eq!((done.deactivated, done.lost), (1, 0), "twice as long as its lease, and still its own");
 }
 
-async fn a_clock_that_is_moved_waits_for_what_the_loops_prepare(bed: Bed) {
+async fn a_clock_that_is_moved_waits_for_what_the_loops_prepare(bed: TestBed) {
     let (bed, gate) = long_running(bed);
     bed.ensure_one(new_work("long", "k:1", bed.now())).await;
     let running = bed.engine.run();

@@ -2,7 +2,7 @@
 
 use punctual_engine::EngineError;
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode, RetryPolicy, WorkId};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
 
 on_both! {
     deliver_completes_the_row_and_queues_in_one_commit with deciding;
@@ -18,7 +18,7 @@ on_both! {
     a_row_of_a_kind_that_nobody_knows_waits with deciding;
 }
 
-fn deciding(bed: BedBuilder) -> BedBuilder {
+fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
     let decide = |row: &punctual_engine::Claimed, now: jiff::Timestamp| {
         let to = |address: &str| {
             let nil = NotificationId(Default::default());
@@ -41,10 +41,11 @@ fn deciding(bed: BedBuilder) -> BedBuilder {
             _ => Decision::Deliver(Vec::new()),
         }
     };
-    bed.path(TestPath::new("test", decide)).path(TestPath::new("daily", decide).policy(RetryPolicy::Daily))
+    bed.workflow(TestWorkflow::new("test", decide))
+        .workflow(TestWorkflow::new("daily", decide).policy(RetryPolicy::Daily))
 }
 
-async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
+async fn deliver_completes_the_row_and_queues_in_one_commit(bed: TestBed) {
     bed.ensure_one(new_work("test", "deliver:1", bed.now())).await;
     bed.faults.fail("notifications.insert_absent", false, 3);
     let failed = bed.engine.due_tick(bed.now(), 10).await.unwrap();
@@ -63,7 +64,7 @@ async fn deliver_completes_the_row_and_queues_in_one_commit(bed: Bed) {
     assert!(bed.notifications().await.iter().all(|one| one.work_id == Some(row.id)));
 }
 
-async fn the_id_of_a_notification_follows_from_its_row(bed: Bed) {
+async fn the_id_of_a_notification_follows_from_its_row(bed: TestBed) {
     let row = bed.ensure_one(new_work("test", "deliver:1", bed.now())).await.id;
     bed.tick().await;
     let expected =
@@ -72,14 +73,14 @@ async fn the_id_of_a_notification_follows_from_its_row(bed: Bed) {
     assert_eq!(bed.notification(&expected).await.status, "delivered");
 }
 
-async fn one_message_wanted_twice_is_queued_once(bed: Bed) {
+async fn one_message_wanted_twice_is_queued_once(bed: TestBed) {
     bed.ensure_one(new_work("test", "twice:1", bed.now())).await;
     let report = bed.tick().await;
     assert_eq!((report.due.notifications, report.deliveries.delivered), (1, 1));
     assert_eq!(bed.sent_to(), ["a@example.org"]);
 }
 
-async fn skip_deactivates_with_the_reason_and_counts_no_failure(bed: Bed) {
+async fn skip_deactivates_with_the_reason_and_counts_no_failure(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "skip:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.deactivated, 1);
     let row = bed.work("skip:1").await;
@@ -91,7 +92,7 @@ async fn skip_deactivates_with_the_reason_and_counts_no_failure(bed: Bed) {
     assert_eq!(bed.audit("work", &id.to_string()).await, ["deactivate:SourceNoLongerValid"]);
 }
 
-async fn fail_ends_the_row_and_a_person_may_retry_it(bed: Bed) {
+async fn fail_ends_the_row_and_a_person_may_retry_it(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "fail:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.failed, 1);
     assert_eq!(bed.run_for(86_400).await.done.due.claimed, 0, "nothing happens by itself");
@@ -101,7 +102,7 @@ async fn fail_ends_the_row_and_a_person_may_retry_it(bed: Bed) {
     assert_eq!(bed.audit("work", &id.to_string()).await, ["fail:broken", "retry", "fail:broken"]);
 }
 
-async fn hold_waits_for_a_person_and_is_audited(bed: Bed) {
+async fn hold_waits_for_a_person_and_is_audited(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "hold:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.held, 1);
     let row = bed.work("hold:1").await;
@@ -119,7 +120,7 @@ async fn hold_waits_for_a_person_and_is_audited(bed: Bed) {
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
 }
 
-async fn defer_waits_without_counting_a_failure(bed: Bed) {
+async fn defer_waits_without_counting_a_failure(bed: TestBed) {
     bed.ensure_one(new_work("test", "defer:1", bed.now())).await;
     assert_eq!(bed.tick().await.due.deferred, 1);
     let row = bed.work("defer:1").await;
@@ -130,7 +131,7 @@ async fn defer_waits_without_counting_a_failure(bed: Bed) {
     assert_eq!(bed.run_for(1).await.done.due.completed, 1);
 }
 
-async fn r12_retries_climb_the_ladder_and_then_hold(bed: Bed) {
+async fn r12_retries_climb_the_ladder_and_then_hold(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "retry:1", bed.now())).await.id;
     for (failures, wait) in [(1, 300), (2, 900), (3, 3600)] {
         assert_eq!(bed.tick().await.due.retried, 1);
@@ -152,7 +153,7 @@ async fn r12_retries_climb_the_ladder_and_then_hold(bed: Bed) {
     bed.leaves_open("it is retried for good");
 }
 
-async fn r12_a_daily_policy_never_gives_up(bed: Bed) {
+async fn r12_a_daily_policy_never_gives_up(bed: TestBed) {
     bed.ensure_one(new_work("daily", "retry:1", bed.now())).await;
     for wait in [300, 900, 3600, 86_400, 86_400, 86_400] {
         assert_eq!(bed.tick().await.due.retried, 1);
@@ -162,7 +163,7 @@ async fn r12_a_daily_policy_never_gives_up(bed: Bed) {
     bed.leaves_open("it is retried for good");
 }
 
-async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again(bed: Bed) {
+async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again(bed: TestBed) {
     let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("deliver:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     // The whole batch fails, locked and claimed, and then the first row on its own: the other nine do not suffer.
@@ -174,9 +175,9 @@ async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again(be
     assert_eq!(bed.sent().len(), 20);
 }
 
-async fn a_row_of_a_kind_that_nobody_knows_waits(bed: Bed) {
+async fn a_row_of_a_kind_that_nobody_knows_waits(bed: TestBed) {
     bed.ensure_one(new_work("unheard-of", "k:1", bed.now())).await;
     assert_eq!(bed.tick().await.due.claimed, 0);
     assert_eq!(bed.work("k:1").await.status, "pending");
-    bed.leaves_open("no path knows its kind");
+    bed.leaves_open("no workflow knows its kind");
 }

@@ -8,7 +8,7 @@ use std::{
 use punctual_channels::Misbehaviour;
 use punctual_model::{Outgoing, ReasonCode, SendOutcome};
 use punctual_store::notifications;
-use punctual_testkit::{Bed, Gated, Scripted, channel::delivered, on_both, signal};
+use punctual_testkit::{Gated, Scripted, TestBed, channel::delivered, on_both, signal};
 use serde_json::json;
 
 on_both! {
@@ -40,18 +40,18 @@ on_both! {
 }
 
 /// Puts a channel `name:default` over a scripted adapter.
-async fn scripted(bed: &Bed, adapter: Scripted) -> Bed {
+async fn scripted(bed: &TestBed, adapter: Scripted) -> TestBed {
     let name = punctual_model::Adapter::name(&adapter);
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel(&format!("{name}:default"), name).await;
     bed
 }
 
-fn misbehave(bed: &Bed, outcome: Misbehaviour, times: u64) {
+fn misbehave(bed: &TestBed, outcome: Misbehaviour, times: u64) {
     bed.captured.misbehave("memory:default".parse().unwrap(), outcome, times, "so the test wants it");
 }
 
-async fn a_message_is_delivered_and_says_when_and_how(bed: Bed) {
+async fn a_message_is_delivered_and_says_when_and_how(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     bed.wait(5);
     let report = bed.tick().await.deliveries;
@@ -69,7 +69,7 @@ async fn a_message_is_delivered_and_says_when_and_how(bed: Bed) {
     );
 }
 
-async fn a_transient_failure_is_tried_again_after_the_interval_and_then_parked(bed: Bed) {
+async fn a_transient_failure_is_tried_again_after_the_interval_and_then_parked(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 99);
     for tries in 1..=3 {
@@ -90,7 +90,7 @@ async fn a_transient_failure_is_tried_again_after_the_interval_and_then_parked(b
     assert_eq!(bed.run_for(86_400).await.done.deliveries.claimed, 0);
 }
 
-async fn a_permanent_failure_is_parked_at_once_with_its_reason(bed: Bed) {
+async fn a_permanent_failure_is_parked_at_once_with_its_reason(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Permanent, 1);
     assert_eq!(bed.tick().await.deliveries.parked, 1);
@@ -100,7 +100,7 @@ async fn a_permanent_failure_is_parked_at_once_with_its_reason(bed: Bed) {
     assert_eq!(bed.audit("notification", &id).await, ["park:rejected-by-receiver"]);
 }
 
-async fn r12_exponential_backoff_stays_in_its_band(bed: Bed) {
+async fn r12_exponential_backoff_stays_in_its_band(bed: TestBed) {
     let retry = json!({ "policy": "exponential", "max": 5, "intervalSeconds": 60, "capSeconds": 300, "jitterPercent": 20 });
     bed.channel_with("memory:backoff", "memory", retry, false).await;
     let new = (0..50).map(|n| bed.message_over("memory:backoff", &[&format!("{n}@example.org")])).collect();
@@ -119,7 +119,7 @@ async fn r12_exponential_backoff_stays_in_its_band(bed: Bed) {
     assert_eq!(bed.engine.delivery_tick(bed.now(), 100).await.unwrap().parked, 50);
 }
 
-async fn r12_a_wish_to_come_back_later_is_honoured_up_to_a_day(bed: Bed) {
+async fn r12_a_wish_to_come_back_later_is_honoured_up_to_a_day(bed: TestBed) {
     let wishes = [(10, 60), (600, 600), (7 * 86_400, 86_400)];
     for (asked, waited) in wishes {
         let adapter = Scripted::new("polite", move |_| SendOutcome::Transient {
@@ -135,7 +135,7 @@ async fn r12_a_wish_to_come_back_later_is_honoured_up_to_a_day(bed: Bed) {
     bed.leaves_open("they are tried again later");
 }
 
-async fn who_already_has_it_does_not_get_it_again(bed: Bed) {
+async fn who_already_has_it_does_not_get_it_again(bed: TestBed) {
     bed.list("team", "memory:default", &["a@example.org", "b@example.org", "c@example.org"]).await;
     let failing = Arc::new(Mutex::new(true));
     let sent = Arc::new(Mutex::new(Vec::new()));
@@ -166,9 +166,9 @@ async fn who_already_has_it_does_not_get_it_again(bed: Bed) {
 
 /// A channel that refuses these addresses for good, until it is told otherwise.
 async fn refusing(
-    bed: &Bed,
+    bed: &TestBed,
     refused: &'static [&'static str],
-) -> (Bed, Arc<Mutex<bool>>, Arc<Mutex<Vec<String>>>) {
+) -> (TestBed, Arc<Mutex<bool>>, Arc<Mutex<Vec<String>>>) {
     let (refuses, sent) = (Arc::new(Mutex::new(true)), Arc::new(Mutex::new(Vec::new())));
     let (inner, log) = (refuses.clone(), sent.clone());
     let adapter = Scripted::new("choosy", move |message: Outgoing| {
@@ -184,7 +184,7 @@ async fn refusing(
     (scripted(bed, adapter).await, refuses, sent)
 }
 
-async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: Bed) {
+async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: TestBed) {
     let (bed, _, sent) = refusing(&bed, &["b@example.org"]).await;
     let id = bed.accept_one(bed.message_over("choosy:default", &["a@example.org", "b@example.org"])).await;
     assert_eq!(bed.tick().await.deliveries.parked, 1);
@@ -202,7 +202,7 @@ async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: Bed) 
     );
 }
 
-async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: Bed) {
+async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: TestBed) {
     let (bed, refuses, sent) = refusing(&bed, &["b@example.org"]).await;
     let id = bed.accept_one(bed.message_over("choosy:default", &["a@example.org", "b@example.org"])).await;
     bed.tick().await;
@@ -214,7 +214,7 @@ async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: B
     assert_eq!(bed.audit("notification", &id).await, ["park:no-such-mailbox", "retry:no-such-mailbox"]);
 }
 
-async fn a_list_is_resolved_when_it_is_delivered(bed: Bed) {
+async fn a_list_is_resolved_when_it_is_delivered(bed: TestBed) {
     bed.list("ops", "memory:default", &["old@example.org"]).await;
     let id = bed.accept_one(bed.message_to_list("ops")).await;
     bed.list("ops", "memory:default", &["new@example.org", "second@example.org"]).await;
@@ -225,7 +225,7 @@ async fn a_list_is_resolved_when_it_is_delivered(bed: Bed) {
     assert_eq!(bed.attempts(&id).await.len(), 2);
 }
 
-async fn parked_because(bed: &Bed, id: &str, reason: &str, error: &str) {
+async fn parked_because(bed: &TestBed, id: &str, reason: &str, error: &str) {
     assert_eq!(bed.tick().await.deliveries.parked, 1);
     let row = bed.notification(id).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some(reason)));
@@ -235,30 +235,30 @@ async fn parked_because(bed: &Bed, id: &str, reason: &str, error: &str) {
     assert!(bed.sent().is_empty());
 }
 
-async fn a_list_that_is_not_known_parks_the_message(bed: Bed) {
+async fn a_list_that_is_not_known_parks_the_message(bed: TestBed) {
     let id = bed.accept_one(bed.message_to_list("nobody-made-it")).await;
     parked_because(&bed, &id, "list-unknown", "there is no list `nobody-made-it`").await;
 }
 
-async fn a_list_that_is_made_in_time_is_used(bed: Bed) {
+async fn a_list_that_is_made_in_time_is_used(bed: TestBed) {
     let id = bed.accept_one(bed.message_to_list("late")).await;
     bed.list("late", "memory:default", &["a@example.org"]).await;
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(bed.notification(&id).await.channel, "memory:default");
 }
 
-async fn a_list_without_anybody_parks_the_message(bed: Bed) {
+async fn a_list_without_anybody_parks_the_message(bed: TestBed) {
     bed.list("empty", "memory:default", &[]).await;
     let id = bed.accept_one(bed.message_to_list("empty")).await;
     parked_because(&bed, &id, "no-recipients", "there is nobody to send it to").await;
 }
 
-async fn a_message_to_nobody_is_parked(bed: Bed) {
+async fn a_message_to_nobody_is_parked(bed: TestBed) {
     let id = bed.accept_one(bed.message_over("memory:default", &[])).await;
     parked_because(&bed, &id, "no-recipients", "there is nobody to send it to").await;
 }
 
-async fn a_channel_that_is_not_known_parks_the_message(bed: Bed) {
+async fn a_channel_that_is_not_known_parks_the_message(bed: TestBed) {
     let id = bed.accept_one(bed.message_over("sms:nowhere", &["a@example.org"])).await;
     parked_because(&bed, &id, "no-channel", "there is no channel `sms:nowhere`").await;
     bed.channel("sms:nowhere", "memory").await;
@@ -266,14 +266,14 @@ async fn a_channel_that_is_not_known_parks_the_message(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 1, "once it is there, a retry goes out");
 }
 
-async fn a_channel_that_cannot_be_opened_says_why(bed: Bed) {
+async fn a_channel_that_cannot_be_opened_says_why(bed: TestBed) {
     bed.channel("sms:odd", "carrier-pigeon").await;
     let id = bed.accept_one(bed.message_over("sms:odd", &["a@example.org"])).await;
     let error = "the channel `sms:odd` cannot be opened: no adapter `carrier-pigeon`";
     parked_because(&bed, &id, "no-channel", error).await;
 }
 
-async fn a_list_that_moves_to_another_channel_takes_its_messages_along(bed: Bed) {
+async fn a_list_that_moves_to_another_channel_takes_its_messages_along(bed: TestBed) {
     bed.list("ops", "sms:gone", &["a@example.org"]).await;
     let id = bed.accept_one(bed.message_to_list("ops")).await;
     bed.list("ops", "memory:default", &["a@example.org"]).await;
@@ -282,14 +282,14 @@ async fn a_list_that_moves_to_another_channel_takes_its_messages_along(bed: Bed)
     assert_eq!(bed.notification(&id).await.channel, "memory:default");
 }
 
-async fn an_address_written_twice_gets_it_once(bed: Bed) {
+async fn an_address_written_twice_gets_it_once(bed: TestBed) {
     bed.accept_one(bed.message_over("memory:default", &["a@example.org", "A@Example.org", "a@example.org"]))
         .await;
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(bed.sent_to(), ["a@example.org"]);
 }
 
-async fn the_more_urgent_goes_first(bed: Bed) {
+async fn the_more_urgent_goes_first(bed: TestBed) {
     let mut items = Vec::new();
     for (address, priority) in
         [("ordinary@example.org", 5), ("late@example.org", 9), ("urgent@example.org", 0)]
@@ -303,7 +303,7 @@ async fn the_more_urgent_goes_first(bed: Bed) {
     assert_eq!(bed.sent_to(), ["urgent@example.org", "ordinary@example.org", "late@example.org"]);
 }
 
-async fn a_panicking_channel_parks_its_message_and_harms_no_other(bed: Bed) {
+async fn a_panicking_channel_parks_its_message_and_harms_no_other(bed: TestBed) {
     let bed = scripted(&bed, Scripted::panicking("panicking")).await;
     let id = bed.accept_one(bed.message_over("panicking:default", &["a@example.org"])).await;
     bed.accept_to(&["b@example.org"]).await;
@@ -312,7 +312,7 @@ async fn a_panicking_channel_parks_its_message_and_harms_no_other(bed: Bed) {
     assert_eq!(bed.notification(&id).await.reason_code.as_deref(), Some("panic"));
 }
 
-async fn a_channel_that_hangs_is_uncertain_and_holds_back_no_other(bed: Bed) {
+async fn a_channel_that_hangs_is_uncertain_and_holds_back_no_other(bed: TestBed) {
     let bed = scripted(&bed, Scripted::hanging("hanging", Duration::from_millis(50))).await;
     let id = bed.accept_one(bed.message_over("hanging:default", &["a@example.org"])).await;
     bed.accept_to(&["b@example.org"]).await;
@@ -324,7 +324,7 @@ async fn a_channel_that_hangs_is_uncertain_and_holds_back_no_other(bed: Bed) {
 }
 
 /// A store that fails once after the send must not cost a second send.
-async fn a_result_that_could_not_be_written_is_written_again(bed: Bed) {
+async fn a_result_that_could_not_be_written_is_written_again(bed: TestBed) {
     for (statement, executes) in
         [("attempts.record", false), ("notifications.settle", true), ("commit", false), ("commit", true)]
     {
@@ -349,7 +349,7 @@ async fn a_result_that_could_not_be_written_is_written_again(bed: Bed) {
     }
 }
 
-async fn a_changed_channel_is_opened_again(bed: Bed) {
+async fn a_changed_channel_is_opened_again(bed: TestBed) {
     bed.channel_with("memory:x", "memory", json!({ "max": 0, "intervalSeconds": 60 }), false).await;
     bed.engine.delivery_tick(bed.now(), 1).await.unwrap();
     // Removed and made again before anybody looked: the new one counts.
@@ -365,7 +365,7 @@ async fn a_changed_channel_is_opened_again(bed: Bed) {
 }
 
 /// A sender that stalls between the provider's yes and its own record, longer than its lease.
-async fn r07_a_late_result_is_kept_and_changes_nothing(bed: Bed) {
+async fn r07_a_late_result_is_kept_and_changes_nothing(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = scripted(&bed, adapter).await;
     let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
@@ -399,7 +399,7 @@ async fn r07_a_late_result_is_kept_and_changes_nothing(bed: Bed) {
     assert_eq!(outcomes, [(1, "delivered".into()), (2, "delivered".into())], "the late answer is the truth");
 }
 
-async fn r07_a_late_yes_keeps_the_next_try_away(bed: Bed) {
+async fn r07_a_late_yes_keeps_the_next_try_away(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = scripted(&bed, adapter).await;
     let id = bed.accept_one(bed.message_over("gated:default", &["a@example.org"])).await;
@@ -416,7 +416,7 @@ async fn r07_a_late_yes_keeps_the_next_try_away(bed: Bed) {
     assert_eq!((attempts.len(), attempts[0].outcome.as_deref()), (1, Some("delivered")));
 }
 
-async fn the_story_of_a_message_is_told_from_what_is_stored(bed: Bed) {
+async fn the_story_of_a_message_is_told_from_what_is_stored(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 1);
     bed.run_for(60).await;

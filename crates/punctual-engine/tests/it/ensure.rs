@@ -3,7 +3,7 @@
 use punctual_engine::EnsureOutcome;
 use punctual_model::{Cause, Decision, NewWork, ReasonCode};
 use punctual_store::{Stage, work};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, new_work_with, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, new_work_with, on_both};
 use serde_json::json;
 
 on_both! {
@@ -25,8 +25,8 @@ on_both! {
 }
 
 /// Rows of kind `test` are decided by the word after the last colon of their key.
-fn deciding(bed: BedBuilder) -> BedBuilder {
-    bed.path(TestPath::new("test", |row, _| match row.key.rsplit(':').next() {
+fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
+    bed.workflow(TestWorkflow::new("test", |row, _| match row.key.rsplit(':').next() {
         Some("fail") => Decision::Fail(ReasonCode::new("broken")),
         Some("skip") => Decision::Skip(ReasonCode::new("SourceNoLongerValid")),
         Some("hold") => Decision::Hold(ReasonCode::new("look")),
@@ -34,15 +34,15 @@ fn deciding(bed: BedBuilder) -> BedBuilder {
     }))
 }
 
-fn row(bed: &Bed, key: &str) -> NewWork {
+fn row(bed: &TestBed, key: &str) -> NewWork {
     new_work("test", key, bed.now())
 }
 
-fn other_input(bed: &Bed, key: &str) -> NewWork {
+fn other_input(bed: &TestBed, key: &str) -> NewWork {
     new_work_with("test", key, bed.now(), &json!({ "other": 1 }))
 }
 
-async fn a_new_key_is_created_and_asking_again_changes_nothing(bed: Bed) {
+async fn a_new_key_is_created_and_asking_again_changes_nothing(bed: TestBed) {
     let wanted = row(&bed, "k:1");
     let first = bed.ensure_one(wanted.clone()).await;
     assert_eq!(first.outcome, EnsureOutcome::Created);
@@ -52,10 +52,10 @@ async fn a_new_key_is_created_and_asking_again_changes_nothing(bed: Bed) {
     assert_eq!((again.id, again.outcome), (first.id, EnsureOutcome::Unchanged));
     assert_eq!(bed.work("k:1").await, before, "nothing was written");
     assert_eq!(bed.store.wake().take(Stage::Work), None, "nobody was woken for nothing");
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
-async fn another_due_time_moves_a_pending_row(bed: Bed) {
+async fn another_due_time_moves_a_pending_row(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:1")).await;
     let mut moved = row(&bed, "k:1");
     moved.due_at = bed.after(3600);
@@ -64,20 +64,20 @@ async fn another_due_time_moves_a_pending_row(bed: Bed) {
     assert_eq!((now.due_at, now.ready_at), (moved.due_at.as_microsecond(), moved.due_at.as_microsecond()));
     assert_eq!(now.version, 2);
     assert_eq!(bed.ensure_one(moved).await.outcome, EnsureOutcome::Unchanged);
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
-async fn another_local_plan_updates_a_pending_row(bed: Bed) {
+async fn another_local_plan_updates_a_pending_row(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:1")).await;
     let mut local = row(&bed, "k:1");
     local.local = Some(("2026-05-14".into(), "Pacific/Auckland".into()));
     assert_eq!(bed.ensure_one(local.clone()).await.outcome, EnsureOutcome::Updated);
     assert_eq!(bed.work("k:1").await.time_zone.as_deref(), Some("Pacific/Auckland"));
     assert_eq!(bed.ensure_one(local).await.outcome, EnsureOutcome::Unchanged);
-    bed.leaves_open("no path works it");
+    bed.leaves_open("no workflow works it");
 }
 
-async fn a_completed_row_answers_its_coordinates_and_sends_nothing(bed: Bed) {
+async fn a_completed_row_answers_its_coordinates_and_sends_nothing(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:1")).await;
     bed.tick().await;
     let done = bed.work("k:1").await;
@@ -91,14 +91,14 @@ async fn a_completed_row_answers_its_coordinates_and_sends_nothing(bed: Bed) {
     assert_eq!(bed.run_for(3600).await.done.due.claimed, 0);
 }
 
-async fn a_completed_row_with_another_input_is_reported_and_not_held(bed: Bed) {
+async fn a_completed_row_with_another_input_is_reported_and_not_held(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:1")).await;
     bed.tick().await;
     assert_eq!(bed.ensure_one(other_input(&bed, "k:1")).await.outcome, EnsureOutcome::Completed);
     assert!(!bed.work("k:1").await.on_hold);
 }
 
-async fn a_row_under_way_is_left_alone(bed: Bed) {
+async fn a_row_under_way_is_left_alone(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
     let mut tx = bed.begin().await;
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), 10).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_row_under_way_is_left_alone(bed: Bed) {
     bed.leaves_open("a worker has it");
 }
 
-async fn another_input_puts_the_row_on_hold_with_both_digests(bed: Bed) {
+async fn another_input_puts_the_row_on_hold_with_both_digests(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
     let (stored, given) =
         (row(&bed, "k:1").input_hash.to_string(), other_input(&bed, "k:1").input_hash.to_string());
@@ -134,7 +134,7 @@ async fn another_input_puts_the_row_on_hold_with_both_digests(bed: Bed) {
     assert_eq!(entries[0].version, Some(held.version));
 }
 
-async fn a_conflict_is_written_down_once(bed: Bed) {
+async fn a_conflict_is_written_down_once(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
     for _ in 0..3 {
         let answer = bed.ensure_one(other_input(&bed, "k:1")).await;
@@ -144,7 +144,7 @@ async fn a_conflict_is_written_down_once(bed: Bed) {
     assert_eq!(bed.work("k:1").await.version, 2);
 }
 
-async fn two_inputs_for_one_key_in_one_set_are_a_conflict(bed: Bed) {
+async fn two_inputs_for_one_key_in_one_set_are_a_conflict(bed: TestBed) {
     let rows = [row(&bed, "k:1"), other_input(&bed, "k:1"), row(&bed, "k:1")];
     let outcomes: Vec<&str> = bed.ensure(&rows).await.iter().map(|one| one.outcome.as_str()).collect();
     assert_eq!(outcomes, ["created", "conflict", "created"]);
@@ -153,7 +153,7 @@ async fn two_inputs_for_one_key_in_one_set_are_a_conflict(bed: Bed) {
     assert_eq!(bed.audit("work", &held.id.to_string()).await, ["conflict:input-conflict"]);
 }
 
-async fn a_held_row_is_not_moved_past_the_person_who_must_look(bed: Bed) {
+async fn a_held_row_is_not_moved_past_the_person_who_must_look(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:hold")).await;
     bed.tick().await;
     let before = bed.work("k:hold").await;
@@ -164,7 +164,7 @@ async fn a_held_row_is_not_moved_past_the_person_who_must_look(bed: Bed) {
     assert_eq!(bed.work("k:hold").await, before);
 }
 
-async fn a_failed_row_comes_back_with_its_diagnostics(bed: Bed) {
+async fn a_failed_row_comes_back_with_its_diagnostics(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:fail")).await;
     bed.tick().await;
     let failed = bed.work("k:fail").await;
@@ -178,7 +178,7 @@ async fn a_failed_row_comes_back_with_its_diagnostics(bed: Bed) {
     assert_eq!(bed.run_for(60).await.done.due.failed, 1);
 }
 
-async fn a_deactivated_row_comes_back(bed: Bed) {
+async fn a_deactivated_row_comes_back(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:skip")).await;
     bed.tick().await;
     assert_eq!(bed.work("k:skip").await.status, "deactivated");
@@ -186,7 +186,7 @@ async fn a_deactivated_row_comes_back(bed: Bed) {
     assert_eq!(bed.tick().await.due.deactivated, 1);
 }
 
-async fn what_a_person_cancelled_only_a_person_revives(bed: Bed) {
+async fn what_a_person_cancelled_only_a_person_revives(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
     bed.engine.cancel_work(id, "ann").await.unwrap();
     assert_eq!(bed.ensure_one(row(&bed, "k:1")).await.outcome, EnsureOutcome::LeftCancelled);
@@ -202,7 +202,7 @@ async fn what_a_person_cancelled_only_a_person_revives(bed: Bed) {
     assert_eq!(bed.tick().await.due.completed, 1);
 }
 
-async fn what_a_machine_cancelled_a_machine_revives(bed: Bed) {
+async fn what_a_machine_cancelled_a_machine_revives(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
     let mut tx = bed.begin().await;
     work::cancel(&mut tx.conn(), bed.now(), id, false).await.unwrap().unwrap();
@@ -211,7 +211,7 @@ async fn what_a_machine_cancelled_a_machine_revives(bed: Bed) {
     assert_eq!(bed.tick().await.due.completed, 1);
 }
 
-async fn answers_come_in_the_order_of_the_question(bed: Bed) {
+async fn answers_come_in_the_order_of_the_question(bed: TestBed) {
     bed.ensure(&[row(&bed, "k:b"), row(&bed, "k:d")]).await;
     let asked = ["k:d", "k:c", "k:b", "k:a", "k:c"];
     let rows: Vec<NewWork> = asked.iter().map(|key| row(&bed, key)).collect();

@@ -1,7 +1,7 @@
 //! Files that go along with a message: read when it is sent, once for all of its targets.
 
 use punctual_model::FileRef;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     files_go_along_to_every_target;
@@ -17,7 +17,7 @@ fn file(blob: &str) -> FileRef {
     }
 }
 
-async fn files_go_along_to_every_target(bed: Bed) {
+async fn files_go_along_to_every_target(bed: TestBed) {
     bed.engine.blobs.put("runs/a/figures.csv", b"a,b".to_vec()).await.unwrap();
     let mut new = bed.message_over("memory:default", &["x", "y"]);
     new.attachments = vec![file("runs/a/figures.csv")];
@@ -28,7 +28,7 @@ async fn files_go_along_to_every_target(bed: Bed) {
     assert!(sent.iter().all(|one| one.attachments == ["figures.csv"]));
 }
 
-async fn a_message_whose_file_is_gone_is_parked_without_a_try(bed: Bed) {
+async fn a_message_whose_file_is_gone_is_parked_without_a_try(bed: TestBed) {
     let mut new = bed.message("x");
     new.attachments = vec![file("runs/none/figures.csv")];
     let id = bed.accept_one(new).await;

@@ -3,7 +3,7 @@
 use punctual_engine::SweepReport;
 use punctual_model::{Decision, RetryPolicy};
 use punctual_store::{notifications, work};
-use punctual_testkit::{Bed, BedBuilder, TestPath, new_work, on_both};
+use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
 use serde_json::json;
 
 on_both! {
@@ -18,20 +18,21 @@ on_both! {
     leases_left_by_a_crash_are_released_at_start_up_where_one_process_owns_the_file;
 }
 
-fn daily_too(bed: BedBuilder) -> BedBuilder {
+fn daily_too(bed: TestBedBuilder) -> TestBedBuilder {
     let done = |_: &punctual_engine::Claimed, _| Decision::Deliver(Vec::new());
-    bed.path(TestPath::new("test", done)).path(TestPath::new("daily", done).policy(RetryPolicy::Daily))
+    bed.workflow(TestWorkflow::new("test", done))
+        .workflow(TestWorkflow::new("daily", done).policy(RetryPolicy::Daily))
 }
 
 /// A worker that claims and dies.
-async fn claim_and_die(bed: &Bed, kind: &str) -> usize {
+async fn claim_and_die(bed: &TestBed, kind: &str) -> usize {
     let mut tx = bed.begin().await;
     let claimed = work::claim(&mut tx, kind, bed.now(), bed.after(60), 1000).await.unwrap();
     tx.commit().await.unwrap();
     claimed.len()
 }
 
-async fn expiries(bed: &Bed, kind: &str, waits: &[i64]) {
+async fn expiries(bed: &TestBed, kind: &str, waits: &[i64]) {
     bed.ensure_one(new_work(if kind == "test" { "test" } else { "daily" }, "k:1", bed.now())).await;
     for (n, wait) in waits.iter().enumerate() {
         assert_eq!(claim_and_die(bed, kind).await, 1, "expiry {n}");
@@ -49,7 +50,7 @@ async fn expiries(bed: &Bed, kind: &str, waits: &[i64]) {
     }
 }
 
-async fn an_expired_lease_is_ready_at_once_and_then_climbs_the_ladder(bed: Bed) {
+async fn an_expired_lease_is_ready_at_once_and_then_climbs_the_ladder(bed: TestBed) {
     expiries(&bed, "test", &[0, 300, 900, 3600]).await;
     claim_and_die(&bed, "test").await;
     bed.wait(60);
@@ -60,13 +61,13 @@ async fn an_expired_lease_is_ready_at_once_and_then_climbs_the_ladder(bed: Bed) 
     assert_eq!(bed.audit("work", &row.id.to_string()).await, ["hold:lease-expired"]);
 }
 
-async fn a_long_running_kind_that_is_approved_for_it_goes_on_daily(bed: Bed) {
+async fn a_long_running_kind_that_is_approved_for_it_goes_on_daily(bed: TestBed) {
     expiries(&bed, "daily", &[0, 300, 900, 3600, 86_400, 86_400, 86_400]).await;
     bed.tick().await;
     assert_eq!(bed.work("k:1").await.status, "completed");
 }
 
-async fn r10_a_row_that_kills_its_worker_is_held_after_so_many_claims(bed: Bed) {
+async fn r10_a_row_that_kills_its_worker_is_held_after_so_many_claims(bed: TestBed) {
     bed.ensure_one(new_work("test", "k:1", bed.now())).await;
     let mut claims = 0;
     for _ in 0..20 {
@@ -78,7 +79,7 @@ async fn r10_a_row_that_kills_its_worker_is_held_after_so_many_claims(bed: Bed) 
     assert!(bed.work("k:1").await.on_hold);
 }
 
-async fn a_lease_that_has_not_run_out_is_left_alone(bed: Bed) {
+async fn a_lease_that_has_not_run_out_is_left_alone(bed: TestBed) {
     bed.ensure_one(new_work("test", "k:1", bed.now())).await;
     claim_and_die(&bed, "test").await;
     bed.wait(59);
@@ -87,7 +88,7 @@ async fn a_lease_that_has_not_run_out_is_left_alone(bed: Bed) {
     assert_eq!(bed.tick().await.due.completed, 1);
 }
 
-async fn a_sweep_takes_all_of_many_in_bounded_passes(bed: Bed) {
+async fn a_sweep_takes_all_of_many_in_bounded_passes(bed: TestBed) {
     let rows: Vec<_> = (0..1200).map(|n| new_work("test", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     assert_eq!(claim_and_die(&bed, "test").await + claim_and_die(&bed, "test").await, 1200);
@@ -104,7 +105,7 @@ async fn a_sweep_takes_all_of_many_in_bounded_passes(bed: Bed) {
 }
 
 /// A node that claims a send, writes its intent and dies.
-async fn send_and_die(bed: &Bed, channel: &str) -> usize {
+async fn send_and_die(bed: &TestBed, channel: &str) -> usize {
     let mut tx = bed.begin().await;
     let claimed = notifications::claim(&mut tx, channel, bed.now(), bed.after(60), 100).await.unwrap();
     let intents: Vec<_> = claimed
@@ -121,7 +122,7 @@ async fn send_and_die(bed: &Bed, channel: &str) -> usize {
     claimed.len()
 }
 
-async fn an_expired_send_is_uncertain_and_tried_again(bed: Bed) {
+async fn an_expired_send_is_uncertain_and_tried_again(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     assert_eq!(send_and_die(&bed, "memory:default").await, 1);
     assert_eq!(bed.tick().await.deliveries.claimed, 0, "its lease keeps others away");
@@ -139,7 +140,7 @@ async fn an_expired_send_is_uncertain_and_tried_again(bed: Bed) {
     assert_eq!(kpis.uncertain, 1);
 }
 
-async fn a_send_that_never_ends_well_is_parked_in_the_end(bed: Bed) {
+async fn a_send_that_never_ends_well_is_parked_in_the_end(bed: TestBed) {
     bed.channel_with("memory:fragile", "memory", json!({ "max": 2, "intervalSeconds": 60 }), false).await;
     let id = bed.accept_one(bed.message_over("memory:fragile", &["a@example.org"])).await;
     let mut sends = 0;
@@ -153,7 +154,7 @@ async fn a_send_that_never_ends_well_is_parked_in_the_end(bed: Bed) {
     assert_eq!(bed.sent().len(), 0);
 }
 
-async fn at_most_once_parks_what_is_uncertain(bed: Bed) {
+async fn at_most_once_parks_what_is_uncertain(bed: TestBed) {
     bed.channel_with("memory:once", "memory", json!({ "max": 3, "intervalSeconds": 60 }), true).await;
     let id = bed.accept_one(bed.message_over("memory:once", &["a@example.org"])).await;
     assert_eq!(send_and_die(&bed, "memory:once").await, 1);
@@ -175,7 +176,7 @@ async fn at_most_once_parks_what_is_uncertain(bed: Bed) {
     assert_eq!(bed.sent_to(), ["b@example.org"]);
 }
 
-async fn leases_left_by_a_crash_are_released_at_start_up_where_one_process_owns_the_file(bed: Bed) {
+async fn leases_left_by_a_crash_are_released_at_start_up_where_one_process_owns_the_file(bed: TestBed) {
     bed.ensure_one(new_work("schedule", "schedule:1", bed.now())).await;
     bed.accept_one(bed.message("a@example.org")).await;
     claim_and_die(&bed, "schedule").await;

@@ -7,8 +7,8 @@ use std::sync::{
 
 use punctual_engine::{EngineError, EnsureOutcome};
 use punctual_model::{Arrival, Cause};
-use punctual_paths::schedules;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::schedules;
 
 on_both! {
     a_schedule_arrives_on_its_topic_at_its_moment;
@@ -34,7 +34,7 @@ impl Ears {
     }
 }
 
-fn listening(bed: Bed) -> (Bed, Ears) {
+fn listening(bed: TestBed) -> (TestBed, Ears) {
     let ears = Ears::default();
     let (heard, asked) = (ears.heard.clone(), ears.asked.clone());
     let hear = move |arrival: &Arrival| {
@@ -54,7 +54,7 @@ fn listening(bed: Bed) -> (Bed, Ears) {
     (bed, ears)
 }
 
-async fn a_schedule_arrives_on_its_topic_at_its_moment(bed: Bed) {
+async fn a_schedule_arrives_on_its_topic_at_its_moment(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("nightly", "backup", bed.after(60)).await;
     assert_eq!(bed.run_for(59).await.steps, 0);
@@ -67,7 +67,7 @@ async fn a_schedule_arrives_on_its_topic_at_its_moment(bed: Bed) {
     assert_eq!(arrival.due_at.to_string(), "2026-05-14T05:01:00Z");
 }
 
-async fn a_topic_may_end_in_a_star(bed: Bed) {
+async fn a_topic_may_end_in_a_star(bed: TestBed) {
     let (bed, ears) = listening(bed);
     for (key, topic) in [("a", "billing.run"), ("b", "billing."), ("c", "billing"), ("d", "backup.x")] {
         bed.schedule(key, topic, bed.now()).await;
@@ -81,12 +81,12 @@ async fn a_topic_may_end_in_a_star(bed: Bed) {
     );
 }
 
-async fn a_topic_without_listeners_is_nobodys_fault(bed: Bed) {
+async fn a_topic_without_listeners_is_nobodys_fault(bed: TestBed) {
     bed.schedule("a", "nobody", bed.now()).await;
     assert_eq!(bed.tick().await.due.completed, 1);
 }
 
-async fn a_listener_that_refuses_is_asked_again_after_five_minutes(bed: Bed) {
+async fn a_listener_that_refuses_is_asked_again_after_five_minutes(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("a", "stubborn", bed.now()).await;
     assert_eq!(bed.tick().await.due.retried, 1);
@@ -97,7 +97,7 @@ async fn a_listener_that_refuses_is_asked_again_after_five_minutes(bed: Bed) {
     assert_eq!(ears.asked.load(Ordering::SeqCst), 2);
 }
 
-async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: Bed) {
+async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: TestBed) {
     let (bed, _ears) = listening(bed);
     bed.schedule("a", "panicking", bed.now()).await;
     bed.schedule("b", "backup", bed.now()).await;
@@ -106,7 +106,7 @@ async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: Bed) {
     assert_eq!(bed.work("schedule:a").await.reason_code.as_deref(), Some("panic"));
 }
 
-async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Bed) {
+async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("a", "backup", bed.now()).await;
     // Once in the transaction that locked the row, which left no trace, and once after it was claimed.
@@ -120,7 +120,7 @@ async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Bed
     assert_eq!(ears.heard(), [told.clone(), told.clone(), told]);
 }
 
-async fn a_schedule_is_moved_and_cancelled(bed: Bed) {
+async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
     let (bed, _ears) = listening(bed);
     let id = bed.schedule("a", "backup", bed.after(60)).await;
     let moved = schedules::reschedule(&bed.engine, id, bed.after(600)).await.unwrap().unwrap();
@@ -141,7 +141,7 @@ async fn a_schedule_is_moved_and_cancelled(bed: Bed) {
     assert_eq!(asked_again[0].outcome, EnsureOutcome::LeftCancelled);
 }
 
-async fn a_schedule_that_has_arrived_is_not_moved(bed: Bed) {
+async fn a_schedule_that_has_arrived_is_not_moved(bed: TestBed) {
     let (bed, ears) = listening(bed);
     let id = bed.schedule("a", "backup", bed.now()).await;
     bed.tick().await;

@@ -7,7 +7,7 @@ use std::{
 
 use punctual_engine::Accepted;
 use punctual_model::{Arrival, Decision, NewNotification, ReasonCode};
-use punctual_testkit::{Bed, BedBuilder, Gated, TestPath, new_work, on_both, signal};
+use punctual_testkit::{Gated, TestBed, TestBedBuilder, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::mpsc;
 
 on_both! {
@@ -18,7 +18,7 @@ on_both! {
     of_an_id_handed_in_twice_the_first_is_sent with hourly_poll;
     a_backlog_is_drained_to_its_end with hourly_poll;
     a_row_moved_forward_is_handled_at_its_new_moment with hourly_poll;
-    a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).tells_others();
+    a_node_without_workers_wakes_the_others with |bed| hourly_poll(bed).notifies_nodes();
     long_running_rows_follow_one_another_without_the_poll with hourly_poll;
     work_that_sends_is_sent_at_once with hourly_poll;
     a_stop_lets_what_is_under_way_finish with hourly_poll;
@@ -27,7 +27,7 @@ on_both! {
 }
 
 /// The system's clock, and a poll so rare that only a wake-up can explain what happens.
-fn hourly_poll(bed: BedBuilder) -> BedBuilder {
+fn hourly_poll(bed: TestBedBuilder) -> TestBedBuilder {
     bed.wall_clock().config(|config| {
         config.poll_every = Duration::from_secs(3600);
         config.grace = Duration::from_millis(200);
@@ -35,7 +35,7 @@ fn hourly_poll(bed: BedBuilder) -> BedBuilder {
 }
 
 /// Arrivals, with when they were heard.
-fn listening(bed: &Bed) -> (Bed, mpsc::UnboundedReceiver<(String, i64)>) {
+fn listening(bed: &TestBed) -> (TestBed, mpsc::UnboundedReceiver<(String, i64)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let clock = punctual_testkit::WallClock;
     let hear = move |arrival: &Arrival| {
@@ -45,7 +45,7 @@ fn listening(bed: &Bed) -> (Bed, mpsc::UnboundedReceiver<(String, i64)>) {
     (bed.with(|bed| bed.listener("*", hear)), receiver)
 }
 
-async fn idle(bed: &Bed) {
+async fn idle(bed: &TestBed) {
     // The first pass of the loops must be over, or it would find the row by itself.
     signal("the first look", async {
         for _ in 0..50 {
@@ -58,7 +58,7 @@ async fn idle(bed: &Bed) {
     .await;
 }
 
-async fn a_row_written_now_is_handled_without_the_poll(bed: Bed) {
+async fn a_row_written_now_is_handled_without_the_poll(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     for n in 0..20 {
@@ -71,7 +71,7 @@ async fn a_row_written_now_is_handled_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: Bed) {
+async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     idle(&bed).await;
@@ -86,7 +86,7 @@ async fn a_row_of_the_near_future_is_handled_at_its_moment(bed: Bed) {
     running.stop().await;
 }
 
-async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
+async fn a_notification_written_now_is_sent_without_the_poll(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -100,7 +100,7 @@ async fn a_notification_written_now_is_sent_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
+async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: TestBed) {
     let running = bed.engine.run();
     // Before the first one the node does not know the channel, and the delivery loop, where it happens to look for more
     // at that very moment, holds the permits: then it claims the row. That cannot happen every time.
@@ -126,7 +126,7 @@ async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: Bed) {
     assert_eq!(seen.last(), Some(&(1, 2)), "inserted claimed, and settled: {seen:?}");
 }
 
-async fn of_an_id_handed_in_twice_the_first_is_sent(bed: Bed) {
+async fn of_an_id_handed_in_twice_the_first_is_sent(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -142,7 +142,7 @@ async fn of_an_id_handed_in_twice_the_first_is_sent(bed: Bed) {
     assert!(gate.nobody_else_arrived().await);
 }
 
-async fn a_backlog_is_drained_to_its_end(bed: Bed) {
+async fn a_backlog_is_drained_to_its_end(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let rows: Vec<_> =
         (0..2_500).map(|n| punctual_testkit::new_schedule(&format!("k{n}"), "t", bed.now())).collect();
@@ -157,17 +157,17 @@ async fn a_backlog_is_drained_to_its_end(bed: Bed) {
     assert_eq!(bed.engine.next_ready().await.unwrap(), None);
 }
 
-async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: Bed) {
+async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
     idle(&bed).await;
-    punctual_paths::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
+    punctual_workflows::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
     signal("the arrival", heard.recv()).await.unwrap();
     running.stop().await;
 }
 
-async fn a_node_without_workers_wakes_the_others(bed: Bed) {
+async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
     let (bed, mut heard) = listening(&bed);
     let other = bed.node("front").await;
     let running = bed.engine.run();
@@ -190,17 +190,17 @@ async fn a_node_without_workers_wakes_the_others(bed: Bed) {
     running.stop().await;
 }
 
-async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
+async fn long_running_rows_follow_one_another_without_the_poll(bed: TestBed) {
     let (sender, mut done) = mpsc::unbounded_channel();
-    let path =
-        TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
+    let workflow =
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
             let (sender, key) = (sender.clone(), row.key.clone());
             async move {
                 sender.send(key).unwrap();
                 Ok(serde_json::Value::Null)
             }
         });
-    let bed = bed.with(|bed| bed.path(path));
+    let bed = bed.with(|bed| bed.workflow(workflow));
     let rows: Vec<_> = (0..12).map(|n| new_work("long", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     let running = bed.engine.run();
@@ -210,16 +210,16 @@ async fn long_running_rows_follow_one_another_without_the_poll(bed: Bed) {
     running.stop().await;
 }
 
-async fn work_that_sends_is_sent_at_once(bed: Bed) {
+async fn work_that_sends_is_sent_at_once(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
-    let path = TestPath::new("test", |row, _| {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let audience = punctual_model::Audience::Targets(vec![row.key.clone()]);
         let nil = punctual_model::NotificationId(Default::default());
         let mut new = punctual_model::NewNotification::new(nil, audience, "Due", "Now");
         new.channel = "gated:default".parse().ok();
         Decision::Deliver(vec![new])
     });
-    let bed = bed.with(|bed| bed.path(path).adapter(adapter));
+    let bed = bed.with(|bed| bed.workflow(workflow).adapter(adapter));
     bed.channel("gated:default", "gated").await;
     let running = bed.engine.run();
     idle(&bed).await;
@@ -239,7 +239,7 @@ async fn work_that_sends_is_sent_at_once(bed: Bed) {
     }
 }
 
-async fn a_stop_lets_what_is_under_way_finish(bed: Bed) {
+async fn a_stop_lets_what_is_under_way_finish(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter).config(|config| config.grace = Duration::from_secs(60)));
     bed.channel("gated:default", "gated").await;
@@ -256,7 +256,7 @@ async fn a_stop_lets_what_is_under_way_finish(bed: Bed) {
     bed.leaves_open("a stopped node sends nothing more");
 }
 
-async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
+async fn a_stop_gives_back_what_does_not_finish(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = bed.with(|bed| bed.adapter(adapter));
     bed.channel("gated:default", "gated").await;
@@ -274,7 +274,7 @@ async fn a_stop_gives_back_what_does_not_finish(bed: Bed) {
     bed.leaves_open("another node would send it again");
 }
 
-async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: Bed) {
+async fn a_dead_workers_rows_are_taken_by_the_sweep(bed: TestBed) {
     let heard = Arc::new(Mutex::new(0));
     let (log, (sender, mut arrived)) = (heard.clone(), mpsc::unbounded_channel());
     let bed = bed.with(|bed| {

@@ -14,7 +14,7 @@ use punctual_store::{
     manners::SETTINGS,
     operations::people::{self, PersonRow},
 };
-use punctual_testkit::{Bed, Scripted, TestPath, channel::delivered, new_work, on_both};
+use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both};
 use serde_json::{Value, json};
 
 on_both! {
@@ -30,7 +30,7 @@ on_both! {
     a_topic_that_somebody_does_not_want_goes_to_the_others;
     a_channel_that_somebody_does_not_want_is_not_used;
     a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have;
-    a_path_is_told_that_its_message_was_not_wanted;
+    a_workflow_is_called_when_its_message_was_not_wanted;
     the_language_of_a_person_is_used_where_a_message_says_none;
     the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
     the_next_channel_is_taken_when_all_tries_have_failed;
@@ -42,25 +42,25 @@ on_both! {
     a_second_try_is_not_a_second_message_of_the_day;
 }
 
-async fn wants(bed: &Bed, person: &str, wanted: Value) {
+async fn wants(bed: &TestBed, person: &str, wanted: Value) {
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
     bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
 }
 
-async fn everybody(bed: &Bed, settings: Value) {
+async fn everybody(bed: &TestBed, settings: Value) {
     let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), SETTINGS, &settings.to_string()).await.unwrap();
     tx.commit().await.unwrap();
     bed.engine.manners.invalidate();
 }
 
-async fn quiet_nights(bed: &Bed) {
+async fn quiet_nights(bed: &TestBed) {
     let manners = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "timeZone": "America/New_York" });
     bed.channel_with_manners("memory:night", "memory", manners).await;
 }
 
 /// When a message waits until, and why.
-async fn waits(bed: &Bed, id: &str) -> (String, Option<String>) {
+async fn waits(bed: &TestBed, id: &str) -> (String, Option<String>) {
     let row = bed.notification(id).await;
     assert_eq!((row.status.as_str(), row.retry_count, row.lease_expires_at), ("pending", 0, None));
     (jiff::Timestamp::from_microsecond(row.ready_at).unwrap().to_string(), row.reason_code)
@@ -68,7 +68,7 @@ async fn waits(bed: &Bed, id: &str) -> (String, Option<String>) {
 
 // The bed's clock stands at 05:00 UTC on 14 May 2026: 01:00 in New York, 07:00 in Berlin, 17:00 in Auckland.
 
-async fn quiet_hours_of_a_channel_move_a_message_to_their_end_where_its_recipient_lives(bed: Bed) {
+async fn quiet_hours_of_a_channel_move_a_message_to_their_end_where_its_recipient_lives(bed: TestBed) {
     quiet_nights(&bed).await;
     let id = bed.accept_one(bed.message_over("memory:night", &["ann@example.org"])).await;
     bed.tick().await;
@@ -84,7 +84,7 @@ async fn quiet_hours_of_a_channel_move_a_message_to_their_end_where_its_recipien
     assert_eq!(bed.notification(&id).await.reason_code, None, "what held it back is over");
 }
 
-async fn quiet_hours_of_a_person_hold_for_them_alone(bed: Bed) {
+async fn quiet_hours_of_a_person_hold_for_them_alone(bed: TestBed) {
     wants(
         &bed,
         "ann",
@@ -100,7 +100,7 @@ async fn quiet_hours_of_a_person_hold_for_them_alone(bed: Bed) {
     assert_eq!(bed.sent_to(), ["bob@example.org", "ann@example.org"]);
 }
 
-async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: Bed) {
+async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: TestBed) {
     quiet_nights(&bed).await;
     let mut tx = bed.begin().await;
     let unit = BusinessUnitRow {
@@ -138,7 +138,7 @@ async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: Bed) {
     bed.run_for(86_400).await;
 }
 
-async fn a_send_window_opens_where_its_recipient_lives(bed: Bed) {
+async fn a_send_window_opens_where_its_recipient_lives(bed: TestBed) {
     let manners = json!({ "sendWindow": { "days": ["sat"], "from": "09:00", "to": "12:00" }, "timeZone": "Europe/Berlin" });
     bed.channel_with_manners("memory:sat", "memory", manners).await;
     let id = bed.accept_one(bed.message_over("memory:sat", &["ann@example.org"])).await;
@@ -148,7 +148,7 @@ async fn a_send_window_opens_where_its_recipient_lives(bed: Bed) {
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
 }
 
-async fn a_message_to_people_in_several_zones_reaches_each_once_in_their_day(bed: Bed) {
+async fn a_message_to_people_in_several_zones_reaches_each_once_in_their_day(bed: TestBed) {
     quiet_nights(&bed).await;
     for (address, zone) in [
         ("ny@x.example", "America/New_York"),
@@ -170,7 +170,7 @@ async fn a_message_to_people_in_several_zones_reaches_each_once_in_their_day(bed
     assert_eq!(bed.notification(&id).await.status, "delivered");
 }
 
-async fn an_alarm_knows_no_hours_and_no_cap(bed: Bed) {
+async fn an_alarm_knows_no_hours_and_no_cap(bed: TestBed) {
     quiet_nights(&bed).await;
     everybody(&bed, json!({ "dailyCap": 1 })).await;
     for _ in 0..3 {
@@ -181,7 +181,7 @@ async fn an_alarm_knows_no_hours_and_no_cap(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 3);
 }
 
-async fn what_waits_for_an_hour_is_not_stuck(bed: Bed) {
+async fn what_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     quiet_nights(&bed).await;
     bed.accept_one(bed.message_over("memory:night", &["ann@example.org"])).await;
     bed.run_for(3 * 3600).await;
@@ -191,7 +191,7 @@ async fn what_waits_for_an_hour_is_not_stuck(bed: Bed) {
 }
 
 /// It has failed once before its hours began: it waits for their end, not for its next try.
-async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: Bed) {
+async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     bed.wait(16 * 3600 + 59 * 60);
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("later", |_| SendOutcome::Transient {
@@ -210,13 +210,13 @@ async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: Bed) {
     bed.leaves_open("it waits for the morning");
 }
 
-fn about(bed: &Bed, topic: &str, targets: &[&str]) -> NewNotification {
+fn about(bed: &TestBed, topic: &str, targets: &[&str]) -> NewNotification {
     let mut new = bed.message_over("memory:default", targets);
     new.topic = Some(topic.into());
     new
 }
 
-async fn r13_who_unsubscribed_before_the_claim_gets_nothing(bed: Bed) {
+async fn r13_who_unsubscribed_before_the_claim_gets_nothing(bed: TestBed) {
     let id = bed.accept_one(about(&bed, "offers", &["ann@example.org"])).await;
     let other = bed.accept_one(about(&bed, "news", &["ann@example.org"])).await;
     // On another node, a moment ago: what a node remembers may not matter.
@@ -230,7 +230,7 @@ async fn r13_who_unsubscribed_before_the_claim_gets_nothing(bed: Bed) {
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn a_topic_that_somebody_does_not_want_goes_to_the_others(bed: Bed) {
+async fn a_topic_that_somebody_does_not_want_goes_to_the_others(bed: TestBed) {
     bed.engine.unsubscribe("b@example.org", Some("offers")).await.unwrap();
     let id =
         bed.accept_one(about(&bed, "offers", &["a@example.org", "b@example.org", "c@example.org"])).await;
@@ -240,7 +240,7 @@ async fn a_topic_that_somebody_does_not_want_goes_to_the_others(bed: Bed) {
     assert_eq!(bed.audit("notification", &id).await, ["leave-out:unsubscribed"]);
 }
 
-async fn a_channel_that_somebody_does_not_want_is_not_used(bed: Bed) {
+async fn a_channel_that_somebody_does_not_want_is_not_used(bed: TestBed) {
     wants(&bed, "ann@example.org", json!({ "channels": ["email"] })).await;
     let over_memory = bed.accept_one(bed.message("ann@example.org")).await;
     let over_mail = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
@@ -250,7 +250,7 @@ async fn a_channel_that_somebody_does_not_want_is_not_used(bed: Bed) {
     assert_eq!(bed.notification(&over_mail).await.status, "delivered");
 }
 
-async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: Bed) {
+async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: TestBed) {
     bed.engine.manners.links_lead_to("https://punctual.example/");
     bed.accept_one(about(&bed, "offers", &["ann@example.org"])).await;
     bed.accept_one(bed.message("ann@example.org")).await;
@@ -265,10 +265,10 @@ async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: Bed) {
     assert_eq!(bed.engine.preference_holder(""), None);
 }
 
-async fn a_path_is_told_that_its_message_was_not_wanted(bed: Bed) {
+async fn a_workflow_is_called_when_its_message_was_not_wanted(bed: TestBed) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = told.clone();
-    let path = TestPath::new("test", |_, _| {
+    let workflow = TestWorkflow::new("test", |_, _| {
         let audience = Audience::Targets(vec!["ann@example.org".into()]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
         new.channel = "memory:default".parse().ok();
@@ -279,14 +279,14 @@ async fn a_path_is_told_that_its_message_was_not_wanted(bed: Bed) {
         heard.lock().unwrap().extend(work.outcomes.iter().map(|(_, status)| *status));
         Vec::new()
     });
-    let bed = bed.with(|bed| bed.path(path));
+    let bed = bed.with(|bed| bed.workflow(workflow));
     bed.engine.unsubscribe("ann@example.org", Some("offers")).await.unwrap();
     bed.ensure(&[new_work("test", "k", bed.now())]).await;
     bed.tick().await;
     assert_eq!(*told.lock().unwrap(), ["withdrawn"]);
 }
 
-async fn the_language_of_a_person_is_used_where_a_message_says_none(bed: Bed) {
+async fn the_language_of_a_person_is_used_where_a_message_says_none(bed: TestBed) {
     let variants = json!({ "en": { "subject": "Hello", "body": "Hello" }, "de": { "subject": "Hallo", "body": "Hallo" } });
     bed.template("greeting", "en", variants).await;
     wants(&bed, "ann@example.org", json!({ "locale": "de" })).await;
@@ -306,9 +306,9 @@ type Log = Arc<Mutex<Vec<(String, String)>>>;
 
 /// Three channels that answer as told, `whatsapp:default`, `sms:default` and `email:second`; what was tried is logged.
 async fn three(
-    bed: &Bed,
+    bed: &TestBed,
     answer: impl Fn(&str, &str) -> SendOutcome + Send + Sync + Clone + 'static,
-) -> (Bed, Log) {
+) -> (TestBed, Log) {
     let log = Log::default();
     let adapter = |name: &'static str| {
         let (log, answer) = (log.clone(), answer.clone());
@@ -333,7 +333,7 @@ fn refused() -> SendOutcome {
     SendOutcome::Permanent { reason: ReasonCode::new("recipient-unreachable"), error: "no account".into() }
 }
 
-fn in_order(bed: &Bed, targets: &[&str]) -> NewNotification {
+fn in_order(bed: &TestBed, targets: &[&str]) -> NewNotification {
     let mut new = bed.message_over("whatsapp:default", targets);
     new.failover = ["sms:default", "email:second"].map(|key| key.parse().unwrap()).into();
     new
@@ -343,7 +343,7 @@ fn tried(log: &Log) -> Vec<String> {
     log.lock().unwrap().iter().map(|(channel, address)| format!("{channel} {address}")).collect()
 }
 
-async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed: Bed) {
+async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed: TestBed) {
     let (bed, log) =
         three(&bed, |channel, _| if channel.starts_with("email") { delivered() } else { refused() }).await;
     let id = bed.accept_one(in_order(&bed, &["+491"])).await;
@@ -363,7 +363,7 @@ async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed:
     assert_eq!(tried(&log).len(), 3, "once each");
 }
 
-async fn the_next_channel_is_taken_when_all_tries_have_failed(bed: Bed) {
+async fn the_next_channel_is_taken_when_all_tries_have_failed(bed: TestBed) {
     let (bed, log) = three(&bed, |channel, _| match channel {
         "sms:default" => delivered(),
         _ => SendOutcome::Transient { error: "busy".into(), retry_after: None },
@@ -375,7 +375,7 @@ async fn the_next_channel_is_taken_when_all_tries_have_failed(bed: Bed) {
     assert_eq!(bed.notification(&id).await.status, "delivered");
 }
 
-async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: Bed) {
+async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: TestBed) {
     let (bed, log) = three(&bed, |channel, address| match (channel, address) {
         ("whatsapp:default", "+491") => delivered(),
         ("email:second", _) => delivered(),
@@ -399,7 +399,7 @@ async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: Bed) {
     assert_eq!(bed.notification(&id).await.status, "delivered");
 }
 
-async fn a_person_s_own_order_of_channels_is_used_where_a_message_has_none(bed: Bed) {
+async fn a_person_s_own_order_of_channels_is_used_where_a_message_has_none(bed: TestBed) {
     let (bed, log) =
         three(&bed, |channel, _| if channel.starts_with("email") { delivered() } else { refused() }).await;
     let addresses = json!({ "whatsapp": "+493", "email": "cy@example.org" });
@@ -411,7 +411,7 @@ async fn a_person_s_own_order_of_channels_is_used_where_a_message_has_none(bed: 
     assert_eq!(bed.notification(&id).await.status, "delivered");
 }
 
-async fn where_no_channel_gets_it_across_it_is_parked_once(bed: Bed) {
+async fn where_no_channel_gets_it_across_it_is_parked_once(bed: TestBed) {
     let (bed, log) = three(&bed, |_, _| refused()).await;
     let id = bed.accept_one(in_order(&bed, &["+491"])).await;
     bed.run_for(600).await;
@@ -422,7 +422,7 @@ async fn where_no_channel_gets_it_across_it_is_parked_once(bed: Bed) {
     assert_eq!(audit, ["fail-over:failed-over", "fail-over:failed-over", "park:recipient-unreachable"]);
 }
 
-async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Bed) {
+async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 2, "digestAt": "07:30" })).await;
     wants(&bed, "ann", json!({ "timeZone": "Europe/Berlin", "addresses": { "email": "ann@example.org" } }))
         .await;
@@ -462,7 +462,7 @@ async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Be
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
 }
 
-async fn a_cap_holds_over_two_nodes(bed: Bed) {
+async fn a_cap_holds_over_two_nodes(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 3 })).await;
     let new = (0..20).map(|_| bed.message("ann@example.org")).collect();
     bed.accept(new).await;
@@ -478,7 +478,7 @@ async fn a_cap_holds_over_two_nodes(bed: Bed) {
     assert_eq!(bed.sent().len(), 4, "and one digest");
 }
 
-async fn a_second_try_is_not_a_second_message_of_the_day(bed: Bed) {
+async fn a_second_try_is_not_a_second_message_of_the_day(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 1 })).await;
     let memory = "memory:default".parse().unwrap();
     bed.captured.misbehave(memory, punctual_channels::Misbehaviour::Transient, 1, "busy");

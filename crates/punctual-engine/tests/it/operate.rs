@@ -3,7 +3,7 @@
 use punctual_channels::Misbehaviour;
 use punctual_engine::EngineError;
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
-use punctual_testkit::{Bed, TestPath, new_work, on_both};
+use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
 on_both! {
     a_support_retry_is_a_new_row_linked_to_the_old_one;
@@ -15,9 +15,9 @@ on_both! {
     what_is_not_there_is_not_found;
 }
 
-fn sending(bed: &Bed) -> Bed {
+fn sending(bed: &TestBed) -> TestBed {
     bed.with(|bed| {
-        bed.path(TestPath::new("test", |row, _| {
+        bed.workflow(TestWorkflow::new("test", |row, _| {
             if row.key.starts_with("skip") {
                 return Decision::Skip(ReasonCode::new("no-recipients"));
             }
@@ -36,7 +36,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, EngineError>) -> String {
     }
 }
 
-async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: Bed) {
+async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: TestBed) {
     let bed = sending(&bed);
     let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
     bed.tick().await;
@@ -53,13 +53,13 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: Bed) {
     assert_eq!(ids.len(), 3);
 }
 
-async fn a_row_that_waits_is_not_retried(bed: Bed) {
+async fn a_row_that_waits_is_not_retried(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
     assert!(refused(bed.engine.retry_work(id, "ann").await).contains("pending"));
     bed.leaves_open("nothing works it");
 }
 
-async fn a_cancelled_row_is_brought_back_by_a_person(bed: Bed) {
+async fn a_cancelled_row_is_brought_back_by_a_person(bed: TestBed) {
     let bed = sending(&bed);
     let id = bed.ensure_one(new_work("test", "skip:1", bed.now())).await.id;
     bed.engine.cancel_work(id, "ann").await.unwrap();
@@ -76,7 +76,7 @@ async fn a_cancelled_row_is_brought_back_by_a_person(bed: Bed) {
     );
 }
 
-async fn a_row_under_way_is_not_cancelled(bed: Bed) {
+async fn a_row_under_way_is_not_cancelled(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
     let mut tx = bed.begin().await;
     punctual_store::work::claim(&mut tx, "test", bed.now(), bed.after(60), 1).await.unwrap();
@@ -87,14 +87,14 @@ async fn a_row_under_way_is_not_cancelled(bed: Bed) {
     bed.leaves_open("a worker has it");
 }
 
-async fn parked(bed: &Bed) -> String {
+async fn parked(bed: &TestBed) -> String {
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
     let id = bed.accept_one(bed.message("a@example.org")).await;
     bed.tick().await;
     id
 }
 
-async fn a_discarded_notification_stays_and_is_not_retried(bed: Bed) {
+async fn a_discarded_notification_stays_and_is_not_retried(bed: TestBed) {
     let id = parked(&bed).await;
     let row = bed.engine.discard_notification(&id, "ann").await.unwrap();
     assert_eq!(row.status, "discarded");
@@ -105,7 +105,7 @@ async fn a_discarded_notification_stays_and_is_not_retried(bed: Bed) {
     );
 }
 
-async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: Bed) {
+async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     for state in ["pending", "delivered"] {
         assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains(state));
@@ -114,7 +114,7 @@ async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: Bed) {
     }
 }
 
-async fn what_is_not_there_is_not_found(bed: Bed) {
+async fn what_is_not_there_is_not_found(bed: TestBed) {
     assert!(matches!(bed.engine.cancel_work(99, "ann").await, Err(EngineError::NotFound)));
     assert!(matches!(bed.engine.retry_work(99, "ann").await, Err(EngineError::NotFound)));
     assert!(matches!(bed.engine.release_work(99, "ann").await, Err(EngineError::NotFound)));

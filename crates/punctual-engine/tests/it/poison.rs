@@ -2,7 +2,7 @@
 
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{
-    Bed, Scripted, TestPath, channel::delivered, new_work, new_work_with, on_both, scale,
+    Scripted, TestBed, TestWorkflow, channel::delivered, new_work, new_work_with, on_both, scale,
 };
 use serde_json::json;
 
@@ -15,8 +15,8 @@ on_both! {
 /// Each kind of poison, by the number of the row in its hundred.
 const POISON: [&str; 6] = ["decide", "listener", "input", "template", "channel", "missing"];
 
-fn poisoned(bed: &Bed) -> Bed {
-    let path = TestPath::new("test", |row, _| {
+fn poisoned(bed: &TestBed) -> TestBed {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let what = row.key.split(':').nth(1).unwrap_or_default();
         assert!(what != "decide", "a decision that panics");
         let audience = Audience::Targets(vec![format!("{what}@example.org")]);
@@ -33,13 +33,13 @@ fn poisoned(bed: &Bed) -> Bed {
         delivered()
     });
     bed.with(|bed| {
-        bed.path(path)
+        bed.workflow(workflow)
             .adapter(picky)
             .listener("poison", |_: &punctual_model::Arrival| -> Result<(), String> { panic!("a listener") })
     })
 }
 
-async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed) {
+async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: TestBed) {
     let bed = poisoned(&bed);
     bed.channel("picky:default", "picky").await;
     let endless = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
@@ -86,15 +86,16 @@ async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Bed
     assert!(reasons.iter().all(|reason| reason == "panic" || reason == "template_limit"), "{reasons:?}");
 }
 
-async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: Bed) {
-    let path = TestPath::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(|row| {
-        let bad = row.key.starts_with("bad");
-        async move {
-            assert!(!bad, "a preparation that panics");
-            Ok(serde_json::Value::Null)
-        }
-    });
-    let bed = bed.with(|bed| bed.path(path));
+async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) {
+    let workflow =
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(|row| {
+            let bad = row.key.starts_with("bad");
+            async move {
+                assert!(!bad, "a preparation that panics");
+                Ok(serde_json::Value::Null)
+            }
+        });
+    let bed = bed.with(|bed| bed.workflow(workflow));
     bed.ensure(&[new_work("long", "bad:1", bed.now()), new_work("long", "good:1", bed.now())]).await;
     let report = bed.tick().await.due;
     assert_eq!((report.held, report.deactivated), (1, 1));
@@ -102,10 +103,10 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: Bed) {
     assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("panic")));
 }
 
-/// A path whose reading panics for one row of the batch.
+/// A workflow whose reading panics for one row of the batch.
 struct BadLoad;
 
-impl punctual_engine::Path for BadLoad {
+impl punctual_engine::Workflow for BadLoad {
     fn kind(&self) -> &'static str {
         "bad-load"
     }
@@ -138,8 +139,8 @@ impl punctual_engine::Decide for AllDone {
     }
 }
 
-async fn r10_a_load_that_panics_ends_in_hold(bed: Bed) {
-    let bed = bed.with(|bed| bed.path(BadLoad));
+async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(BadLoad));
     let rows: Vec<_> = ["bad:1", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
     bed.ensure(&rows).await;
     let report = bed.tick().await.due;
@@ -148,5 +149,8 @@ async fn r10_a_load_that_panics_ends_in_hold(bed: Bed) {
     assert_eq!(row.reason_code.as_deref(), Some("panic"));
     let trace = bed.engine.blobs.get(row.trace_blob.as_deref().unwrap()).await.unwrap().unwrap();
     let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
-    assert_eq!((&trace["key"], &trace["path"]), (&json!("bad:1"), &json!({ "error": "the path broke" })));
+    assert_eq!(
+        (&trace["key"], &trace["path"]),
+        (&json!("bad:1"), &json!({ "error": "the workflow panicked" }))
+    );
 }

@@ -1,7 +1,7 @@
 //! An alarm is not held back: not by a campaign on the same channel, not by hours, not by what somebody had today.
 
 use punctual_model::Priority;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 use crate::arrivals::receiving;
@@ -10,7 +10,7 @@ on_both! {
     an_alarm_goes_before_a_hundred_thousand_rows_of_a_campaign;
 }
 
-async fn an_alarm_goes_before_a_hundred_thousand_rows_of_a_campaign(bed: Bed) {
+async fn an_alarm_goes_before_a_hundred_thousand_rows_of_a_campaign(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "mail");
     bed.channel("mail:default", "mail").await;
     let with = |priority: Priority, address: String| {

@@ -3,7 +3,7 @@
 use punctual_channels::Misbehaviour;
 use punctual_engine::{Accepted, EngineError};
 use punctual_store::notifications;
-use punctual_testkit::{Bed, BedBuilder, on_both, scale};
+use punctual_testkit::{TestBed, TestBedBuilder, on_both, scale};
 
 on_both! {
     r24_only_what_is_finished_and_past_its_window_is_removed;
@@ -17,15 +17,15 @@ on_both! {
 
 const DAY: i64 = 86_400;
 
-fn small_batches(bed: BedBuilder) -> BedBuilder {
+fn small_batches(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.purge_batch = 7)
 }
 
-fn cautious(bed: BedBuilder) -> BedBuilder {
+fn cautious(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.purge_unasked = 3)
 }
 
-async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: Bed) {
+async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: TestBed) {
     let to = |name: &str, count: usize| {
         (0..count).map(|n| bed.message(&format!("{name}{n}@example.org"))).collect()
     };
@@ -46,14 +46,14 @@ async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: Bed) {
     assert_eq!((confirmed.removed, confirmed.held_back), (6, None));
 }
 
-async fn parked(bed: &Bed, address: &str) -> String {
+async fn parked(bed: &TestBed, address: &str) -> String {
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
     let id = bed.accept_one(bed.message(address)).await;
     bed.tick().await;
     id
 }
 
-async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: Bed) {
+async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: TestBed) {
     let mut future = bed.message("future@example.org");
     future.not_before = Some(bed.after(800 * DAY));
     let live = bed.accept_one(future).await;
@@ -78,7 +78,7 @@ async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: Bed) {
     bed.leaves_open("one lies in the future");
 }
 
-async fn r03_a_purged_id_never_sends_again(bed: Bed) {
+async fn r03_a_purged_id_never_sends_again(bed: TestBed) {
     let new: Vec<_> = (0..300).map(|n| bed.message(&format!("{n}@example.org"))).collect();
     bed.accept(new.clone()).await;
     bed.tick().await;
@@ -98,7 +98,7 @@ async fn r03_a_purged_id_never_sends_again(bed: Bed) {
 }
 
 /// A repeat that arrives while its id is being purged: it waits, and finds the tombstone.
-async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: Bed) {
+async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: TestBed) {
     let new = bed.message("a@example.org");
     bed.accept_one(new.clone()).await;
     bed.tick().await;
@@ -116,7 +116,7 @@ async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: Bed) {
 }
 
 /// Ends in a live row or a clear refusal, never in a deleted pending row.
-async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: Bed) {
+async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: TestBed) {
     let rounds = scale(10, 200);
     for round in 0..rounds {
         let mut ids = Vec::new();
@@ -155,7 +155,7 @@ async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: Bed) {
     }
 }
 
-async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: Bed) {
+async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: TestBed) {
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Transient, 1, "busy");
     let ids = bed.accept_to(&["a@example.org"]).await;
     bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
@@ -167,7 +167,7 @@ async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: Bed) {
     assert_eq!(bed.tick().await.deliveries.delivered, 2);
 }
 
-async fn a_purge_says_what_it_did_and_forgets_old_answers(bed: Bed) {
+async fn a_purge_says_what_it_did_and_forgets_old_answers(bed: TestBed) {
     use punctual_store::idempotency::{self, Answered};
     assert_eq!(bed.engine.last_purge().await.unwrap(), None);
     let answer = Answered { digest: "d".into(), status: 201, body: "{}".into() };

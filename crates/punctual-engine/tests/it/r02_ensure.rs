@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use punctual_engine::EnsureOutcome;
 use punctual_model::{Cause, NewWork};
 use punctual_store::work;
-use punctual_testkit::{Bed, Database, Seeded, new_work_with, on_both, scale};
+use punctual_testkit::{Database, Seeded, TestBed, new_work_with, on_both, scale};
 use serde_json::json;
 
 on_both! {
@@ -93,7 +93,7 @@ fn key_of(sequence: usize, key: u64) -> String {
     format!("s{sequence}:{key}")
 }
 
-fn wanted(bed: &Bed, sequence: usize, key: u64, input: u64, due: i64) -> NewWork {
+fn wanted(bed: &TestBed, sequence: usize, key: u64, input: u64, due: i64) -> NewWork {
     let input = json!({ "sequence": sequence, "key": key, "input": input });
     new_work_with(kind_of(sequence), &key_of(sequence, key), bed.after(due), &input)
 }
@@ -103,7 +103,7 @@ fn kind_of(sequence: usize) -> &'static str {
     Box::leak(format!("test-{sequence}").into_boxed_str())
 }
 
-async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: Bed) {
+async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: TestBed) {
     let sequences = match bed.database() {
         Database::Sqlite => scale(1_900, 90_000),
         Database::Postgres => scale(200, 10_000),
@@ -130,7 +130,7 @@ async fn r02_any_sequence_of_commands_leaves_what_the_model_says(bed: Bed) {
 }
 
 async fn apply(
-    bed: &Bed,
+    bed: &TestBed,
     sequence: usize,
     command: Command,
     model: &mut BTreeMap<u64, Model>,
@@ -206,7 +206,7 @@ async fn apply(
 
 /// Claims whatever is ready, keeps the token of this key and gives the others back.
 async fn claim(
-    bed: &Bed,
+    bed: &TestBed,
     sequence: usize,
     key: u64,
     model: &mut BTreeMap<u64, Model>,
@@ -229,7 +229,7 @@ async fn claim(
     }
 }
 
-async fn r02_sixteen_writers_leave_one_row_a_key(bed: Bed) {
+async fn r02_sixteen_writers_leave_one_row_a_key(bed: TestBed) {
     let other = bed.node("b").await;
     let (keys, rounds) = (100, scale(10, 600));
     let mut writers = tokio::task::JoinSet::new();
@@ -262,11 +262,11 @@ async fn r02_sixteen_writers_leave_one_row_a_key(bed: Bed) {
     for key in 0..keys {
         assert!(!bed.work(&key_of(0, key)).await.on_hold, "equal input is no conflict");
     }
-    bed.leaves_open("no path works them");
+    bed.leaves_open("no workflow works them");
 }
 
 /// Two inputs race for each key: one wins, the other is a conflict, nothing is overwritten.
-async fn r02_one_owner_of_each_row_among_sixteen_that_disagree(bed: Bed) {
+async fn r02_one_owner_of_each_row_among_sixteen_that_disagree(bed: TestBed) {
     let other = bed.node("b").await;
     for key in 0..scale(20, 1000) as u64 {
         let mut writers = tokio::task::JoinSet::new();

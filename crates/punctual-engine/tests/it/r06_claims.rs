@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_store::{Lane, StoreError, notifications, work};
-use punctual_testkit::{Bed, Database, history::Claims, new_work, on_both, scale};
+use punctual_testkit::{Database, TestBed, history::Claims, new_work, on_both, scale};
 
 on_both! {
     r06_no_version_of_a_work_row_is_claimed_twice;
@@ -18,7 +18,7 @@ const ROWS: usize = 2_000;
 const BATCH: i64 = 100;
 
 /// Nodes and workers of each: sixteen tasks on SQLite's one store, four nodes of four on PostgreSQL.
-async fn workers(bed: &Bed) -> Vec<Bed> {
+async fn workers(bed: &TestBed) -> Vec<TestBed> {
     let mut nodes = vec![bed.clone()];
     for name in ["b", "c", "d"] {
         nodes.push(bed.node(name).await);
@@ -26,7 +26,7 @@ async fn workers(bed: &Bed) -> Vec<Bed> {
     (0..16).map(|n| nodes[n % nodes.len()].clone()).collect()
 }
 
-fn target(bed: &Bed) -> usize {
+fn target(bed: &TestBed) -> usize {
     match bed.database() {
         Database::Sqlite => scale(50_000, 10_000_000),
         Database::Postgres if bed.skips_locked() => scale(40_000, 10_000_000),
@@ -44,7 +44,7 @@ fn won<T>(answer: Result<T, StoreError>) -> Option<T> {
     }
 }
 
-async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: Bed) {
+async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: TestBed) {
     let rows: Vec<_> = (0..ROWS).map(|n| new_work("test", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     let claims = Arc::new(Claims::default());
@@ -92,7 +92,7 @@ async fn r06_no_version_of_a_work_row_is_claimed_twice(bed: Bed) {
     bed.leaves_open("they were only claimed");
 }
 
-async fn r06_no_version_of_a_notification_is_claimed_twice(bed: Bed) {
+async fn r06_no_version_of_a_notification_is_claimed_twice(bed: TestBed) {
     for _ in 0..ROWS / 500 {
         bed.accept((0..500).map(|n| bed.message(&format!("{n}@example.org"))).collect()).await;
     }

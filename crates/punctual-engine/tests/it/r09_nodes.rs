@@ -8,7 +8,7 @@ use std::sync::{
 use punctual_model::{Audience, Decision, NewNotification, NotificationId};
 use punctual_store::{notifications, work};
 use punctual_testkit::{
-    Bed, Scripted, TestPath, channel::delivered, history::Receiver, new_work, on_both, scale,
+    Scripted, TestBed, TestWorkflow, channel::delivered, history::Receiver, new_work, on_both, scale,
 };
 
 on_both! {
@@ -18,10 +18,10 @@ on_both! {
 }
 
 /// Work that sends one message each; decisions and sends are counted.
-fn counting(bed: &Bed) -> (Bed, Arc<AtomicUsize>, Arc<Receiver>) {
+fn counting(bed: &TestBed) -> (TestBed, Arc<AtomicUsize>, Arc<Receiver>) {
     let (decided, received) = (Arc::new(AtomicUsize::new(0)), Arc::new(Receiver::default()));
     let (decisions, log) = (decided.clone(), received.clone());
-    let path = TestPath::new("test", move |row, _| {
+    let workflow = TestWorkflow::new("test", move |row, _| {
         decisions.fetch_add(1, Ordering::Relaxed);
         let audience = Audience::Targets(vec![format!("{}@example.org", row.key)]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
@@ -32,10 +32,10 @@ fn counting(bed: &Bed) -> (Bed, Arc<AtomicUsize>, Arc<Receiver>) {
         log.log(&message);
         delivered()
     });
-    (bed.with(|bed| bed.path(path).adapter(adapter)), decided, received)
+    (bed.with(|bed| bed.workflow(workflow).adapter(adapter)), decided, received)
 }
 
-async fn backlog(bed: &Bed, rows: usize) {
+async fn backlog(bed: &TestBed, rows: usize) {
     bed.channel("counted:default", "counted").await;
     for chunk in (0..rows).collect::<Vec<_>>().chunks(1000) {
         let rows: Vec<_> = chunk.iter().map(|n| new_work("test", &format!("k-{n}"), bed.now())).collect();
@@ -43,7 +43,7 @@ async fn backlog(bed: &Bed, rows: usize) {
     }
 }
 
-async fn nodes(bed: &Bed, count: usize) -> Vec<Bed> {
+async fn nodes(bed: &TestBed, count: usize) -> Vec<TestBed> {
     let mut nodes = vec![bed.clone()];
     for n in 1..count {
         nodes.push(bed.node(&format!("node-{n}")).await);
@@ -51,8 +51,8 @@ async fn nodes(bed: &Bed, count: usize) -> Vec<Bed> {
     nodes
 }
 
-/// Passes of all nodes at once until nothing is ready; answers how many rows each node worked.
-async fn drain(nodes: &[Bed]) -> Vec<usize> {
+/// Passes of all nodes at once until nothing is ready; returns how many rows each node worked.
+async fn drain(nodes: &[TestBed]) -> Vec<usize> {
     let mut draining = tokio::task::JoinSet::new();
     for (n, node) in nodes.iter().cloned().enumerate() {
         draining.spawn(async move {
@@ -78,15 +78,15 @@ async fn check_drained(rows: usize, decided: &AtomicUsize, received: &Receiver) 
     assert_eq!((verdict.duplicates, verdict.repeated_attempts), (0, 0));
 }
 
-async fn rig_nodes_r09_two_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
+async fn rig_nodes_r09_two_nodes_drain_one_backlog_and_work_each_row_once(bed: TestBed) {
     drained_by(&bed, 2).await;
 }
 
-async fn rig_nodes_r09_four_nodes_drain_one_backlog_and_work_each_row_once(bed: Bed) {
+async fn rig_nodes_r09_four_nodes_drain_one_backlog_and_work_each_row_once(bed: TestBed) {
     drained_by(&bed, 4).await;
 }
 
-async fn drained_by(bed: &Bed, count: usize) {
+async fn drained_by(bed: &TestBed, count: usize) {
     let (bed, decided, received) = counting(bed);
     let rows = scale(3_000, 100_000);
     backlog(&bed, rows).await;
@@ -96,7 +96,7 @@ async fn drained_by(bed: &Bed, count: usize) {
     assert!(worked.iter().all(|worked| *worked > 0), "every node had a share: {worked:?}");
 }
 
-async fn rig_nodes_r09_a_node_that_dies_in_the_middle_leaves_nothing_behind(bed: Bed) {
+async fn rig_nodes_r09_a_node_that_dies_in_the_middle_leaves_nothing_behind(bed: TestBed) {
     let (bed, decided, received) = counting(&bed);
     let rows = scale(2_000, 50_000);
     backlog(&bed, rows).await;

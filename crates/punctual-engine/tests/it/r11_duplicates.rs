@@ -7,7 +7,7 @@ use std::sync::{
 
 use punctual_model::SendOutcome;
 use punctual_testkit::{
-    Bed, Database, Gated, Scripted, Seeded, channel::delivered, history::Receiver, on_both, scale, signal,
+    Database, Gated, Scripted, Seeded, TestBed, channel::delivered, history::Receiver, on_both, scale, signal,
 };
 use serde_json::json;
 
@@ -24,7 +24,7 @@ on_both! {
 const CHANNEL: &str = "lossy:default";
 
 /// A receiver that takes everything and loses the reply of so many in ten thousand.
-fn lossy(bed: &Bed, per_ten_thousand: u64) -> (Bed, Arc<Receiver>, Arc<AtomicUsize>) {
+fn lossy(bed: &TestBed, per_ten_thousand: u64) -> (TestBed, Arc<Receiver>, Arc<AtomicUsize>) {
     let (received, injected) = (Arc::new(Receiver::default()), Arc::new(AtomicUsize::new(0)));
     let chance = Mutex::new(Seeded::new(11));
     let (log, lost) = (received.clone(), injected.clone());
@@ -39,7 +39,7 @@ fn lossy(bed: &Bed, per_ten_thousand: u64) -> (Bed, Arc<Receiver>, Arc<AtomicUsi
     (bed.with(|bed| bed.adapter(adapter.permits(256))), received, injected)
 }
 
-async fn hand_in(bed: &Bed, count: usize) -> Vec<String> {
+async fn hand_in(bed: &TestBed, count: usize) -> Vec<String> {
     // Enough tries that chance alone never uses them up.
     bed.channel_with(CHANNEL, "lossy", json!({ "max": 20, "intervalSeconds": 60 }), false).await;
     let mut ids = Vec::with_capacity(count);
@@ -51,7 +51,7 @@ async fn hand_in(bed: &Bed, count: usize) -> Vec<String> {
     ids
 }
 
-async fn uncertain_marks(bed: &Bed) -> usize {
+async fn uncertain_marks(bed: &TestBed) -> usize {
     let filter =
         punctual_store::notifications::NotificationFilter { limit: 10_000_000, ..Default::default() };
     let mut reader = bed.read().await;
@@ -67,7 +67,7 @@ fn sends(database: Database) -> usize {
     }
 }
 
-async fn r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked(bed: Bed) {
+async fn r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked(bed: TestBed) {
     let (bed, received, injected) = lossy(&bed, 100);
     let ids = hand_in(&bed, sends(bed.database())).await;
     bed.tick().await;
@@ -85,7 +85,7 @@ async fn r11_lost_replies_double_exactly_what_they_must_and_every_one_is_marked(
 }
 
 /// Faults at every statement between the provider's yes and the recorded result.
-async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(bed: Bed) {
+async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(bed: TestBed) {
     let (bed, received, _) = lossy(&bed, 0);
     let ids = hand_in(&bed, sends(bed.database()) / 4).await;
     let statements =
@@ -118,7 +118,7 @@ async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(
 }
 
 /// The sender is gone between the provider's yes and its own record: what was in flight, and only that, goes out twice.
-async fn r11_a_sender_that_dies_doubles_exactly_what_was_in_flight(bed: Bed) {
+async fn r11_a_sender_that_dies_doubles_exactly_what_was_in_flight(bed: TestBed) {
     let (received, in_flight) = (Arc::new(Receiver::default()), Arc::new(AtomicUsize::new(0)));
     let dies = Arc::new(tokio::sync::Semaphore::new(0));
     let (log, flying, reached, chance) = (received.clone(), in_flight.clone(), dies.clone(), Seeded::new(3));
@@ -193,7 +193,7 @@ fn stalling(permits: usize, stalls_after: usize) -> (Scripted, Arc<Receiver>, Ar
     (adapter.permits(permits).timeout(std::time::Duration::from_secs(60)), received, stalled)
 }
 
-async fn to_many(bed: &Bed, count: usize) -> (String, Vec<String>) {
+async fn to_many(bed: &TestBed, count: usize) -> (String, Vec<String>) {
     bed.channel_with(CHANNEL, "lossy", json!({ "max": 20, "intervalSeconds": 60 }), false).await;
     let targets: Vec<String> = (0..count).map(|n| format!("{n}@example.org")).collect();
     let named: Vec<&str> = targets.iter().map(String::as_str).collect();
@@ -202,7 +202,7 @@ async fn to_many(bed: &Bed, count: usize) -> (String, Vec<String>) {
 }
 
 /// The sender of a message to many is gone in the middle: only calls that were under way are repeated, each is marked.
-async fn r11_a_message_to_many_repeats_only_the_calls_under_way(bed: Bed) {
+async fn r11_a_message_to_many_repeats_only_the_calls_under_way(bed: TestBed) {
     // One of the channel's permits is kept for urgent messages.
     const PERMITS: usize = 7;
     let (adapter, received, stalled) = stalling(PERMITS + 1, 96);
@@ -235,7 +235,7 @@ async fn r11_a_message_to_many_repeats_only_the_calls_under_way(bed: Bed) {
 }
 
 /// A planned stop in the middle: nothing is repeated, and what was not called is sent by whoever comes next.
-async fn r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing(bed: Bed) {
+async fn r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing(bed: TestBed) {
     let (gate, adapter) = Gated::new("lossy");
     let bed = bed.with(|bed| bed.adapter(adapter.permits(8)));
     let running = bed.engine.run();
@@ -272,7 +272,7 @@ async fn r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing(b
 }
 
 /// A node that stands still for longer than its lease starts no call afterwards, and its late answers are kept.
-async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_kept(bed: Bed) {
+async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_kept(bed: TestBed) {
     let (gate, adapter) = Gated::new("lossy");
     let bed = bed.with(|bed| bed.adapter(adapter.permits(4)));
     let (id, _) = to_many(&bed, 12).await;
@@ -309,7 +309,7 @@ async fn r08_a_stalled_node_starts_no_call_after_its_lease_and_its_answers_are_k
 }
 
 /// Answers that cannot be written for a while are written in the end, and nothing is sent again.
-async fn r11_answers_are_kept_over_an_outage_of_the_database(bed: Bed) {
+async fn r11_answers_are_kept_over_an_outage_of_the_database(bed: TestBed) {
     let (adapter, received, _) = stalling(8, usize::MAX);
     let bed = bed.with(|bed| bed.adapter(adapter));
     let running = bed.engine.run();

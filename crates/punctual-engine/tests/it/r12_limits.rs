@@ -7,7 +7,7 @@ use std::sync::{
 
 use jiff::SignedDuration;
 use punctual_model::{NewNotification, Priority, Random, SendOutcome};
-use punctual_testkit::{Bed, Seeded, channel::delivered, on_both, scale};
+use punctual_testkit::{Seeded, TestBed, channel::delivered, on_both, scale};
 use serde_json::json;
 
 use crate::arrivals::{receiving, receiving_with};
@@ -26,11 +26,11 @@ on_both! {
     a_channel_without_limits_takes_no_place;
 }
 
-fn many(bed: &Bed, channel: &str, count: usize) -> Vec<NewNotification> {
+fn many(bed: &TestBed, channel: &str, count: usize) -> Vec<NewNotification> {
     (0..count).map(|n| bed.message_over(channel, &[&format!("{n}@example.org")])).collect()
 }
 
-async fn r12_a_backlog_leaves_as_fast_as_the_limit_allows_and_no_faster(bed: Bed) {
+async fn r12_a_backlog_leaves_as_fast_as_the_limit_allows_and_no_faster(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 20, "per": "10s" }] })).await;
     bed.accept(many(&bed, "slow:default", 200)).await;
@@ -41,7 +41,7 @@ async fn r12_a_backlog_leaves_as_fast_as_the_limit_allows_and_no_faster(bed: Bed
     assert!((90..=130).contains(&arrivals.took()), "{} s", arrivals.took());
 }
 
-async fn r12_a_limit_holds_over_two_nodes(bed: Bed) {
+async fn r12_a_limit_holds_over_two_nodes(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners(
         "slow:default",
@@ -65,7 +65,7 @@ async fn r12_a_limit_holds_over_two_nodes(bed: Bed) {
     assert!(arrivals.most_within(3) <= 7 && arrivals.most_within(60) <= 40);
 }
 
-async fn r12_a_limit_holds_over_a_restart(bed: Bed) {
+async fn r12_a_limit_holds_over_a_restart(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 5, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 12)).await;
@@ -82,7 +82,7 @@ async fn r12_a_limit_holds_over_a_restart(bed: Bed) {
     assert!(arrivals.most_within(3600) <= 5);
 }
 
-async fn r12_channels_of_one_provider_share_its_limit(bed: Bed) {
+async fn r12_channels_of_one_provider_share_its_limit(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     let manners = json!({ "provider": "acme", "providerRates": [{ "max": 10, "per": "10s" }] });
     for channel in ["slow:a", "slow:b"] {
@@ -95,7 +95,7 @@ async fn r12_channels_of_one_provider_share_its_limit(bed: Bed) {
 }
 
 /// Loads, pauses, failures and restarts as chance wants them, on two nodes.
-async fn r12_random_loads_never_exceed_a_limit(bed: Bed) {
+async fn r12_random_loads_never_exceed_a_limit(bed: TestBed) {
     let failing = Arc::new(AtomicU64::new(0));
     let fails = failing.clone();
     let (bed, arrivals) = receiving_with(&bed, "slow", move |_| {
@@ -139,7 +139,7 @@ async fn r12_random_loads_never_exceed_a_limit(bed: Bed) {
     }
 }
 
-async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: Bed) {
+async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "10s" }] })).await;
     let targets: Vec<String> = (0..35).map(|n| format!("{n}@example.org")).collect();
@@ -160,7 +160,7 @@ async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: Bed) {
     assert!(bed.audit("notification", &id).await.contains(&"defer:rate-limited".to_owned()));
 }
 
-async fn a_campaign_leaves_places_for_an_alarm(bed: Bed) {
+async fn a_campaign_leaves_places_for_an_alarm(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1d" }] })).await;
     let with = |priority: Priority, address: &str| {
@@ -181,7 +181,7 @@ async fn a_campaign_leaves_places_for_an_alarm(bed: Bed) {
     bed.leaves_open("the campaign goes on for days");
 }
 
-async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_place(bed: Bed) {
+async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_place(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 2, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 10)).await;
@@ -196,7 +196,7 @@ async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_p
     bed.leaves_open("it would take hours");
 }
 
-async fn a_message_that_waits_for_its_channel_says_so(bed: Bed) {
+async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
     let (bed, _) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 1, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 2)).await;
@@ -213,7 +213,7 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: Bed) {
 }
 
 /// A backlog that a limit makes is waiting as long as the limit works it off; what nothing works off is stuck.
-async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: Bed) {
+async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: TestBed) {
     let (bed, _) = receiving(&bed, "slow");
     bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1m" }] })).await;
     bed.accept(many(&bed, "slow:default", 300)).await;
@@ -230,7 +230,7 @@ async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: Bed) {
     bed.leaves_open("it would take half an hour");
 }
 
-async fn a_channel_without_limits_takes_no_place(bed: Bed) {
+async fn a_channel_without_limits_takes_no_place(bed: TestBed) {
     bed.faults.fail("limiters.lock", false, u64::MAX);
     bed.faults.fail("preferences.by_addresses", false, u64::MAX);
     bed.faults.fail("sent_days.add", false, u64::MAX);

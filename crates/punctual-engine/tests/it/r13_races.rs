@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use punctual_model::{Audience, Decision, NewNotification, NotificationId};
-use punctual_testkit::{Bed, Scripted, TestPath, channel::delivered, new_work, on_both, scale};
+use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both, scale};
 
 on_both! {
     r13_a_cancel_that_won_is_never_followed_by_a_send;
     r13_a_withdrawal_that_won_is_never_followed_by_a_send;
 }
 
-fn sending(bed: &Bed) -> (Bed, Arc<Mutex<Vec<String>>>) {
+fn sending(bed: &TestBed) -> (TestBed, Arc<Mutex<Vec<String>>>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let log = sent.clone();
-    let path = TestPath::new("test", |row, _| {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let audience = Audience::Targets(vec![row.key.clone()]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
         new.channel = "logged:default".parse().ok();
@@ -23,10 +23,10 @@ fn sending(bed: &Bed) -> (Bed, Arc<Mutex<Vec<String>>>) {
         log.lock().unwrap().push(message.address);
         delivered()
     });
-    (bed.with(|bed| bed.path(path).adapter(adapter)), sent)
+    (bed.with(|bed| bed.workflow(workflow).adapter(adapter)), sent)
 }
 
-async fn r13_a_cancel_that_won_is_never_followed_by_a_send(bed: Bed) {
+async fn r13_a_cancel_that_won_is_never_followed_by_a_send(bed: TestBed) {
     let (bed, sent) = sending(&bed);
     bed.channel("logged:default", "logged").await;
     let other = bed.node("b").await;
@@ -61,7 +61,7 @@ async fn r13_a_cancel_that_won_is_never_followed_by_a_send(bed: Bed) {
     assert!(won > 0, "no cancel came in time");
 }
 
-async fn r13_a_withdrawal_that_won_is_never_followed_by_a_send(bed: Bed) {
+async fn r13_a_withdrawal_that_won_is_never_followed_by_a_send(bed: TestBed) {
     let (bed, sent) = sending(&bed);
     bed.channel("logged:default", "logged").await;
     let other = bed.node("b").await;

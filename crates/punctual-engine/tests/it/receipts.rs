@@ -7,7 +7,7 @@ use punctual_store::{
     receipts::{self, ReceiptRow},
     suppressions,
 };
-use punctual_testkit::{Bed, Scripted, on_both};
+use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
 on_both! {
@@ -22,7 +22,7 @@ on_both! {
 }
 
 /// A bed with `email:p`, whose provider gives each message an id made of its address and calls back.
-async fn with_provider(bed: &Bed) -> Bed {
+async fn with_provider(bed: &TestBed) -> TestBed {
     let taken = |message: punctual_model::Outgoing| SendOutcome::Delivered {
         provider_id: format!("id-{}", message.address),
     };
@@ -34,7 +34,7 @@ async fn with_provider(bed: &Bed) -> Bed {
     bed
 }
 
-async fn call(bed: &Bed, channel: &str, signature: &str, body: &[u8]) -> Result<Called, CallbackFault> {
+async fn call(bed: &TestBed, channel: &str, signature: &str, body: &[u8]) -> Result<Called, CallbackFault> {
     let header = |name: &str| (name == "x-signature").then(|| signature.to_owned());
     let call = Callback {
         is_get: false,
@@ -47,24 +47,24 @@ async fn call(bed: &Bed, channel: &str, signature: &str, body: &[u8]) -> Result<
     bed.engine.take_callback(channel, &call).await.unwrap()
 }
 
-async fn tell(bed: &Bed, items: Value) -> (usize, usize, usize) {
+async fn tell(bed: &TestBed, items: Value) -> (usize, usize, usize) {
     match call(bed, "email:p", "good", items.to_string().as_bytes()).await {
-        Ok(Called::Told { receipts, new, unknown }) => (receipts, new, unknown),
+        Ok(Called::Receipts { count: receipts, new, unknown }) => (receipts, new, unknown),
         other => panic!("{other:?}"),
     }
 }
 
-async fn known(bed: &Bed, address: &str) -> Option<ReceiptRow> {
+async fn known(bed: &TestBed, address: &str) -> Option<ReceiptRow> {
     receipts::get(&mut bed.read().await.conn(), "provider", &format!("id-{address}")).await.unwrap()
 }
 
-async fn sent(bed: &Bed, address: &str) -> String {
+async fn sent(bed: &TestBed, address: &str) -> String {
     let id = bed.accept_one(bed.message_over("email:p", &[address])).await;
     bed.tick().await;
     id
 }
 
-async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: Bed) {
+async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let id = sent(&bed, "ann@example.org").await;
     let row = known(&bed, "ann@example.org").await.unwrap();
@@ -103,7 +103,7 @@ async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: Bed) {
     );
 }
 
-async fn the_same_again_and_the_wrong_way_round_change_nothing(bed: Bed) {
+async fn the_same_again_and_the_wrong_way_round_change_nothing(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
     let state = |state: &str| json!({ "id": "id-ann@example.org", "state": state });
@@ -118,7 +118,7 @@ async fn the_same_again_and_the_wrong_way_round_change_nothing(bed: Bed) {
     assert_eq!((after.rank, after.confirmed_at), (3, before.unwrap().confirmed_at));
 }
 
-async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Bed) {
+async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let id = sent(&bed, "Ann@example.org").await;
     let bounce = json!([{ "id": "id-Ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "550 5.1.1\nno such user" }]);
@@ -150,7 +150,7 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Bed)
     assert_eq!(bed.notification(&again).await.reason_code.as_deref(), Some("suppressed"));
 }
 
-async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: Bed) {
+async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
     sent(&bed, "bob@example.org").await;
@@ -173,7 +173,7 @@ async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: Bed) {
     assert_eq!(eve.unwrap().reason, "unsubscribed");
 }
 
-async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: Bed) {
+async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let told = json!([
         { "id": "id-x", "state": "failed", "suppress": "hardBounce" }, { "id": "", "state": "sent" }, { "id": "y".repeat(1_001), "state": "sent" },
@@ -192,7 +192,7 @@ async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: Bed) {
     assert!(known(&bed, "x").await.is_none());
 }
 
-async fn a_receipt_that_was_quicker_finds_its_message(bed: Bed) {
+async fn a_receipt_that_was_quicker_finds_its_message(bed: TestBed) {
     let bed = with_provider(&bed).await;
     let told = json!([{ "id": "id-ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "no such user" }]);
     assert_eq!(tell(&bed, told).await, (1, 0, 1));
@@ -204,7 +204,7 @@ async fn a_receipt_that_was_quicker_finds_its_message(bed: Bed) {
     assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 1);
 }
 
-async fn a_channel_without_callbacks_keeps_no_ids(bed: Bed) {
+async fn a_channel_without_callbacks_keeps_no_ids(bed: TestBed) {
     let bed = with_provider(&bed).await;
     // The statement that keeps them would fail.
     bed.faults.fail("receipts.expect", false, 1_000);
@@ -214,7 +214,7 @@ async fn a_channel_without_callbacks_keeps_no_ids(bed: Bed) {
     bed.faults.heal();
 }
 
-async fn receipts_go_with_their_notification(bed: Bed) {
+async fn receipts_go_with_their_notification(bed: TestBed) {
     let bed = with_provider(&bed).await;
     sent(&bed, "ann@example.org").await;
     tell(&bed, json!([{ "id": "id-ann@example.org", "state": "delivered" }])).await;

@@ -5,7 +5,7 @@ use punctual_store::{
     skipped_targets,
     suppressions::{self, SuppressionRow},
 };
-use punctual_testkit::{Bed, BedBuilder, Scripted, channel::delivered, on_both, signal};
+use punctual_testkit::{Scripted, TestBed, TestBedBuilder, channel::delivered, on_both, signal};
 use serde_json::json;
 
 on_both! {
@@ -16,7 +16,7 @@ on_both! {
     another_type_of_channel_is_another_matter;
     nothing_is_asked_while_nobody_can_be_on_the_list;
     what_another_node_suppressed_counts_within_a_second;
-    a_node_that_sends_itself_looks_too with BedBuilder::wall_clock;
+    a_node_that_sends_itself_looks_too with TestBedBuilder::wall_clock;
     a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not;
     an_address_that_opted_out_at_the_provider_is_left_alone;
     who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list;
@@ -27,18 +27,18 @@ on_both! {
     where_every_channel_is_suppressed_it_is_parked_and_says_so;
 }
 
-async fn wants(bed: &Bed, person: &str, wanted: serde_json::Value) {
+async fn wants(bed: &TestBed, person: &str, wanted: serde_json::Value) {
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
     bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
 }
 
-fn over(bed: &Bed, targets: &[&str], order: &[&str]) -> NewNotification {
+fn over(bed: &TestBed, targets: &[&str], order: &[&str]) -> NewNotification {
     let mut new = bed.message_over("email:default", targets);
     new.failover = order.iter().map(|key| key.parse().unwrap()).collect();
     new
 }
 
-async fn who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list(bed: Bed) {
+async fn who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list(bed: TestBed) {
     suppress(&bed, "email", "ann@example.org").await;
     wants(&bed, "bob@example.org", json!({ "quietHours": { "from": "04:00", "to": "06:00" } })).await;
     let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org", "bob@example.org"])).await;
@@ -56,7 +56,7 @@ async fn who_waits_for_an_hour_is_not_parked_with_who_is_on_the_list(bed: Bed) {
 
 const ANN: &str = r#"{"addresses": {"email": "ann@example.org", "sms": "+49301234567"}}"#;
 
-async fn the_next_channel_is_taken_for_who_is_on_the_list(bed: Bed) {
+async fn the_next_channel_is_taken_for_who_is_on_the_list(bed: TestBed) {
     bed.channel("sms:default", "memory").await;
     wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
     suppress(&bed, "email", "ann@example.org").await;
@@ -71,7 +71,7 @@ async fn the_next_channel_is_taken_for_who_is_on_the_list(bed: Bed) {
     assert!(story.iter().any(|moment| why(&moment.data.to_string())), "{story:?}");
 }
 
-async fn a_person_s_own_order_is_taken_where_they_are_on_the_list(bed: Bed) {
+async fn a_person_s_own_order_is_taken_where_they_are_on_the_list(bed: TestBed) {
     bed.channel("sms:default", "memory").await;
     let mut own: serde_json::Value = serde_json::from_str(ANN).unwrap();
     own["failover"] = json!(["email:default", "sms:default"]);
@@ -85,7 +85,7 @@ async fn a_person_s_own_order_is_taken_where_they_are_on_the_list(bed: Bed) {
     );
 }
 
-async fn the_next_channel_is_taken_for_those_alone_who_were_left_out(bed: Bed) {
+async fn the_next_channel_is_taken_for_those_alone_who_were_left_out(bed: TestBed) {
     bed.channel("sms:default", "memory").await;
     wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
     wants(&bed, "bob", json!({ "addresses": { "email": "bob@example.org", "sms": "+49307654321" } })).await;
@@ -98,7 +98,7 @@ async fn the_next_channel_is_taken_for_those_alone_who_were_left_out(bed: Bed) {
     assert_eq!(skipped(&bed, &id).await, [("ann@example.org".to_owned(), "manual".to_owned())]);
 }
 
-async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed: Bed) {
+async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed: TestBed) {
     let bed = scripted(&bed, |_| SendOutcome::Permanent {
         reason: ReasonCode::new("mailbox-unavailable"),
         error: "550 5.1.1 no such user".into(),
@@ -120,7 +120,7 @@ async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed:
     assert_eq!(bed.attempts(&second).await.len(), 1, "the mailbox is not tried again");
 }
 
-async fn where_every_channel_is_suppressed_it_is_parked_and_says_so(bed: Bed) {
+async fn where_every_channel_is_suppressed_it_is_parked_and_says_so(bed: TestBed) {
     bed.channel("sms:default", "memory").await;
     wants(&bed, "ann", serde_json::from_str(ANN).unwrap()).await;
     suppress(&bed, "email", "ann@example.org").await;
@@ -136,7 +136,7 @@ async fn where_every_channel_is_suppressed_it_is_parked_and_says_so(bed: Bed) {
     assert_eq!(bed.audit("notification", &id).await, ["fail-over:failed-over", "park:suppressed"]);
 }
 
-async fn suppress(bed: &Bed, kind: &str, address: &str) {
+async fn suppress(bed: &TestBed, kind: &str, address: &str) {
     let row = SuppressionRow {
         channel_type: kind.into(),
         address: address.into(),
@@ -149,13 +149,13 @@ async fn suppress(bed: &Bed, kind: &str, address: &str) {
     bed.engine.suppress(&row, "key:test").await.unwrap();
 }
 
-async fn skipped(bed: &Bed, id: &str) -> Vec<(String, String)> {
+async fn skipped(bed: &TestBed, id: &str) -> Vec<(String, String)> {
     let seq = bed.notification(id).await.seq;
     let rows = skipped_targets::of(&mut bed.read().await.conn(), vec![seq]).await.unwrap();
     rows.into_iter().map(|row| (row.target, row.detail.unwrap_or_default())).collect()
 }
 
-async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: Bed) {
+async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: TestBed) {
     suppress(&bed, "email", "ann@example.org").await;
     bed.list("ops", "email:default", &["bob@example.org", "ANN@Example.org"]).await;
     let to_list = bed.accept_one(bed.message_to_list("ops")).await;
@@ -179,7 +179,7 @@ async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: Bed) {
     );
 }
 
-async fn a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again(bed: Bed) {
+async fn a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again(bed: TestBed) {
     suppress(&bed, "email", "ann@example.org").await;
     let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
     let report = bed.tick().await.deliveries;
@@ -202,7 +202,7 @@ async fn a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again
     assert_eq!(bed.audit("address", "email:ann@example.org").await, ["suppress:manual", "unsuppress"]);
 }
 
-async fn whoever_got_it_before_counts(bed: Bed) {
+async fn whoever_got_it_before_counts(bed: TestBed) {
     let bed = scripted(&bed, |address| match address {
         "bob@example.org" => SendOutcome::Transient { error: "later".into(), retry_after: None },
         _ => delivered(),
@@ -218,13 +218,13 @@ async fn whoever_got_it_before_counts(bed: Bed) {
     assert_eq!(bed.notification(&alone).await.reason_code.as_deref(), Some("suppressed"));
 }
 
-async fn scripted(bed: &Bed, answer: impl Fn(&str) -> SendOutcome + Send + Sync + 'static) -> Bed {
+async fn scripted(bed: &TestBed, answer: impl Fn(&str) -> SendOutcome + Send + Sync + 'static) -> TestBed {
     let bed = bed.with(|bed| bed.adapter(Scripted::new("scripted", move |message| answer(&message.address))));
     bed.channel("email:s", "scripted").await;
     bed
 }
 
-async fn an_entry_that_is_over_counts_no_more(bed: Bed) {
+async fn an_entry_that_is_over_counts_no_more(bed: TestBed) {
     let row = SuppressionRow {
         channel_type: "email".into(),
         address: "ann@example.org".into(),
@@ -245,7 +245,7 @@ async fn an_entry_that_is_over_counts_no_more(bed: Bed) {
     assert_eq!(statuses, ["parked", "delivered"]);
 }
 
-async fn another_type_of_channel_is_another_matter(bed: Bed) {
+async fn another_type_of_channel_is_another_matter(bed: TestBed) {
     suppress(&bed, "sms", "+49301234567").await;
     bed.channel("sms:a", "memory").await;
     bed.channel("whatsapp:a", "memory").await;
@@ -256,7 +256,7 @@ async fn another_type_of_channel_is_another_matter(bed: Bed) {
     assert_eq!(statuses, ["parked", "delivered"]);
 }
 
-async fn nothing_is_asked_while_nobody_can_be_on_the_list(bed: Bed) {
+async fn nothing_is_asked_while_nobody_can_be_on_the_list(bed: TestBed) {
     // The statement that asks would fail; it is not run for an empty list, nor for addresses that are not on it.
     bed.faults.fail("suppressions.among", false, 1_000);
     bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
@@ -268,7 +268,7 @@ async fn nothing_is_asked_while_nobody_can_be_on_the_list(bed: Bed) {
     bed.faults.heal();
 }
 
-async fn what_another_node_suppressed_counts_within_a_second(bed: Bed) {
+async fn what_another_node_suppressed_counts_within_a_second(bed: TestBed) {
     let other = bed.node("b").await;
     other.tick().await;
     suppress(&bed, "email", "ann@example.org").await;
@@ -283,7 +283,7 @@ async fn what_another_node_suppressed_counts_within_a_second(bed: Bed) {
     assert_eq!(bed.notification(&id).await.status, "delivered");
 }
 
-async fn a_node_that_sends_itself_looks_too(bed: Bed) {
+async fn a_node_that_sends_itself_looks_too(bed: TestBed) {
     let running = bed.engine.run();
     let settled = async |id: &str| {
         signal("the end", async {
@@ -310,7 +310,7 @@ async fn a_node_that_sends_itself_looks_too(bed: Bed) {
     assert!(bed.sent_to().iter().all(|address| address == "bob@example.org"));
 }
 
-async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(bed: Bed) {
+async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(bed: TestBed) {
     let refused = |error: &str| SendOutcome::Permanent {
         reason: ReasonCode::new("mailbox-unavailable"),
         error: error.to_owned(),
@@ -339,7 +339,7 @@ async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(b
     assert!(bed.attempts(&again).await.is_empty());
 }
 
-async fn an_address_that_opted_out_at_the_provider_is_left_alone(bed: Bed) {
+async fn an_address_that_opted_out_at_the_provider_is_left_alone(bed: TestBed) {
     let bed = scripted(&bed, |_| SendOutcome::Permanent {
         reason: ReasonCode::new("recipient-opted-out"),
         error: "21610 unsubscribed".into(),

@@ -1,6 +1,6 @@
 //! Templates are read when a message is sent, in the locale that fits best.
 
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
 on_both! {
@@ -11,7 +11,7 @@ on_both! {
     a_template_over_its_budget_parks_the_message;
 }
 
-async fn template(bed: &Bed) {
+async fn template(bed: &TestBed) {
     bed.template(
         "welcome",
         "en",
@@ -23,7 +23,7 @@ async fn template(bed: &Bed) {
     .await;
 }
 
-async fn accept(bed: &Bed, locale: Option<&str>, context: serde_json::Value) -> String {
+async fn accept(bed: &TestBed, locale: Option<&str>, context: serde_json::Value) -> String {
     let mut new = bed.message("a@example.org");
     new.template = Some("welcome".into());
     new.locale = locale.map(str::to_owned);
@@ -31,7 +31,7 @@ async fn accept(bed: &Bed, locale: Option<&str>, context: serde_json::Value) -> 
     bed.accept_one(new).await
 }
 
-async fn the_nearest_locale_is_used(bed: Bed) {
+async fn the_nearest_locale_is_used(bed: TestBed) {
     template(&bed).await;
     for (locale, subject) in [
         (Some("ar-IQ"), "مرحبا Ann"),
@@ -48,7 +48,7 @@ async fn the_nearest_locale_is_used(bed: Bed) {
     assert_eq!(bed.sent().last().unwrap().html.as_deref(), Some("<p>&lt;b&gt;</p>"), "html is escaped");
 }
 
-async fn a_template_changed_in_time_is_used(bed: Bed) {
+async fn a_template_changed_in_time_is_used(bed: TestBed) {
     template(&bed).await;
     accept(&bed, None, json!({ "name": "Ann" })).await;
     bed.template("welcome", "en", json!({ "en": { "subject": "Hi {{ name }}", "body": "-" } })).await;
@@ -56,7 +56,7 @@ async fn a_template_changed_in_time_is_used(bed: Bed) {
     assert_eq!(bed.sent()[0].subject, "Hi Ann");
 }
 
-async fn parked_because(bed: &Bed, id: &str, reason: &str, names: &str) {
+async fn parked_because(bed: &TestBed, id: &str, reason: &str, names: &str) {
     assert_eq!(bed.tick().await.deliveries.parked, 1);
     let row = bed.notification(id).await;
     assert_eq!(row.reason_code.as_deref(), Some(reason), "{:?}", row.last_error);
@@ -66,7 +66,7 @@ async fn parked_because(bed: &Bed, id: &str, reason: &str, names: &str) {
     assert!(attempts.iter().all(|one| one.outcome.as_deref() == Some("permanent")), "no intent stays open");
 }
 
-async fn a_template_that_is_not_there_parks_the_message(bed: Bed) {
+async fn a_template_that_is_not_there_parks_the_message(bed: TestBed) {
     let id = accept(&bed, None, json!({})).await;
     parked_because(&bed, &id, "template-unusable", "welcome").await;
     template(&bed).await;
@@ -74,13 +74,13 @@ async fn a_template_that_is_not_there_parks_the_message(bed: Bed) {
     parked_because(&bed, &id, "template_unknown_variable", "name").await;
 }
 
-async fn a_value_that_is_not_given_parks_the_message_and_names_it(bed: Bed) {
+async fn a_value_that_is_not_given_parks_the_message_and_names_it(bed: TestBed) {
     template(&bed).await;
     let id = accept(&bed, None, json!({ "nam": "Ann" })).await;
     parked_because(&bed, &id, "template_unknown_variable", "name").await;
 }
 
-async fn a_template_over_its_budget_parks_the_message(bed: Bed) {
+async fn a_template_over_its_budget_parks_the_message(bed: TestBed) {
     let endless = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
     bed.template("welcome", "en", json!({ "en": { "subject": "x", "body": endless } })).await;
     let id = accept(&bed, None, json!({})).await;

@@ -2,7 +2,7 @@
 
 use punctual_engine::effects;
 use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey};
-use punctual_testkit::{Bed, Gated, TestPath, new_work, on_both, signal};
+use punctual_testkit::{Gated, TestBed, TestWorkflow, new_work, on_both, signal};
 
 on_both! {
     what_is_withdrawn_in_time_is_never_sent;
@@ -12,14 +12,14 @@ on_both! {
     rows_that_are_no_longer_wanted_end_with_a_reason;
 }
 
-fn sending(bed: &Bed) -> Bed {
-    let path = TestPath::new("test", |row, _| {
+fn sending(bed: &TestBed) -> TestBed {
+    let workflow = TestWorkflow::new("test", |row, _| {
         let audience = Audience::Targets(vec!["a@example.org".into()]);
         let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");
         new.channel = row.key.split('/').nth(1).and_then(|channel| channel.parse().ok());
         Decision::Deliver(vec![new])
     });
-    let stopping = TestPath::new("stop", |row, _| punctual_model::Decided {
+    let stopping = TestWorkflow::new("stop", |row, _| punctual_model::Decided {
         decision: Decision::Deliver(Vec::new()),
         effects: vec![
             Effect::Withdraw {
@@ -33,17 +33,17 @@ fn sending(bed: &Bed) -> Bed {
         ],
         trace: None,
     });
-    bed.with(|bed| bed.path(path).path(stopping))
+    bed.with(|bed| bed.workflow(workflow).workflow(stopping))
 }
 
-async fn withdraw(bed: &Bed, key: &str) -> usize {
+async fn withdraw(bed: &TestBed, key: &str) -> usize {
     let mut tx = bed.begin().await;
     let withdrawn = effects::withdraw(&mut tx, bed.now(), "answered", vec![key.to_owned()]).await.unwrap();
     tx.commit().await.unwrap();
     withdrawn
 }
 
-async fn what_is_withdrawn_in_time_is_never_sent(bed: Bed) {
+async fn what_is_withdrawn_in_time_is_never_sent(bed: TestBed) {
     let bed = sending(&bed);
     bed.ensure_one(new_work("test", "k/memory:default", bed.now())).await;
     bed.engine.due_tick(bed.now(), 10).await.unwrap();
@@ -58,7 +58,7 @@ async fn what_is_withdrawn_in_time_is_never_sent(bed: Bed) {
     assert!(bed.engine.retry_notification(&row.id, "ann").await.is_err(), "nobody brings it back");
 }
 
-async fn what_is_already_being_sent_is_recorded_as_too_late(bed: Bed) {
+async fn what_is_already_being_sent_is_recorded_as_too_late(bed: TestBed) {
     let (gate, adapter) = Gated::new("gated");
     let bed = sending(&bed.with(|bed| bed.adapter(adapter)));
     bed.channel("gated:default", "gated").await;
@@ -75,7 +75,7 @@ async fn what_is_already_being_sent_is_recorded_as_too_late(bed: Bed) {
     assert_eq!(bed.audit("notification", &row.id).await, ["withdraw-too-late:answered"]);
 }
 
-async fn a_parked_one_is_withdrawn_too(bed: Bed) {
+async fn a_parked_one_is_withdrawn_too(bed: TestBed) {
     let bed = sending(&bed);
     bed.ensure_one(new_work("test", "k/sms:nowhere", bed.now())).await;
     bed.tick().await;
@@ -83,7 +83,7 @@ async fn a_parked_one_is_withdrawn_too(bed: Bed) {
     assert_eq!(bed.notifications().await[0].status, "withdrawn");
 }
 
-async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: Bed) {
+async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: TestBed) {
     let bed = sending(&bed);
     let mut waiting = new_work("test", "later/memory:default", bed.after(600));
     waiting.local = Some(("2026-05-14".into(), "Europe/Berlin".into()));
@@ -99,7 +99,7 @@ async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: Bed) {
     assert!(bed.sent().is_empty());
 }
 
-async fn rows_that_are_no_longer_wanted_end_with_a_reason(bed: Bed) {
+async fn rows_that_are_no_longer_wanted_end_with_a_reason(bed: TestBed) {
     let bed = sending(&bed);
     bed.ensure(&[
         new_work("test", "a/memory:default", bed.now()),

@@ -1,4 +1,4 @@
-//! How a message wants to be handled on its way: the three things that every path can say of its messages.
+//! How a message is handled on its way: the three things that every workflow can set for its messages.
 //!
 //! They stand with the definition that makes the message and are given to it when it is made, so that a change of the
 //! definition holds for what is due after it.

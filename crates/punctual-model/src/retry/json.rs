@@ -2,7 +2,7 @@
 //!
 //! An exponential policy may also have `factor` (default 2), `capSeconds` (default 3600, or the
 //! interval if that is longer) and `jitterPercent` (default 20); its `intervalSeconds` is the first delay.
-//! The ladder and the daily policy belong to paths, and are written but not read.
+//! The ladder and the daily policy belong to workflows, and are written but not read.
 
 use std::time::Duration;
 

@@ -153,7 +153,7 @@ fn finish_run(shapes: &mut Vec<Shape>, run: &mut Vec<(f64, f64)>, colour: &'stat
     }
 }
 
-/// Every label, or every second, or fewer: as many as have room. Answers which numbers stand for what.
+/// Every label, or every second, or fewer: as many as have room. Returns which numbers stand for what.
 fn put_labels(
     shapes: &mut Vec<Shape>,
     plot: &Plot,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use punctual_channels::{
     Guard, Trust,
     guard::{CheckedUrl, UrlFault},
-    http::{Call, Outlet},
+    http::{Call, HttpClient},
 };
 use punctual_model::{
     Secret, SendOutcome, SettingsFault,
@@ -25,13 +25,13 @@ const COLUMNS_MAX: usize = 200;
 
 pub(super) struct Http {
     guard: Guard,
-    outlet: Outlet,
+    client: HttpClient,
 }
 
 impl Http {
     pub(super) fn open(guard: &Guard, trust: &Trust) -> Result<Self, SettingsFault> {
-        let outlet = Outlet::open(guard, trust, TIMEOUT, Vec::new())?.reading(MOST_ANSWER);
-        Ok(Self { guard: guard.clone(), outlet })
+        let client = HttpClient::open(guard, trust, TIMEOUT, Vec::new())?.reading(MOST_ANSWER);
+        Ok(Self { guard: guard.clone(), client })
     }
 
     pub(super) fn check(&self, url: &str) -> Result<CheckedUrl, UrlFault> {
@@ -60,7 +60,7 @@ impl Http {
             call =
                 call.with_secret("authorization", &format!("Bearer {}", bearer.expose())).map_err(failed)?;
         }
-        let answer = self.outlet.send(call, asked.period_end).await.map_err(failed)?;
+        let answer = self.client.send(call, asked.period_end).await.map_err(failed)?;
         match answer.status {
             200..=299 if answer.is_cut => {
                 let detail =

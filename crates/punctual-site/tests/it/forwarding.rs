@@ -2,7 +2,7 @@
 
 use punctual_model::Clock;
 use punctual_site::Next;
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::Value;
 
 use crate::rig::{Rig, check_order, drain, message, notify_many, tick};
@@ -15,7 +15,7 @@ on_both! {
     the_list_is_resolved_when_it_is_delivered;
 }
 
-async fn what_a_script_hands_in_arrives_with_its_source(bed: Bed) {
+async fn what_a_script_hands_in_arrives_with_its_source(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let mut request = message("ops", "1.8 bar");
@@ -39,7 +39,7 @@ async fn what_a_script_hands_in_arrives_with_its_source(bed: Bed) {
     bed.leaves_open("the list is not defined and nothing ticks central");
 }
 
-async fn rows_arrive_in_order_over_many_batches(bed: Bed) {
+async fn rows_arrive_in_order_over_many_batches(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent_with(punctual_site::SiteConfig { batch: 700, ..rig.config() }).await;
     for part in 0..4 {
@@ -51,7 +51,7 @@ async fn rows_arrive_in_order_over_many_batches(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn large_rows_go_in_batches_that_central_takes(bed: Bed) {
+async fn large_rows_go_in_batches_that_central_takes(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent_with(punctual_site::SiteConfig { batch_bytes: 300_000, ..rig.config() }).await;
     for n in 0..6 {
@@ -66,7 +66,7 @@ async fn large_rows_go_in_batches_that_central_takes(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_report_goes_out_when_nothing_waits(bed: Bed) {
+async fn a_report_goes_out_when_nothing_waits(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let report = tick(&agent).await;
@@ -96,7 +96,7 @@ async fn a_report_goes_out_when_nothing_waits(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn the_list_is_resolved_when_it_is_delivered(bed: Bed) {
+async fn the_list_is_resolved_when_it_is_delivered(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     bed.list("ops", "memory:default", &["first"]).await;

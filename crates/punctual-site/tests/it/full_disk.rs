@@ -7,7 +7,7 @@ use std::{path::Path, process::Command};
 
 use punctual_model::Clock;
 use punctual_site::{NotifyError, SiteConfig};
-use punctual_testkit::{Bed, Way, on_both, scale};
+use punctual_testkit::{TestBed, Way, on_both, scale};
 
 use crate::rig::{Rig, message, tick};
 
@@ -38,7 +38,7 @@ impl Drop for SmallDisk {
     }
 }
 
-async fn r15_a_full_disk_is_an_error_to_the_caller_and_loses_nothing(bed: Bed) {
+async fn r15_a_full_disk_is_an_error_to_the_caller_and_loses_nothing(bed: TestBed) {
     let Some(disk) = SmallDisk::mount(6) else {
         eprintln!("no small file system can be mounted here: nothing is proved");
         return;

@@ -1,6 +1,6 @@
 //! The loops: what happens by itself.
 
-use punctual_testkit::{Bed, Way, on_both, signal};
+use punctual_testkit::{TestBed, Way, on_both, signal};
 
 use crate::rig::{Rig, message};
 
@@ -9,7 +9,7 @@ on_both! {
     a_stopped_agent_keeps_what_waits;
 }
 
-async fn what_arrives_is_forwarded_at_once_and_after_a_failure_at_the_interval(bed: Bed) {
+async fn what_arrives_is_forwarded_at_once_and_after_a_failure_at_the_interval(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let running = agent.run();
@@ -38,7 +38,7 @@ async fn what_arrives_is_forwarded_at_once_and_after_a_failure_at_the_interval(b
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_stopped_agent_keeps_what_waits(bed: Bed) {
+async fn a_stopped_agent_keeps_what_waits(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let running = agent.run();

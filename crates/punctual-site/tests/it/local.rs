@@ -7,7 +7,7 @@ use axum::{
 use punctual_api::serve;
 use punctual_client::{ClientError, Notify, SiteAgent};
 use punctual_site::{Agent, SiteConfig, router};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -42,7 +42,7 @@ async fn call(
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn a_script_sends_and_asks(bed: Bed) {
+async fn a_script_sends_and_asks(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let body = json!({ "list": "ops", "subject": "S", "body": "B" }).to_string();
@@ -67,7 +67,7 @@ async fn a_script_sends_and_asks(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn bad_requests_are_told_what_would_be_right(bed: Bed) {
+async fn bad_requests_are_told_what_would_be_right(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent_with(SiteConfig { max_rows: 1, ..rig.config() }).await;
     let good = json!({ "list": "ops", "subject": "S", "body": "B" }).to_string();
@@ -99,7 +99,7 @@ async fn bad_requests_are_told_what_would_be_right(bed: Bed) {
     assert_eq!(agent.health().await.unwrap().backlog, 1);
 }
 
-async fn a_page_in_a_browser_cannot_notify(bed: Bed) {
+async fn a_page_in_a_browser_cannot_notify(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let body = json!({ "list": "ops", "subject": "S", "body": "B" }).to_string();
@@ -112,7 +112,7 @@ async fn a_page_in_a_browser_cannot_notify(bed: Bed) {
     }
 }
 
-async fn the_client_is_one_line(bed: Bed) {
+async fn the_client_is_one_line(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -2,7 +2,7 @@
 
 use punctual_model::Clock;
 use punctual_site::Next;
-use punctual_testkit::{Bed, Way, on_both};
+use punctual_testkit::{TestBed, Way, on_both};
 
 use crate::rig::{Rig, drain, notify_many, tick};
 
@@ -12,7 +12,7 @@ on_both! {
     rows_that_wait_long_are_logged_once;
 }
 
-async fn r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_in_order(bed: Bed) {
+async fn r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_in_order(bed: TestBed) {
     let rows = 100_000;
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
@@ -48,7 +48,7 @@ async fn r15_an_outage_with_a_large_backlog_ends_with_everything_there_once_and_
     bed.leaves_open("nothing ticks central");
 }
 
-async fn failures_are_one_entry_and_told_to_central(bed: Bed) {
+async fn failures_are_one_entry_and_told_to_central(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     notify_many(&agent, "ops", 0..1).await;
@@ -77,7 +77,7 @@ async fn failures_are_one_entry_and_told_to_central(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn rows_that_wait_long_are_logged_once(bed: Bed) {
+async fn rows_that_wait_long_are_logged_once(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     rig.proxy.set(Way::Cut);

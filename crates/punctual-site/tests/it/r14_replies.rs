@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use punctual_site::{Agent, SiteConfig};
-use punctual_testkit::{Bed, Seeded, Way, on_both, scale};
+use punctual_testkit::{Seeded, TestBed, Way, on_both, scale};
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, any_way, check_order, drain, folder, message, notify_many, some_id, tick};
@@ -17,7 +17,7 @@ on_both! {
     r14_an_id_of_another_site_or_with_another_body_is_a_conflict;
 }
 
-async fn r14_a_lost_reply_is_a_resend_that_changes_nothing(bed: Bed) {
+async fn r14_a_lost_reply_is_a_resend_that_changes_nothing(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     tick(&agent).await;
@@ -33,7 +33,7 @@ async fn r14_a_lost_reply_is_a_resend_that_changes_nothing(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r14_replies_spoiled_at_random_give_each_row_once(bed: Bed) {
+async fn r14_replies_spoiled_at_random_give_each_row_once(bed: TestBed) {
     let rows = scale(20_000, 1_000_000);
     let rig = Rig::new(&bed).await;
     let mut config = SiteConfig { batch: 200, request_time: Duration::from_millis(400), ..rig.config() };
@@ -67,7 +67,7 @@ async fn r14_replies_spoiled_at_random_give_each_row_once(bed: Bed) {
 }
 
 /// The commit happened, and central's own database connection says that it failed.
-async fn r14_a_store_that_fails_after_the_commit_doubles_nothing(bed: Bed) {
+async fn r14_a_store_that_fails_after_the_commit_doubles_nothing(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     tick(&agent).await;
@@ -83,7 +83,7 @@ async fn r14_a_store_that_fails_after_the_commit_doubles_nothing(bed: Bed) {
 }
 
 /// A site restored from a backup beside the one that went on: both send the same rows at the same time.
-async fn r14_two_agents_with_the_same_rows_give_one_row_each(bed: Bed) {
+async fn r14_two_agents_with_the_same_rows_give_one_row_each(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     notify_many(&agent, "ops", 0..3_000).await;
@@ -103,7 +103,7 @@ async fn r14_two_agents_with_the_same_rows_give_one_row_each(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r14_an_id_of_another_site_or_with_another_body_is_a_conflict(bed: Bed) {
+async fn r14_an_id_of_another_site_or_with_another_body_is_a_conflict(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let other = rig.make_site("plant-8").await;
     let hand_over = async |site: &str, token: &str, body: &str, id: &str| -> Value {

@@ -3,7 +3,7 @@
 use punctual_model::Clock;
 use punctual_site::{Agent, NotifyError, SiteConfig};
 use punctual_store::Faults;
-use punctual_testkit::{Bed, Way, on_both};
+use punctual_testkit::{TestBed, Way, on_both};
 
 use crate::rig::{Rig, drain, folder, message, notify_many, tick};
 
@@ -16,7 +16,7 @@ on_both! {
     a_second_agent_on_the_same_folder_is_refused;
 }
 
-async fn r15_what_was_answered_survives_a_restart(bed: Bed) {
+async fn r15_what_was_answered_survives_a_restart(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let ids = notify_many(&agent, "ops", 0..100).await;
@@ -31,7 +31,7 @@ async fn r15_what_was_answered_survives_a_restart(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r15_a_full_buffer_says_so_and_takes_again_when_there_is_room(bed: Bed) {
+async fn r15_a_full_buffer_says_so_and_takes_again_when_there_is_room(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent_with(SiteConfig { max_rows: 10, ..rig.config() }).await;
     rig.proxy.set(Way::Cut);
@@ -57,7 +57,7 @@ async fn r15_a_full_buffer_says_so_and_takes_again_when_there_is_room(bed: Bed) 
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r15_a_write_that_fails_is_an_error_to_the_caller(bed: Bed) {
+async fn r15_a_write_that_fails_is_an_error_to_the_caller(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let faults = Faults::default();
     let agent =
@@ -76,7 +76,7 @@ async fn r15_a_write_that_fails_is_an_error_to_the_caller(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r15_acknowledgements_that_cannot_be_written_are_asked_for_again(bed: Bed) {
+async fn r15_acknowledgements_that_cannot_be_written_are_asked_for_again(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let faults = Faults::default();
     let agent =
@@ -105,7 +105,7 @@ async fn r15_acknowledgements_that_cannot_be_written_are_asked_for_again(bed: Be
     bed.leaves_open("nothing ticks central");
 }
 
-async fn r15_the_content_goes_with_the_ack_and_the_id_after_a_week(bed: Bed) {
+async fn r15_the_content_goes_with_the_ack_and_the_id_after_a_week(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let secret = "a-word-that-stands-nowhere-else";
@@ -126,7 +126,7 @@ async fn r15_the_content_goes_with_the_ack_and_the_id_after_a_week(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_second_agent_on_the_same_folder_is_refused(bed: Bed) {
+async fn a_second_agent_on_the_same_folder_is_refused(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let _agent = rig.agent().await;
     let second = Agent::open(rig.config(), bed.clock.clone(), bed.random.clone()).await;

@@ -2,7 +2,7 @@
 
 use punctual_site::SiteConfig;
 use punctual_store::{Lane, site_buffer::outgoing};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 use crate::rig::{Rig, drain, message, notify_many, some_id, tick};
 
@@ -32,7 +32,7 @@ async fn slip_in(agent: &punctual_site::Agent, id: &str, subject: &str, body: &s
     tx.commit().await.unwrap();
 }
 
-async fn a_refused_row_does_not_hold_back_those_behind_it(bed: Bed) {
+async fn a_refused_row_does_not_hold_back_those_behind_it(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let bad = some_id(&bed);
@@ -61,7 +61,7 @@ async fn a_refused_row_does_not_hold_back_those_behind_it(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_conflict_is_kept_and_shown(bed: Bed) {
+async fn a_conflict_is_kept_and_shown(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let id = bed.accept_one(bed.message("someone")).await;
@@ -77,7 +77,7 @@ async fn a_conflict_is_kept_and_shown(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_row_that_no_batch_can_carry_is_found_and_put_aside(bed: Bed) {
+async fn a_row_that_no_batch_can_carry_is_found_and_put_aside(bed: TestBed) {
     let rig = Rig::with(&bed, |state| state.options.bulk_body_limit = 100_000).await;
     let agent = rig.agent_with(SiteConfig { batch_bytes: i64::MAX, ..rig.config() }).await;
     notify_many(&agent, "ops", 0..4).await;
@@ -91,7 +91,7 @@ async fn a_row_that_no_batch_can_carry_is_found_and_put_aside(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_token_that_is_no_longer_good_keeps_everything_waiting(bed: Bed) {
+async fn a_token_that_is_no_longer_good_keeps_everything_waiting(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     tick(&agent).await;
@@ -111,7 +111,7 @@ async fn a_token_that_is_no_longer_good_keeps_everything_waiting(bed: Bed) {
     bed.leaves_open("nothing ticks central");
 }
 
-async fn a_buffer_is_never_forwarded_in_another_site_s_name(bed: Bed) {
+async fn a_buffer_is_never_forwarded_in_another_site_s_name(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     tick(&agent).await;

@@ -9,7 +9,7 @@ use punctual_store::{
     api_keys,
     notifications::{NotificationFilter, NotificationRow, list},
 };
-use punctual_testkit::{Bed, Proxy, Seeded, Way, signal};
+use punctual_testkit::{Proxy, Seeded, TestBed, Way, signal};
 use punctual_wire::site_agent::NotifyRequest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub const ADMIN: &str = "an-operator-s-own-key";
 
 pub struct Rig {
-    pub bed: Bed,
+    pub bed: TestBed,
     pub proxy: Proxy,
     /// Where central listens, without the proxy.
     pub direct: String,
@@ -28,11 +28,11 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub async fn new(bed: &Bed) -> Self {
+    pub async fn new(bed: &TestBed) -> Self {
         Self::with(bed, |_| {}).await
     }
 
-    pub async fn with(bed: &Bed, change: impl FnOnce(&mut ApiState)) -> Self {
+    pub async fn with(bed: &TestBed, change: impl FnOnce(&mut ApiState)) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -150,7 +150,7 @@ pub fn check_order(bodies: &[String], count: usize) {
     assert_eq!(bodies.len(), count);
 }
 
-/// Hands in bodies `0..count` one after the other; answers their ids.
+/// Hands in bodies `0..count` one after the other; returns their ids.
 pub async fn notify_many(agent: &Agent, list: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
     let mut ids = Vec::new();
     let numbers: Vec<usize> = numbers.collect();
@@ -193,6 +193,6 @@ pub fn any_way(chance: &Seeded) -> Way {
 }
 
 /// An id as agents make them.
-pub fn some_id(bed: &Bed) -> String {
+pub fn some_id(bed: &TestBed) -> String {
     bed.random.ordered_uuid(bed.now()).hyphenated().to_string()
 }

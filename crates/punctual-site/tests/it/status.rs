@@ -1,6 +1,6 @@
 //! What a script is told about its notification, wherever it is.
 
-use punctual_testkit::{Bed, Way, on_both};
+use punctual_testkit::{TestBed, Way, on_both};
 
 use crate::rig::{Rig, message, some_id, tick};
 
@@ -9,7 +9,7 @@ on_both! {
     an_id_that_nobody_knows_is_unknown;
 }
 
-async fn a_status_follows_the_notification_and_never_goes_back(bed: Bed) {
+async fn a_status_follows_the_notification_and_never_goes_back(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     rig.proxy.set(Way::Cut);
@@ -45,7 +45,7 @@ async fn a_status_follows_the_notification_and_never_goes_back(bed: Bed) {
     assert_eq!((&*status.status, status.central_unreachable), ("delivered", false), "nothing else can come");
 }
 
-async fn an_id_that_nobody_knows_is_unknown(bed: Bed) {
+async fn an_id_that_nobody_knows_is_unknown(bed: TestBed) {
     let rig = Rig::new(&bed).await;
     let agent = rig.agent().await;
     let other = bed.accept_one(bed.message("someone")).await;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use sqlx::PgPool;
 
-use super::{Ear, Faults, Lane, Reader, Result, Tx, postgres, sqlite::Sqlite, tx::Open};
+use super::{Faults, Lane, Reader, Result, Tx, WakeListener, postgres, sqlite::Sqlite, tx::Open};
 use crate::{
     StoreError,
     migrate::{self, Schema},
@@ -26,8 +26,8 @@ pub struct StoreOptions {
     pub accept_weak_durability: bool,
     /// Claims wait for each other instead of skipping locked rows. Only slower; for proving that.
     pub without_skip_locked: bool,
-    /// This node has no workers, so others must be told of every row.
-    pub tells_others: bool,
+    /// Whether every commit notifies other nodes, because this one has no workers.
+    pub notifies_nodes: bool,
     pub faults: Faults,
 }
 
@@ -39,7 +39,7 @@ impl StoreOptions {
             connections: 12,
             accept_weak_durability: false,
             without_skip_locked: false,
-            tells_others: false,
+            notifies_nodes: false,
             faults: Faults::default(),
         }
     }
@@ -133,16 +133,16 @@ impl Store {
         self.0.options.without_skip_locked
     }
 
-    pub(super) fn tells_others(&self) -> bool {
-        self.0.options.tells_others
+    pub(super) fn notifies_nodes(&self) -> bool {
+        self.0.options.notifies_nodes
     }
 
     /// A connection that listens for other nodes' wake-ups; none on SQLite, where there are no other nodes.
     #[boxed]
-    pub async fn listener(&self) -> Result<Option<Ear>> {
+    pub async fn listener(&self) -> Result<Option<WakeListener>> {
         match &self.0.backend {
             Backend::Sqlite(_) => Ok(None),
-            Backend::Postgres(pool) => Ok(Some(Ear(postgres::listen(pool).await?))),
+            Backend::Postgres(pool) => Ok(Some(WakeListener(postgres::listen(pool).await?))),
         }
     }
 

@@ -15,7 +15,7 @@ struct Id {
 }
 
 impl Conn<'_> {
-    /// Changes at most one row for each row of a set; answers the ids of those it changed. PostgreSQL's text returns
+    /// Changes at most one row for each row of a set; returns the ids of those it changed. PostgreSQL's text returns
     /// them as `id`, SQLite's returns nothing, and `id_of` tells the id of a row of the set.
     pub async fn change(
         &mut self,
@@ -31,7 +31,7 @@ impl Conn<'_> {
         Ok(changed.into_iter().map(|row| row.id).collect())
     }
 
-    /// Inserts the rows of a set that are not there yet, and answers them. PostgreSQL's text returns records, SQLite's
+    /// Inserts the rows of a set that are not there yet, and returns them. PostgreSQL's text returns records, SQLite's
     /// returns nothing, and `record` makes one of a row of the set and the number it got.
     pub async fn insert<T: Record>(
         &mut self,

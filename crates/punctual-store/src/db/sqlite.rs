@@ -132,7 +132,7 @@ impl Sqlite {
         done.map_err(StoreError::connection)
     }
 
-    /// Answers how many pages the log holds.
+    /// Returns how many pages the log holds.
     async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
         let reading = self.read().await?;
         // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.

@@ -1,4 +1,4 @@
-//! What callers hold: a transaction that writes, a connection that reads, an ear for other nodes.
+//! What callers hold: a transaction that writes, a connection that reads, a LISTEN connection.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -39,7 +39,7 @@ impl Tx {
         }
     }
 
-    /// Says that this transaction writes a row that is ready for `stage` at `ready_at`; told on commit.
+    /// Says that this transaction writes a row that is ready for `stage` at `ready_at`; the wake-up is raised on commit.
     pub fn raise(&mut self, stage: Stage, ready_at: Timestamp) {
         let slot = &mut self.raised[stage as usize];
         let at = ready_at.as_microsecond();
@@ -68,7 +68,7 @@ impl Tx {
 
     #[boxed]
     pub async fn commit(mut self) -> Result<()> {
-        if self.store.tells_others() && matches!(self.open, Open::Postgres(_)) {
+        if self.store.notifies_nodes() && matches!(self.open, Open::Postgres(_)) {
             // At most one a commit: NOTIFY takes a lock that orders all commits that use it.
             if let Some(earliest) = self.raised.iter().flatten().min() {
                 let text = earliest.to_string();
@@ -90,15 +90,15 @@ impl Tx {
     }
 }
 
-/// Hears what other nodes have written.
-pub struct Ear(pub(super) PgListener);
+/// A LISTEN connection: receives the wake-ups of other nodes.
+pub struct WakeListener(pub(super) PgListener);
 
-impl Ear {
-    /// The next thing heard; an error when the connection is lost.
+impl WakeListener {
+    /// Returns the payload of the next wake-up; an error when the connection is lost.
     #[boxed]
-    pub async fn hear(&mut self) -> Result<String> {
-        let heard = self.0.recv().await.map_err(StoreError::connection)?;
-        Ok(heard.payload().to_owned())
+    pub async fn recv(&mut self) -> Result<String> {
+        let notification = self.0.recv().await.map_err(StoreError::connection)?;
+        Ok(notification.payload().to_owned())
     }
 }
 

@@ -44,7 +44,7 @@ const READ: Sql = Sql::rows(
     ),
 );
 
-/// Counts messages, and answers how many each person has had with them; whoever counts for the same person waits for the
+/// Counts messages, and returns how many each person has had with them; whoever counts for the same person waits for the
 /// end of this transaction.
 #[boxed]
 pub async fn count(conn: &mut Conn<'_>, days: &[(Day, i64)]) -> Result<Vec<SentRow>> {

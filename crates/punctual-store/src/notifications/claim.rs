@@ -292,7 +292,7 @@ const SETTLE: Sql = Sql::rows(
      RETURNING notifications.seq AS id",
 );
 
-/// Writes outcomes; answers which tokens were still good. The others have moved on and stay as they are.
+/// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
     macro_rules! column {
@@ -397,7 +397,7 @@ const RENEW: Sql = Sql::rows(
      RETURNING notifications.seq AS id",
 );
 
-/// Extends leases that are still held; answers which are.
+/// Extends leases that are still held; returns their ids.
 #[boxed]
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();

@@ -61,7 +61,7 @@ const INSERT_ABSENT: Sql = Sql::rows(
     RETURNING seq, id"),
 );
 
-/// Inserts what is new, numbered in the order of the set; answers what was inserted. Callers that may bring the same ids
+/// Inserts what is new, numbered in the order of the set; returns what was inserted. Callers that may bring the same ids
 /// bring them in one order, so that they cannot deadlock: that of the ids, or that of the one site they come from.
 #[boxed]
 pub async fn insert_absent(

@@ -1,4 +1,4 @@
-//! What people and paths do to notifications: retry, discard, withdraw.
+//! What people and workflows do to notifications: retry, discard, withdraw.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -79,7 +79,7 @@ struct Id {
     id: String,
 }
 
-/// Keeps new ones; answers the ids of those that were new (by id, and by the identity in another calendar).
+/// Keeps new ones; returns the ids of those that were new (by id, and by the identity in another calendar).
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, rows: &[SubjectRow]) -> Result<Vec<String>> {
     macro_rules! column {

@@ -71,7 +71,7 @@ const SEEN: Sql = Sql::same(
      WHERE notification_seq IS NOT NULL AND notification_seq = $1 AND needs_person",
 );
 
-/// A person has seen what did not arrive of this notification; answers of how many targets.
+/// A person has seen which targets of this notification were not reached; returns how many.
 #[boxed]
 pub async fn seen(conn: &mut Conn<'_>, seq: i64) -> Result<u64> {
     conn.execute(&SEEN, args![seq]).await

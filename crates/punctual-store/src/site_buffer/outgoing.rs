@@ -31,7 +31,7 @@ const INSERT: Sql = Sql::rows(
     NO_POSTGRES,
 );
 
-/// Takes in what is new, in this order; answers how many were.
+/// Takes in what is new, in this order; returns how many were.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, rows: &[NewOutgoing]) -> Result<u64> {
     macro_rules! column {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Conn, Result, Sql, args};
 
-/// How an instance stands after a message settled or its time was over. Made by the path; its row is locked.
+/// The state of an instance after a message settled or its time was over. Made by the workflow; its row is locked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     pub public_id: String,
@@ -61,7 +61,7 @@ const OPEN: Sql = Sql::same(
      WHERE public_id = $2 AND status IN ('pending', 'sent') AND NOT deleted",
 );
 
-/// The page was shown to a person. Answers whether that was new.
+/// The page was shown to a person. Returns whether that was new.
 #[boxed]
 pub async fn open(conn: &mut Conn<'_>, now: Timestamp, public_id: &str) -> Result<bool> {
     Ok(conn.execute(&OPEN, args![now, public_id]).await? > 0)
@@ -74,7 +74,7 @@ const COMPLETE: Sql = Sql::same(
      WHERE id = $2 AND status IN ('pending', 'sent', 'opened') AND NOT deleted",
 );
 
-/// It was answered: nothing more is sent. Answers whether it still was to be.
+/// It was answered: nothing more is sent. Returns whether it still was to be.
 #[boxed]
 pub async fn complete(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<bool> {
     Ok(conn.execute(&COMPLETE, args![now, id]).await? > 0)

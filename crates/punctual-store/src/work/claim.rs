@@ -14,7 +14,7 @@ use crate::{
     db::{Conn, Result, Sql, args},
 };
 
-/// A claimed row: everything a path needs to decide, and the token for every later write.
+/// A claimed row: everything a workflow needs to decide, and the token for every later write.
 #[derive(Clone, Debug, FromRow, Deserialize)]
 pub struct Claimed {
     pub id: i64,
@@ -131,7 +131,7 @@ const RENEW: Sql = Sql::rows(
      RETURNING work.id",
 );
 
-/// Extends leases that are still held; answers which are. The token stays the same.
+/// Extends leases that are still held; returns which are. The token stays the same.
 #[boxed]
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
@@ -200,7 +200,7 @@ const SETTLE: Sql = Sql::rows(
      RETURNING work.id",
 );
 
-/// Writes outcomes; answers the ids whose token was still good. The others have moved on and stay as they are.
+/// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
     macro_rules! column {

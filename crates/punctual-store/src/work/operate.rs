@@ -1,4 +1,4 @@
-//! What people and paths do to rows that nobody is working on: cancel, release, retry, deactivate, count.
+//! What people and workflows do to rows that nobody is working on: cancel, release, retry, deactivate, count.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -8,7 +8,7 @@ use sqlx::FromRow;
 use super::{WorkRow, work_columns};
 use crate::db::{Conn, Result, Sql, args};
 
-/// What a path needs to know about a row of one of its sources.
+/// What a workflow needs to know about a row of one of its sources.
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct OfSource {
     pub id: i64,

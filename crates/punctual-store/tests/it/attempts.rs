@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use punctual_store::attempts::{self, AttemptResult, Intent};
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     an_intent_is_written_before_and_its_result_after;
@@ -19,7 +19,7 @@ fn intent(seq: i64, target: &str, n: i64) -> Intent {
     Intent { seq, target: target.into(), n, channel: "memory:default".into() }
 }
 
-async fn the_last_hour_of_each_channel_is_counted(bed: Bed) {
+async fn the_last_hour_of_each_channel_is_counted(bed: TestBed) {
     let mut tx = bed.begin().await;
     let over = |seq, channel: &str| Intent { channel: channel.into(), ..intent(seq, "a", 1) };
     let old = [over(1, "memory:old"), over(2, "memory:a")];
@@ -59,17 +59,17 @@ async fn the_last_hour_of_each_channel_is_counted(bed: Bed) {
     assert_eq!(found, [row("memory:a", 3, 1, 6, 3, Some("451 later")), row("memory:b", 1, 0, 1, 1, None)]);
 }
 
-fn result(bed: &Bed, seq: i64, target: &str, n: i64, outcome: &'static str) -> AttemptResult {
+fn result(bed: &TestBed, seq: i64, target: &str, n: i64, outcome: &'static str) -> AttemptResult {
     let (provider_id, answer) = (Some("p-1".into()), Some("250 ok".into()));
     AttemptResult { seq, target: target.into(), n, finished_at: bed.after(1), outcome, provider_id, answer }
 }
 
-async fn of(bed: &Bed, seqs: Vec<i64>) -> Vec<(i64, String, i64, Option<String>)> {
+async fn of(bed: &TestBed, seqs: Vec<i64>) -> Vec<(i64, String, i64, Option<String>)> {
     let rows = attempts::of(&mut bed.read().await.conn(), seqs).await.unwrap();
     rows.into_iter().map(|row| (row.notification_seq, row.target, row.n, row.outcome)).collect()
 }
 
-async fn an_intent_is_written_before_and_its_result_after(bed: Bed) {
+async fn an_intent_is_written_before_and_its_result_after(bed: TestBed) {
     let mut tx = bed.begin().await;
     let intents = [intent(1, "b", 1), intent(1, "a", 1), intent(2, "a", 1), intent(1, "a", 2)];
     assert_eq!(attempts::intend(&mut tx.conn(), bed.now(), "node-a", &intents).await.unwrap(), 4);
@@ -99,7 +99,7 @@ async fn an_intent_is_written_before_and_its_result_after(bed: Bed) {
     assert_eq!(attempts::record(&mut tx.conn(), &over).await.unwrap(), 0, "what is known is not overwritten");
 }
 
-async fn an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth(bed: Bed) {
+async fn an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_truth(bed: TestBed) {
     let mut tx = bed.begin().await;
     attempts::intend(
         &mut tx.conn(),
@@ -123,13 +123,13 @@ async fn an_intent_without_result_becomes_uncertain_and_a_late_answer_is_the_tru
     assert_eq!(of(&bed, vec![2]).await, [(2, "a".into(), 1, None)]);
 }
 
-async fn the_same_try_is_not_written_twice(bed: Bed) {
+async fn the_same_try_is_not_written_twice(bed: TestBed) {
     let mut tx = bed.begin().await;
     attempts::intend(&mut tx.conn(), bed.now(), "n", &[intent(1, "a", 1)]).await.unwrap();
     assert!(attempts::intend(&mut tx.conn(), bed.now(), "n", &[intent(1, "a", 1)]).await.is_err());
 }
 
-async fn an_uncertain_target_is_counted_once_however_often_it_is_written(bed: Bed) {
+async fn an_uncertain_target_is_counted_once_however_often_it_is_written(bed: TestBed) {
     let mut tx = bed.begin().await;
     let intents = [intent(1, "a", 1), intent(1, "b", 1), intent(2, "a", 1)];
     attempts::intend(&mut tx.conn(), bed.now(), "n", &intents).await.unwrap();
@@ -142,7 +142,7 @@ async fn an_uncertain_target_is_counted_once_however_often_it_is_written(bed: Be
     assert!(attempts::mark_uncertain(&mut tx.conn(), bed.now(), vec![1, 2]).await.unwrap().is_empty());
 }
 
-async fn an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not(bed: Bed) {
+async fn an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not(bed: TestBed) {
     let mut tx = bed.begin().await;
     let intents = [intent(1, "a", 1), intent(1, "b", 1), intent(1, "a", 2)];
     attempts::intend(&mut tx.conn(), bed.now(), "n", &intents).await.unwrap();
@@ -154,7 +154,7 @@ async fn an_intent_whose_call_was_not_started_is_taken_back_and_a_result_is_not(
     assert_eq!(left, [(1, "b".into(), 1, Some("delivered".to_owned())), (1, "a".into(), 2, None)]);
 }
 
-async fn uncertain_tries_are_counted_on_the_notification(bed: Bed) {
+async fn uncertain_tries_are_counted_on_the_notification(bed: TestBed) {
     let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
     let seq = bed.notification(&ids[0]).await.seq;
     let mut tx = bed.begin().await;

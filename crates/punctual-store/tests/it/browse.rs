@@ -5,7 +5,7 @@ use punctual_store::{
     notifications::{self, AsOf, Browse, Browsed, Next, Stuck},
     work::{self, WorkList},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 use crate::plans::{check, fill, many};
 
@@ -19,7 +19,7 @@ on_both! {
 }
 
 /// A hundred thousand delivered rows a second apart, with a parked, a retrying and a waiting one near the beginning.
-async fn outbox(bed: &Bed) {
+async fn outbox(bed: &TestBed) {
     let rows = many!(
         "notifications",
         "id, digest, kind, channel, list_name, targets, subject, body, status, ready_at, created_at, delivered_at, finished_at, source_site",
@@ -32,7 +32,7 @@ async fn outbox(bed: &Bed) {
     fill(bed, rows).await;
 }
 
-async fn page(bed: &Bed, browse: &Browse) -> Browsed {
+async fn page(bed: &TestBed, browse: &Browse) -> Browsed {
     notifications::browse(&mut bed.read().await.conn(), browse).await.unwrap()
 }
 
@@ -44,7 +44,7 @@ fn numbers(page: &Browsed) -> Vec<i64> {
     page.rows.iter().map(|row| row.seq).collect()
 }
 
-async fn every_page_of_the_outbox_walks_an_index_over_a_bounded_number_of_rows(bed: Bed) {
+async fn every_page_of_the_outbox_walks_an_index_over_a_bounded_number_of_rows(bed: TestBed) {
     outbox(&bed).await;
     let with_status = |status: &str| Browse { status: Some(status.into()), ..any() };
     let cases = [
@@ -78,7 +78,7 @@ async fn every_page_of_the_outbox_walks_an_index_over_a_bounded_number_of_rows(b
     bed.leaves_open("rows only");
 }
 
-async fn a_search_goes_back_in_steps_until_it_finds(bed: Bed) {
+async fn a_search_goes_back_in_steps_until_it_finds(bed: TestBed) {
     outbox(&bed).await;
     let mut search = Browse { q: Some("NEEDLE, 100%".into()), window: 30_000, ..any() };
     let mut steps = 0;
@@ -100,7 +100,7 @@ async fn a_search_goes_back_in_steps_until_it_finds(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn pages_follow_each_other_without_gap_or_repeat(bed: Bed) {
+async fn pages_follow_each_other_without_gap_or_repeat(bed: TestBed) {
     outbox(&bed).await;
     for (status, expected) in [(None, 100_000), (Some("delivered"), 100_000)] {
         let mut browse = Browse { status: status.map(Into::into), limit: 40, ..any() };
@@ -117,7 +117,7 @@ async fn pages_follow_each_other_without_gap_or_repeat(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_time_range_is_found_without_reading_what_lies_outside(bed: Bed) {
+async fn a_time_range_is_found_without_reading_what_lies_outside(bed: TestBed) {
     outbox(&bed).await;
     let second = |n: i64| Some(n * 1_000_000);
     let browse = Browse { created_from: second(40_000), created_to: second(40_020), ..any() };
@@ -130,7 +130,7 @@ async fn a_time_range_is_found_without_reading_what_lies_outside(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn pages_of_work_walk_an_index(bed: Bed) {
+async fn pages_of_work_walk_an_index(bed: TestBed) {
     let rows = many!(
         "work",
         "key, kind, trigger_type, due_at, status, on_hold, ready_at, input_hash, input, created_at, updated_at",
@@ -161,7 +161,7 @@ async fn pages_of_work_walk_an_index(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn what_waits_is_found_among_many_finished_rows(bed: Bed) {
+async fn what_waits_is_found_among_many_finished_rows(bed: TestBed) {
     outbox(&bed).await;
     let work = many!(
         "work",

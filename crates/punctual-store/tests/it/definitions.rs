@@ -9,7 +9,7 @@ use punctual_store::{
     sources::{self, SourceChange},
     templates::{self, TemplateRow},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     lists_are_put_found_paged_and_removed;
@@ -23,7 +23,7 @@ on_both! {
     facts_are_put_and_read;
 }
 
-async fn lists_are_put_found_paged_and_removed(bed: Bed) {
+async fn lists_are_put_found_paged_and_removed(bed: TestBed) {
     let row = |name: &str, targets: &str| ListRow {
         name: name.into(),
         kind: "email".into(),
@@ -46,7 +46,7 @@ async fn lists_are_put_found_paged_and_removed(bed: Bed) {
     assert!(!lists::delete(&mut tx.conn(), "ops").await.unwrap());
 }
 
-async fn channels_are_put_with_a_rising_version(bed: Bed) {
+async fn channels_are_put_with_a_rising_version(bed: TestBed) {
     let mut row = ChannelRow {
         key: "sms:x".into(),
         adapter: "memory".into(),
@@ -82,7 +82,7 @@ async fn channels_are_put_with_a_rising_version(bed: Bed) {
     assert!(!channels::reseal(&mut tx.conn(), &stale, "{}").await.unwrap());
 }
 
-async fn templates_are_put_with_a_rising_version(bed: Bed) {
+async fn templates_are_put_with_a_rising_version(bed: TestBed) {
     let mut row = TemplateRow {
         name: "welcome".into(),
         default_locale: "en".into(),
@@ -103,7 +103,7 @@ async fn templates_are_put_with_a_rising_version(bed: Bed) {
     assert!(!templates::delete(&mut tx.conn(), "welcome").await.unwrap());
 }
 
-async fn business_units_are_put_found_paged_and_removed(bed: Bed) {
+async fn business_units_are_put_found_paged_and_removed(bed: TestBed) {
     let row = |id: &str, zone: &str| BusinessUnitRow {
         id: id.into(),
         name: "New Zealand".into(),
@@ -122,7 +122,7 @@ async fn business_units_are_put_found_paged_and_removed(bed: Bed) {
     assert!(!business_units::delete(&mut tx.conn(), "nz").await.unwrap());
 }
 
-fn change(bed: &Bed, id: &str, state: &str, sequence: Option<i64>, seconds: i64) -> SourceChange {
+fn change(bed: &TestBed, id: &str, state: &str, sequence: Option<i64>, seconds: i64) -> SourceChange {
     SourceChange {
         source_type: "document".into(),
         source_id: id.into(),
@@ -135,7 +135,7 @@ fn change(bed: &Bed, id: &str, state: &str, sequence: Option<i64>, seconds: i64)
     }
 }
 
-async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: Bed) {
+async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: TestBed) {
     // What is told, whether it is taken, and the state afterwards.
     let story = [
         (Some(5), 0, true),
@@ -165,7 +165,7 @@ async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: Bed) {
     assert_eq!(sources::get(&mut bed.read().await.conn(), "document", "43").await.unwrap(), None);
 }
 
-async fn sources_are_paged_without_the_deleted_ones(bed: Bed) {
+async fn sources_are_paged_without_the_deleted_ones(bed: TestBed) {
     let mut tx = bed.begin().await;
     let mut gone = change(&bed, "b", "{}", None, 0);
     (gone.deleted, gone.active) = (true, false);
@@ -177,7 +177,7 @@ async fn sources_are_paged_without_the_deleted_ones(bed: Bed) {
     assert!(sources::page(&mut tx.conn(), "invoice", "", 10).await.unwrap().is_empty());
 }
 
-async fn locked_sources_are_the_ones_that_exist(bed: Bed) {
+async fn locked_sources_are_the_ones_that_exist(bed: TestBed) {
     let mut tx = bed.begin().await;
     sources::put(
         &mut tx.conn(),
@@ -192,7 +192,7 @@ async fn locked_sources_are_the_ones_that_exist(bed: Bed) {
     assert_eq!(locked.into_iter().map(|row| row.source_id).collect::<Vec<_>>(), ["a", "b"]);
 }
 
-async fn messages_are_kept_once(bed: Bed) {
+async fn messages_are_kept_once(bed: TestBed) {
     let row = |id: &str, subject: &str| MessageRow {
         id: id.into(),
         channel: Some("sms:x".into()),
@@ -225,7 +225,7 @@ async fn messages_are_kept_once(bed: Bed) {
     assert!(messages::by_ids(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
 }
 
-async fn facts_are_put_and_read(bed: Bed) {
+async fn facts_are_put_and_read(bed: TestBed) {
     let mut tx = bed.begin().await;
     assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap(), None);
     facts::put(&mut tx.conn(), bed.now(), "x", "1").await.unwrap();

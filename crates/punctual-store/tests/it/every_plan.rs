@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use punctual_testkit::{Bed, Database};
+use punctual_testkit::{Database, TestBed};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, raw_sql};
 
@@ -99,7 +99,7 @@ fn every_statement_of_the_code_is_listed() {
 
 #[tokio::test]
 async fn no_statement_reads_a_table_that_grows_from_end_to_end() {
-    let bed = Bed::on(Database::Postgres).await;
+    let bed = TestBed::on(Database::Postgres).await;
     let mut conn = PgConnection::connect(bed.url()).await.unwrap();
     fill_every_table(&mut conn).await;
     for name in SMALL.iter().chain(SHORT) {

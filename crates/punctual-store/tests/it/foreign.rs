@@ -7,7 +7,7 @@ use punctual_model::{
     table::{Amount, Cell, Kind, Table},
 };
 use punctual_store::foreign::{ForeignDatabase, ForeignFault, ForeignQuery};
-use punctual_testkit::{Bed, Database, on_both};
+use punctual_testkit::{Database, TestBed, on_both};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -23,7 +23,7 @@ on_both! {
     a_table_that_is_too_large_in_memory_ends_there;
 }
 
-async fn prepare(bed: &Bed, statements: &'static str) {
+async fn prepare(bed: &TestBed, statements: &'static str) {
     match bed.database() {
         Database::Sqlite => sqlite_file(bed).execute_batch(statements).unwrap(),
         Database::Postgres => {
@@ -33,12 +33,12 @@ async fn prepare(bed: &Bed, statements: &'static str) {
     }
 }
 
-fn database(bed: &Bed) -> ForeignDatabase {
+fn database(bed: &TestBed) -> ForeignDatabase {
     ForeignDatabase::parse(&Secret::new(bed.url())).unwrap()
 }
 
 async fn run(
-    bed: &Bed,
+    bed: &TestBed,
     sql: &str,
     params: Vec<(&str, Cell)>,
     seconds: u64,
@@ -50,11 +50,11 @@ async fn run(
         .await
 }
 
-async fn rows(bed: &Bed, sql: &str) -> Result<Table, ForeignFault> {
+async fn rows(bed: &TestBed, sql: &str) -> Result<Table, ForeignFault> {
     run(bed, sql, Vec::new(), 20, 1_000).await
 }
 
-async fn every_type_arrives_as_what_it_is(bed: Bed) {
+async fn every_type_arrives_as_what_it_is(bed: TestBed) {
     let sql = match bed.database() {
         Database::Postgres => {
             "SELECT 42::bigint AS n, 7::smallint AS small, 12.50::numeric(10,2) AS price, 0.1::float8 AS share, 'NaN'::numeric AS nan,
@@ -91,7 +91,7 @@ async fn every_type_arrives_as_what_it_is(bed: Bed) {
     assert_eq!(table.columns[5].name, "place");
 }
 
-async fn parameters_are_bound_by_name(bed: Bed) {
+async fn parameters_are_bound_by_name(bed: TestBed) {
     let at = Cell::Instant("2026-11-01T00:00:00Z".parse().unwrap());
     let params = || {
         vec![("periodStart", at.clone()), ("businessUnit", Cell::text("o'brien; --")), ("none", Cell::Null)]
@@ -105,7 +105,7 @@ async fn parameters_are_bound_by_name(bed: Bed) {
     assert!(fault.detail.contains(":periodEnd"), "{fault}");
 }
 
-async fn a_query_that_writes_is_refused_and_writes_nothing(bed: Bed) {
+async fn a_query_that_writes_is_refused_and_writes_nothing(bed: TestBed) {
     prepare(&bed, "CREATE TABLE mine (n INTEGER); INSERT INTO mine VALUES (1)").await;
     let common = [
         "INSERT INTO mine VALUES (2)",
@@ -150,7 +150,7 @@ async fn a_query_that_writes_is_refused_and_writes_nothing(bed: Bed) {
     assert_eq!(table.rows, [[Cell::Integer(1)]]);
 }
 
-async fn a_slow_query_is_stopped_and_may_pass(bed: Bed) {
+async fn a_slow_query_is_stopped_and_may_pass(bed: TestBed) {
     let sql = match bed.database() {
         Database::Postgres => "SELECT pg_sleep(60)",
         Database::Sqlite => {
@@ -170,7 +170,7 @@ async fn a_slow_query_is_stopped_and_may_pass(bed: Bed) {
     assert_eq!((fault.code, fault.may_pass), ("query_timeout", true));
 }
 
-async fn a_query_that_fails_says_why(bed: Bed) {
+async fn a_query_that_fails_says_why(bed: TestBed) {
     let fault = rows(&bed, "SELECT n FROM nowhere").await.unwrap_err();
     assert_eq!((fault.code, fault.may_pass), ("query_failed", false));
     assert!(fault.detail.contains("nowhere"), "{fault}");
@@ -181,7 +181,7 @@ async fn a_query_that_fails_says_why(bed: Bed) {
     }
 }
 
-async fn a_table_without_rows_has_its_columns(bed: Bed) {
+async fn a_table_without_rows_has_its_columns(bed: TestBed) {
     prepare(&bed, "CREATE TABLE mine (n INTEGER, name TEXT)").await;
     let table = rows(&bed, "SELECT n, name AS who FROM mine").await.unwrap();
     let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
@@ -189,7 +189,7 @@ async fn a_table_without_rows_has_its_columns(bed: Bed) {
     assert!(table.rows.is_empty() && !table.truncated);
 }
 
-async fn a_million_rows_end_at_the_limit(bed: Bed) {
+async fn a_million_rows_end_at_the_limit(bed: TestBed) {
     let sql = match bed.database() {
         Database::Postgres => "SELECT n FROM generate_series(1, 1000000) AS n ORDER BY n",
         Database::Sqlite => {
@@ -203,7 +203,7 @@ async fn a_million_rows_end_at_the_limit(bed: Bed) {
     assert_eq!((all.rows.len(), all.truncated), (2, false), "as many as allowed are not too many");
 }
 
-async fn a_table_that_is_too_large_in_memory_ends_there(bed: Bed) {
+async fn a_table_that_is_too_large_in_memory_ends_there(bed: TestBed) {
     let sql = match bed.database() {
         Database::Postgres => "SELECT repeat('x', 10000000) AS text FROM generate_series(1, 20)",
         Database::Sqlite => {

@@ -21,6 +21,6 @@ mod transactions;
 mod work;
 
 /// A connection to a bed's file, behind the store's back.
-fn sqlite_file(bed: &punctual_testkit::Bed) -> rusqlite::Connection {
+fn sqlite_file(bed: &punctual_testkit::TestBed) -> rusqlite::Connection {
     rusqlite::Connection::open(bed.url().strip_prefix("sqlite:").unwrap()).unwrap()
 }

@@ -7,7 +7,7 @@ use punctual_store::manners::{
     limiters::{self, LimiterRow},
     preferences, standing,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     a_limiter_is_made_locked_and_written;
@@ -18,7 +18,7 @@ on_both! {
     what_a_node_must_know_comes_at_once;
 }
 
-async fn a_limiter_is_made_locked_and_written(bed: Bed) {
+async fn a_limiter_is_made_locked_and_written(bed: TestBed) {
     let keys = vec!["channel:a".to_owned(), "provider:b".to_owned()];
     let mut tx = bed.begin().await;
     let rows = limiters::lock(&mut tx.conn(), bed.now(), keys.clone()).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_limiter_is_made_locked_and_written(bed: Bed) {
     assert_eq!(limiters::read(&mut reader.conn(), keys).await.unwrap(), written);
 }
 
-async fn a_channel_rests_is_tried_by_one_and_works(bed: Bed) {
+async fn a_channel_rests_is_tried_by_one_and_works(bed: TestBed) {
     let mut tx = bed.begin().await;
     let now = bed.now();
     assert!(circuits::open(&mut tx.conn(), now, "sms:a", bed.after(30), "503").await.unwrap());
@@ -57,7 +57,7 @@ async fn a_channel_rests_is_tried_by_one_and_works(bed: Bed) {
     assert!(!circuits::close(&mut tx.conn(), "sms:a").await.unwrap());
 }
 
-async fn what_people_want_is_found_by_their_addresses(bed: Bed) {
+async fn what_people_want_is_found_by_their_addresses(bed: TestBed) {
     let mut tx = bed.begin().await;
     for (person, addresses) in [("ann", vec!["ann@x.example", "+491"]), ("bob", vec!["bob@x.example"])] {
         let row = preferences::lock(&mut tx.conn(), bed.now(), person).await.unwrap();
@@ -86,7 +86,7 @@ fn day(person: &str, local_date: &str) -> Day {
     Day { person: person.into(), local_date: local_date.into() }
 }
 
-async fn messages_of_a_day_are_counted_for_each_person(bed: Bed) {
+async fn messages_of_a_day_are_counted_for_each_person(bed: TestBed) {
     let mut tx = bed.begin().await;
     let counted = [(day("ann", "2026-05-14"), 3), (day("bob", "2026-05-14"), 1)];
     days::count(&mut tx.conn(), &counted).await.unwrap();
@@ -100,7 +100,7 @@ async fn messages_of_a_day_are_counted_for_each_person(bed: Bed) {
     assert!(days::count(&mut tx.conn(), &[]).await.unwrap().is_empty());
 }
 
-async fn what_was_held_back_is_kept_once_and_forgotten(bed: Bed) {
+async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
     let item = |n: i64| DigestItem {
         person: "ann".into(),
         local_date: "2026-05-14".into(),
@@ -119,7 +119,7 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: Bed) {
     assert_eq!(digests::forget(&mut tx.conn(), "2026-05-15").await.unwrap(), 3);
 }
 
-async fn what_a_node_must_know_comes_at_once(bed: Bed) {
+async fn what_a_node_must_know_comes_at_once(bed: TestBed) {
     let mut tx = bed.begin().await;
     assert!(standing(&mut tx.conn()).await.unwrap().is_empty(), "most installations have none");
     punctual_store::facts::put(&mut tx.conn(), bed.now(), punctual_store::manners::SETTINGS, "{}")

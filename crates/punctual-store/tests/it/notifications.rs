@@ -4,7 +4,7 @@ use punctual_model::{NewNotification, NotificationSource};
 use punctual_store::notifications::{
     self, AsOf, ClaimedNotification, Delivery, NotificationFilter, NotificationRow, Queued, Stuck,
 };
-use punctual_testkit::{Bed, new_work, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 use serde_json::json;
 
 on_both! {
@@ -26,7 +26,7 @@ on_both! {
     a_busy_table_says_so;
 }
 
-fn queued(bed: &Bed, new: NewNotification) -> Queued {
+fn queued(bed: &TestBed, new: NewNotification) -> Queued {
     Queued {
         digest: new.content_digest().to_string(),
         channel: new.channel.as_ref().unwrap().to_string(),
@@ -38,7 +38,7 @@ fn queued(bed: &Bed, new: NewNotification) -> Queued {
     }
 }
 
-async fn insert(bed: &Bed, mut rows: Vec<Queued>) -> Vec<i64> {
+async fn insert(bed: &TestBed, mut rows: Vec<Queued>) -> Vec<i64> {
     rows.sort_by_key(|row| row.new.id);
     let mut tx = bed.begin().await;
     let refs: Vec<&Queued> = rows.iter().collect();
@@ -47,8 +47,8 @@ async fn insert(bed: &Bed, mut rows: Vec<Queued>) -> Vec<i64> {
     inserted.into_iter().map(|row| row.seq).collect()
 }
 
-/// Inserts a message to `address`; answers its id.
-async fn insert_one(bed: &Bed, address: &str, change: impl FnOnce(&mut Queued)) -> String {
+/// Inserts a message to `address`; returns its id.
+async fn insert_one(bed: &TestBed, address: &str, change: impl FnOnce(&mut Queued)) -> String {
     let mut row = queued(bed, bed.message(address));
     change(&mut row);
     let id = row.new.id.to_string();
@@ -56,7 +56,7 @@ async fn insert_one(bed: &Bed, address: &str, change: impl FnOnce(&mut Queued)) 
     id
 }
 
-async fn claim(bed: &Bed, limit: i64) -> Vec<ClaimedNotification> {
+async fn claim(bed: &TestBed, limit: i64) -> Vec<ClaimedNotification> {
     let mut tx = bed.begin().await;
     let claimed =
         notifications::claim(&mut tx, "memory:default", bed.now(), bed.after(60), limit).await.unwrap();
@@ -77,7 +77,7 @@ fn delivery(row: &ClaimedNotification, status: &'static str) -> Delivery {
     }
 }
 
-async fn settle(bed: &Bed, rows: &[Delivery]) -> Vec<i64> {
+async fn settle(bed: &TestBed, rows: &[Delivery]) -> Vec<i64> {
     let mut tx = bed.begin().await;
     let settled = notifications::settle(&mut tx.conn(), bed.now(), rows).await.unwrap();
     tx.commit().await.unwrap();
@@ -85,7 +85,7 @@ async fn settle(bed: &Bed, rows: &[Delivery]) -> Vec<i64> {
 }
 
 /// A message in this state.
-async fn in_state(bed: &Bed, status: &'static str, change: impl FnOnce(&mut Queued)) -> String {
+async fn in_state(bed: &TestBed, status: &'static str, change: impl FnOnce(&mut Queued)) -> String {
     let id = insert_one(bed, &format!("{status}@example.org"), change).await;
     if status != "pending" {
         let row = claim(bed, 1).await.remove(0);
@@ -95,7 +95,7 @@ async fn in_state(bed: &Bed, status: &'static str, change: impl FnOnce(&mut Queu
     id
 }
 
-async fn absent_ids_are_inserted_and_known_ones_left(bed: Bed) {
+async fn absent_ids_are_inserted_and_known_ones_left(bed: TestBed) {
     let (a, b) = (bed.message("a@example.org"), bed.message("b@example.org"));
     assert_eq!(insert(&bed, vec![queued(&bed, a.clone())]).await.len(), 1);
     let mut other = a.clone();
@@ -105,7 +105,7 @@ async fn absent_ids_are_inserted_and_known_ones_left(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn every_column_comes_back_as_it_was_given(bed: Bed) {
+async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
     let mut new = bed.message_over("memory:default", &["a@example.org", "b\"\\@example.org"]);
     new.kind = "alert".into();
     new.body = "line\nline \u{1} \"quoted\" \\ ü €".into();
@@ -179,7 +179,7 @@ async fn every_column_comes_back_as_it_was_given(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn one_may_be_inserted_already_claimed(bed: Bed) {
+async fn one_may_be_inserted_already_claimed(bed: TestBed) {
     let id = insert_one(&bed, "a@example.org", |row| row.lease_until = Some(bed.after(60))).await;
     let row = bed.notification(&id).await;
     assert_eq!((row.tries, row.version), (1, 1));
@@ -189,7 +189,7 @@ async fn one_may_be_inserted_already_claimed(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn present_ids_answer_their_state(bed: Bed) {
+async fn present_ids_answer_their_state(bed: TestBed) {
     let live = insert_one(&bed, "a@example.org", |row| row.new.source.site = Some("plant-7".into())).await;
     let purged = in_state(&bed, "delivered", |row| row.new.priority = 0).await;
     bed.wait(10);
@@ -207,7 +207,7 @@ async fn present_ids_answer_their_state(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_claim_is_per_channel_and_most_urgent_first(bed: Bed) {
+async fn a_claim_is_per_channel_and_most_urgent_first(bed: TestBed) {
     insert_one(&bed, "elsewhere@example.org", |row| row.channel = "memory:other".into()).await;
     insert_one(&bed, "later@example.org", |row| row.ready_at = bed.after(1)).await;
     let ordinary = insert_one(&bed, "ordinary@example.org", |_| {}).await;
@@ -226,7 +226,7 @@ async fn a_claim_is_per_channel_and_most_urgent_first(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn settle_and_renew_need_the_token(bed: Bed) {
+async fn settle_and_renew_need_the_token(bed: TestBed) {
     insert_one(&bed, "a@example.org", |_| {}).await;
     let row = claim(&bed, 1).await.remove(0);
     let mut tx = bed.begin().await;
@@ -239,7 +239,7 @@ async fn settle_and_renew_need_the_token(bed: Bed) {
     assert!(settle(&bed, &[delivery(&row, "parked")]).await.is_empty(), "a token is good once");
 }
 
-async fn a_delivery_writes_what_it_says(bed: Bed) {
+async fn a_delivery_writes_what_it_says(bed: TestBed) {
     let id = insert_one(&bed, "a@example.org", |_| {}).await;
     let row = claim(&bed, 1).await.remove(0);
     let first = Delivery {
@@ -264,7 +264,7 @@ async fn a_delivery_writes_what_it_says(bed: Bed) {
     assert_eq!((parked.delivered_at, parked.finished_at), (None, Some(bed.now().as_microsecond())));
 }
 
-async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: Bed) {
+async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: TestBed) {
     for (channel, priority, seconds) in
         [("memory:a", 5, 10), ("memory:a", 9, 5), ("memory:a", 0, 20), ("memory:b", 3, 7), ("sms:c", 5, 1)]
     {
@@ -288,7 +288,7 @@ async fn the_earliest_of_each_channel_is_found_whatever_its_priority(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn expired_claims_come_oldest_first(bed: Bed) {
+async fn expired_claims_come_oldest_first(bed: TestBed) {
     let mut tx = bed.begin().await;
     assert!(notifications::expired(&mut tx.conn(), bed.after(99), 10).await.unwrap().is_empty());
     drop(tx);
@@ -304,7 +304,7 @@ async fn expired_claims_come_oldest_first(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn retry_and_discard_are_for_parked_ones_only(bed: Bed) {
+async fn retry_and_discard_are_for_parked_ones_only(bed: TestBed) {
     for status in ["retrying", "delivered", "parked", "withdrawn", "discarded", "pending"] {
         let id = in_state(&bed, status, |_| {}).await;
         let row = bed.notification(&id).await;
@@ -325,7 +325,7 @@ async fn retry_and_discard_are_for_parked_ones_only(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn withdrawing_says_what_was_in_time_and_what_waited(bed: Bed) {
+async fn withdrawing_says_what_was_in_time_and_what_waited(bed: TestBed) {
     let works = crate::work::insert(&bed, &["w", "other"].map(|key| new_work("test", key, bed.now()))).await;
     let of_work = |row: &mut Queued| {
         row.work_id = Some(works[0]);
@@ -363,7 +363,7 @@ async fn withdrawing_says_what_was_in_time_and_what_waited(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_purge_leaves_a_tombstone_and_no_attempts(bed: Bed) {
+async fn a_purge_leaves_a_tombstone_and_no_attempts(bed: TestBed) {
     let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
     bed.tick().await;
     let seq = bed.notification(&ids[0]).await.seq;
@@ -383,7 +383,7 @@ async fn a_purge_leaves_a_tombstone_and_no_attempts(bed: Bed) {
     assert_eq!(notifications::present(&mut reader.conn(), ids).await.unwrap().len(), 2);
 }
 
-async fn a_page_is_limited_by_every_filter_alone(bed: Bed) {
+async fn a_page_is_limited_by_every_filter_alone(bed: TestBed) {
     in_state(&bed, "delivered", |row| {
         row.new.subject = "100 % sure_thing".into();
         row.new.kind = "alert".into();
@@ -428,7 +428,7 @@ fn as_of<'a>(stuck_before: i64, since: i64) -> AsOf<'a> {
     AsOf { now: stuck_before, stuck_before, since, held_back: None }
 }
 
-async fn what_waits_is_counted_and_is_not_stuck(bed: Bed) {
+async fn what_waits_is_counted_and_is_not_stuck(bed: TestBed) {
     let created = bed.now().as_microsecond();
     for (address, priority) in [("alarm@example.org", 0), ("campaign@example.org", 8)] {
         insert_one(&bed, address, |row| {
@@ -463,7 +463,7 @@ async fn what_waits_is_counted_and_is_not_stuck(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn figures_count_each_state_and_leave_events_out(bed: Bed) {
+async fn figures_count_each_state_and_leave_events_out(bed: TestBed) {
     let created = bed.now().as_microsecond();
     for status in ["delivered", "parked", "pending"] {
         for (site, kind) in [(None, "email"), (Some("plant-7"), "email"), (Some("plant-7"), "event")] {
@@ -501,7 +501,7 @@ async fn figures_count_each_state_and_leave_events_out(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_busy_table_says_so(bed: Bed) {
+async fn a_busy_table_says_so(bed: TestBed) {
     let busy = async || notifications::is_busy(&mut bed.read().await.conn()).await.unwrap();
     assert!(!busy().await);
     insert_one(&bed, "a@example.org", |_| {}).await;

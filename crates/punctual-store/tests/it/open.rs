@@ -1,7 +1,7 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
 use punctual_store::{Lane, Store, StoreError, StoreOptions, work};
-use punctual_testkit::{Bed, Database, new_work, on_both, postgres::TestDatabase};
+use punctual_testkit::{Database, TestBed, new_work, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -19,7 +19,7 @@ async fn open(url: &str) -> Result<Store, StoreError> {
 }
 
 /// Runs a statement behind the store's back.
-async fn meddle(bed: &Bed, statement: &'static str) {
+async fn meddle(bed: &TestBed, statement: &'static str) {
     match bed.database() {
         Database::Sqlite => sqlite_file(bed).execute_batch(statement).unwrap(),
         Database::Postgres => {
@@ -30,7 +30,7 @@ async fn meddle(bed: &Bed, statement: &'static str) {
 }
 
 /// A second store on the same rows: on SQLite on a copy of the file, for the bed owns its own.
-async fn open_beside(bed: &Bed) -> Result<Store, StoreError> {
+async fn open_beside(bed: &TestBed) -> Result<Store, StoreError> {
     match bed.database() {
         Database::Postgres => open(bed.url()).await,
         Database::Sqlite => {
@@ -42,7 +42,7 @@ async fn open_beside(bed: &Bed) -> Result<Store, StoreError> {
     }
 }
 
-async fn a_database_of_a_newer_program_is_refused(bed: Bed) {
+async fn a_database_of_a_newer_program_is_refused(bed: TestBed) {
     meddle(&bed, "INSERT INTO schema_steps (version, name, applied_at) VALUES (99, '0099_future', 0)").await;
     let Err(error) = open_beside(&bed).await else { panic!("it was opened") };
     assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error:?}");
@@ -50,13 +50,13 @@ async fn a_database_of_a_newer_program_is_refused(bed: Bed) {
     assert!(text.contains("99") && text.contains("nothing was changed"), "{text}");
 }
 
-async fn a_database_with_another_history_is_refused(bed: Bed) {
+async fn a_database_with_another_history_is_refused(bed: TestBed) {
     meddle(&bed, "UPDATE schema_steps SET name = '0001_other' WHERE version = 1").await;
     let Err(error) = open_beside(&bed).await else { panic!("it was opened") };
     assert!(matches!(error, StoreError::ChangedMigration(_)), "{error:?}");
 }
 
-async fn the_durability_that_was_given_is_read_back(bed: Bed) {
+async fn the_durability_that_was_given_is_read_back(bed: TestBed) {
     let durability = bed.store.durability();
     let settings: Vec<(&str, &str)> =
         durability.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -77,7 +77,7 @@ async fn the_durability_that_was_given_is_read_back(bed: Bed) {
     assert!(!durability.version.is_empty());
 }
 
-async fn opening_again_changes_nothing(bed: Bed) {
+async fn opening_again_changes_nothing(bed: TestBed) {
     bed.accept_to(&["a@example.org"]).await;
     let again = open_beside(&bed).await.unwrap();
     let mut reader = again.read().await.unwrap();
@@ -148,7 +148,7 @@ async fn nodes_that_start_together_migrate_once() {
 /// PostgreSQL alone: SQLite keeps its index of keys.
 #[tokio::test]
 async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
-    let bed = Bed::on(Database::Postgres).await;
+    let bed = TestBed::on(Database::Postgres).await;
     let (a, b) = (new_work("test", "a", bed.now()), new_work("test", "b", bed.now()));
     let ids = crate::work::insert(&bed, &[a.clone(), b]).await;
     meddle(&bed, "DROP TABLE work_keys").await;

@@ -11,7 +11,7 @@ use punctual_store::{
         subjects::{self, Between, SubjectRow},
     },
 };
-use punctual_testkit::{Bed, new_work, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 
 use crate::plans::{check, fill, many};
 
@@ -91,7 +91,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
     }
 }
 
-async fn people_and_organisations_are_put_found_and_removed(bed: Bed) {
+async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
     let mut tx = bed.begin().await;
     people::put(&mut tx.conn(), bed.now(), &person("ann", Some("Ann@Example.org"))).await.unwrap();
     people::put(&mut tx.conn(), bed.now(), &person("ben", None)).await.unwrap();
@@ -124,7 +124,7 @@ async fn people_and_organisations_are_put_found_and_removed(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn subjects_are_kept_once_changed_and_deleted(bed: Bed) {
+async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     let mut tx = bed.begin().await;
     let one = SubjectRow { ical_uid: Some("u".into()), ..subject("1", Some("2026-05-14T06:00:00Z"), None) };
     let twin = SubjectRow { id: "2".into(), ..one.clone() };
@@ -151,7 +151,7 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn a_calendar_finds_what_falls_into_it(bed: Bed) {
+async fn a_calendar_finds_what_falls_into_it(bed: TestBed) {
     let mut tx = bed.begin().await;
     let rows = [
         subject("before", Some("2026-05-09T00:00:00Z"), Some("2026-05-09T23:00:00Z")),
@@ -186,7 +186,7 @@ async fn a_calendar_finds_what_falls_into_it(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn a_rule_goes_through_its_states(bed: Bed) {
+async fn a_rule_goes_through_its_states(bed: TestBed) {
     let mut tx = bed.begin().await;
     rules::put(&mut tx.conn(), bed.now(), &[rule("b", "1", Some(5)), rule("a", "1", Some(5))]).await.unwrap();
     let ids = |rows: Vec<RuleRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
@@ -227,7 +227,7 @@ async fn a_rule_goes_through_its_states(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn only_what_is_late_is_reconciled(bed: Bed) {
+async fn only_what_is_late_is_reconciled(bed: TestBed) {
     let mut tx = bed.begin().await;
     let at = |seconds: i64| Some(bed.after(seconds).as_microsecond());
     let rows = [rule("a", "1", at(60)), rule("b", "1", at(0)), rule("c", "1", at(-60)), rule("d", "1", None)];
@@ -237,7 +237,7 @@ async fn only_what_is_late_is_reconciled(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn what_is_not_over_is_found_by_its_rule(bed: Bed) {
+async fn what_is_not_over_is_found_by_its_rule(bed: TestBed) {
     let mut soon = new_work("operations", "operations:a:1", bed.after(60));
     soon.setting_id = Some("a".into());
     let mut lost = new_work("operations", "operations:b:1", bed.after(90));
@@ -261,7 +261,7 @@ async fn what_is_not_over_is_found_by_its_rule(bed: Bed) {
     bed.leaves_open("nobody works here");
 }
 
-async fn a_link_is_found_by_its_hash_alone(bed: Bed) {
+async fn a_link_is_found_by_its_hash_alone(bed: TestBed) {
     let mut tx = bed.begin().await;
     let feed = |hash: &str| FeedRow {
         owner_type: "person".into(),
@@ -280,7 +280,7 @@ async fn a_link_is_found_by_its_hash_alone(bed: Bed) {
     tx.commit().await.unwrap();
 }
 
-async fn the_reconciler_never_reads_what_is_in_step(bed: Bed) {
+async fn the_reconciler_never_reads_what_is_in_step(bed: TestBed) {
     fill(
         &bed,
         many!(

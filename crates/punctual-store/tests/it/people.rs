@@ -6,7 +6,7 @@ use punctual_store::{
     blobs::Blobs,
     idempotency::{self, Answered},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     the_audit_keeps_every_word_in_order;
@@ -14,7 +14,7 @@ on_both! {
     the_first_answer_stays_and_old_ones_are_forgotten;
 }
 
-async fn the_audit_keeps_every_word_in_order(bed: Bed) {
+async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
     let full = Entry {
         actor: "ann".into(),
         action: "hold",
@@ -50,7 +50,7 @@ async fn the_audit_keeps_every_word_in_order(bed: Bed) {
     assert!(audit::of(&mut tx.conn(), "notification", "7").await.unwrap().is_empty());
 }
 
-async fn a_key_is_found_by_its_hash_and_ends_once(bed: Bed) {
+async fn a_key_is_found_by_its_hash_and_ends_once(bed: TestBed) {
     let key = ApiKeyRow {
         id: "k-1".into(),
         name: "ops".into(),
@@ -79,7 +79,7 @@ async fn a_key_is_found_by_its_hash_and_ends_once(bed: Bed) {
     assert_eq!(all[0].last_used_at, Some(bed.after(5).as_microsecond()));
 }
 
-async fn the_first_answer_stays_and_old_ones_are_forgotten(bed: Bed) {
+async fn the_first_answer_stays_and_old_ones_are_forgotten(bed: TestBed) {
     let answer = |body: &str| Answered { digest: "d".into(), status: 201, body: body.into() };
     let mut tx = bed.begin().await;
     idempotency::remember(&mut tx.conn(), bed.now(), "ann", "k", &answer("first")).await.unwrap();

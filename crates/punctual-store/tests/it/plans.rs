@@ -5,7 +5,7 @@ use punctual_store::{
     notifications::{self, AsOf},
     receipts, suppressions, work,
 };
-use punctual_testkit::{Bed, Database, new_work, on_both};
+use punctual_testkit::{Database, TestBed, new_work, on_both};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -36,7 +36,7 @@ macro_rules! many {
 pub(crate) use many;
 
 /// Runs such a statement behind the store's back and brings the statistics up to date.
-pub async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
+pub async fn fill(bed: &TestBed, [sqlite, postgres]: [&'static str; 2]) {
     match bed.database() {
         Database::Sqlite => sqlite_file(bed).execute_batch(sqlite).unwrap(),
         Database::Postgres => {
@@ -48,7 +48,7 @@ pub async fn fill(bed: &Bed, [sqlite, postgres]: [&'static str; 2]) {
 }
 
 /// The plan of the last run uses this index and reads no table or index from end to end.
-pub fn check(bed: &Bed, statement: &str, index: &str) {
+pub fn check(bed: &TestBed, statement: &str, index: &str) {
     let plan = bed.faults.plan(statement);
     let text = plan.join("\n");
     assert!(!plan.is_empty(), "{statement} did not run");
@@ -72,7 +72,7 @@ pub fn check(bed: &Bed, statement: &str, index: &str) {
 }
 
 /// A claim is one statement on PostgreSQL; SQLite reads the ready rows and then takes them by their numbers.
-fn check_claim(bed: &Bed, table: &str) {
+fn check_claim(bed: &TestBed, table: &str) {
     let index = format!("{table}_ready");
     match bed.database() {
         Database::Sqlite => {
@@ -83,7 +83,7 @@ fn check_claim(bed: &Bed, table: &str) {
     }
 }
 
-async fn claims_of_work_never_read_finished_rows(bed: Bed) {
+async fn claims_of_work_never_read_finished_rows(bed: TestBed) {
     let done = many!(
         "work",
         "key, kind, trigger_type, due_at, status, ready_at, input_hash, input, created_at, updated_at",
@@ -145,7 +145,7 @@ async fn claims_of_work_never_read_finished_rows(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn claims_of_notifications_never_read_finished_rows(bed: Bed) {
+async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     finished_notifications(&bed).await;
     bed.accept((0..200).map(|n| bed.message(&format!("{n}@example.org"))).collect()).await;
     let hot = [
@@ -229,7 +229,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn finished_notifications(bed: &Bed) {
+async fn finished_notifications(bed: &TestBed) {
     let delivered = many!(
         "notifications",
         "id, digest, kind, channel, targets, subject, body, status, ready_at, created_at, delivered_at, finished_at",
@@ -244,7 +244,7 @@ async fn finished_notifications(bed: &Bed) {
     fill(bed, attempts).await;
 }
 
-async fn a_purge_reads_only_what_it_removes(bed: Bed) {
+async fn a_purge_reads_only_what_it_removes(bed: TestBed) {
     finished_notifications(&bed).await;
     for statement in ["notifications.doomed", "notifications.delete", "attempts.delete"] {
         bed.faults.explain(statement);
@@ -259,7 +259,7 @@ async fn a_purge_reads_only_what_it_removes(bed: Bed) {
     check(&bed, "attempts.delete", "attempts_pkey");
 }
 
-async fn the_figures_never_read_finished_rows(bed: Bed) {
+async fn the_figures_never_read_finished_rows(bed: TestBed) {
     let done = many!(
         "notifications",
         "id, digest, kind, channel, subject, body, status, ready_at, created_at, finished_at, source_site",
@@ -284,7 +284,7 @@ async fn the_figures_never_read_finished_rows(bed: Bed) {
     check(&bed, "notifications.site_kpis", "notifications_finished");
 }
 
-async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: Bed) {
+async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: TestBed) {
     let list = many!(
         "suppressions",
         "channel_type, address, reason, source, since",

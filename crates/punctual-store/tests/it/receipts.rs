@@ -7,7 +7,7 @@ use punctual_store::{
     skipped_targets::{self, SkippedTarget},
     suppressions::{self, SuppressionFilter, SuppressionRow},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     suppressions_are_put_added_found_paged_and_removed;
@@ -30,7 +30,7 @@ fn suppression(kind: &str, address: &str, reason: &str) -> SuppressionRow {
     }
 }
 
-async fn suppressions_are_put_added_found_paged_and_removed(bed: Bed) {
+async fn suppressions_are_put_added_found_paged_and_removed(bed: TestBed) {
     let (a, b, c) = (
         suppression("email", "a@x.example", "manual"),
         suppression("email", "b_1@x.example", "hardBounce"),
@@ -82,7 +82,7 @@ async fn suppressions_are_put_added_found_paged_and_removed(bed: Bed) {
     assert!(!suppressions::delete(&mut tx.conn(), "email", "a@x.example").await.unwrap());
 }
 
-async fn a_suppression_that_is_over_does_not_count_and_makes_room(bed: Bed) {
+async fn a_suppression_that_is_over_does_not_count_and_makes_room(bed: TestBed) {
     let mut row = suppression("email", "a@x.example", "manual");
     row.expires_at = Some(bed.now().as_microsecond() + 1);
     let asked = [(row.channel_type.clone(), row.address.clone())];
@@ -100,7 +100,7 @@ async fn a_suppression_that_is_over_does_not_count_and_makes_room(bed: Bed) {
     assert_eq!((found.reason.as_str(), found.expires_at), ("hardBounce", None));
 }
 
-async fn targets_that_were_left_out_are_kept_once(bed: Bed) {
+async fn targets_that_were_left_out_are_kept_once(bed: TestBed) {
     let row = |seq: i64, target: &str, detail: &str| SkippedTarget {
         notification_seq: seq,
         target: target.into(),
@@ -120,7 +120,7 @@ async fn targets_that_were_left_out_are_kept_once(bed: Bed) {
 }
 
 /// What a provider says in steps, each a second after the other.
-fn steps(bed: &Bed) -> Vec<News> {
+fn steps(bed: &TestBed) -> Vec<News> {
     let at = |seconds: i64| Some(bed.now() - SignedDuration::from_secs(60 - seconds));
     let step = |rank: i64| News {
         provider_id: "m-1".into(),
@@ -145,7 +145,7 @@ fn steps(bed: &Bed) -> Vec<News> {
     ]
 }
 
-async fn receipts_come_to_the_same_whatever_their_order(bed: Bed) {
+async fn receipts_come_to_the_same_whatever_their_order(bed: TestBed) {
     let orders: [&[usize]; 5] =
         [&[0, 1, 2, 3], &[3, 2, 1, 0], &[2, 0, 3, 1], &[1, 1, 3, 3, 0, 2, 1], &[3, 0, 1, 2, 3]];
     let mut ends = Vec::new();
@@ -196,7 +196,7 @@ async fn receipts_come_to_the_same_whatever_their_order(bed: Bed) {
     );
 }
 
-async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: Bed) {
+async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: TestBed) {
     let mut tx = bed.begin().await;
     let news = steps(&bed);
     let early = receipts::tell(&mut tx.conn(), bed.now(), "twilio", &news[3..]).await.unwrap();
@@ -220,7 +220,7 @@ async fn a_receipt_may_be_quicker_than_the_record_of_the_yes(bed: Bed) {
     assert!(receipts::get(&mut tx.conn(), "twilio", "m-1").await.unwrap().is_some());
 }
 
-async fn messages_in_the_inbox_are_put_once_and_read(bed: Bed) {
+async fn messages_in_the_inbox_are_put_once_and_read(bed: TestBed) {
     let row = |id: &str, person: &str| InboxRow {
         seq: 0,
         id: id.into(),

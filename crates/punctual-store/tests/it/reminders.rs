@@ -12,7 +12,7 @@ use punctual_store::{
     sources::{self, SourceChange},
     work,
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     a_setting_is_found_by_what_it_is_about_and_changed_by_version;
@@ -40,7 +40,7 @@ fn setting(id: &str, source_type: &str, child_type: Option<&str>) -> SettingRow 
     }
 }
 
-async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Bed) {
+async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     for row in [setting("a", "document", None), setting("b", "class", Some("booking"))] {
@@ -73,7 +73,7 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Bed)
     assert!(settings::of_type(conn, "document").await.unwrap().is_empty());
 }
 
-async fn states_are_written_in_sets_and_fire_once(bed: Bed) {
+async fn states_are_written_in_sets_and_fire_once(bed: TestBed) {
     let state = |source: &str, met: bool, crossing: i64| StateRow {
         setting_id: "s".into(),
         source_id: source.into(),
@@ -101,7 +101,7 @@ async fn states_are_written_in_sets_and_fire_once(bed: Bed) {
     assert_eq!(met.iter().map(|row| row.source_id.as_str()).collect::<Vec<_>>(), ["2"]);
 }
 
-async fn children_are_summed_by_parent(bed: Bed) {
+async fn children_are_summed_by_parent(bed: TestBed) {
     let child = |id: &str, parent: &str, amount: i64| ChildRow {
         setting_id: "s".into(),
         child_id: id.into(),
@@ -122,7 +122,7 @@ async fn children_are_summed_by_parent(bed: Bed) {
     assert!(children::sums(conn, &[("s", "1")]).await.unwrap().is_empty());
 }
 
-async fn progress_is_kept_by_key(bed: Bed) {
+async fn progress_is_kept_by_key(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     assert_eq!(changes::get(conn, "k").await.unwrap(), None);
@@ -136,7 +136,7 @@ async fn progress_is_kept_by_key(bed: Bed) {
     assert_eq!((all.len(), all[0].watermark, all[0].last_run_at), (1, 6, bed.after(1).as_microsecond()));
 }
 
-async fn sources_are_walked_by_id_and_by_change(bed: Bed) {
+async fn sources_are_walked_by_id_and_by_change(bed: TestBed) {
     let change = |kind: &str, id: &str, unit: Option<&str>| SourceChange {
         source_type: kind.into(),
         source_id: id.into(),
@@ -168,7 +168,7 @@ async fn sources_are_walked_by_id_and_by_change(bed: Bed) {
     assert_eq!(sources::by_keys(conn, &[("a", "1"), ("b", "1"), ("b", "9")]).await.unwrap().len(), 2);
 }
 
-async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: Bed) {
+async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: TestBed) {
     let row = |source: &str, offset: i64, seconds: i64| {
         let key = WorkKey::reminder_date("s", "document", source, "k", "2026-06-20".parse().unwrap(), offset)
             .unwrap();

@@ -9,7 +9,7 @@ use punctual_store::{
     run_records::{self, RecordRow},
     work,
 };
-use punctual_testkit::{Bed, Database, on_both};
+use punctual_testkit::{Database, TestBed, on_both};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -44,7 +44,7 @@ fn subscription(guid: &str, unit: Option<&str>) -> SubscriptionRow {
     }
 }
 
-async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: Bed) {
+async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     for row in [subscription("a", Some("nz")), subscription("b", None)] {
@@ -82,7 +82,7 @@ fn take<'a>(key: &'a str, owner: &'a str) -> Take<'a> {
 const OLD: &str = "old_scheduler";
 const OURS: &str = "automation_scheduler";
 
-async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: Bed) {
+async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     assert_eq!(run_ownership::take(conn, bed.now(), &take("k", OLD)).await.unwrap().owner, OLD);
@@ -106,7 +106,7 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: Bed) {
     assert_eq!(run_ownership::by_keys(conn, vec!["k".into()]).await.unwrap(), [row]);
 }
 
-async fn what_was_taken_and_not_delivered_is_given_back(bed: Bed) {
+async fn what_was_taken_and_not_delivered_is_given_back(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     for (key, owner) in [("1", OURS), ("2", OURS), ("3", OLD)] {
@@ -121,7 +121,7 @@ async fn what_was_taken_and_not_delivered_is_given_back(bed: Bed) {
     assert_eq!(taken.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["3"]);
 }
 
-async fn records_count_tries_and_figures_go_by_stage(bed: Bed) {
+async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
     let record = |key: &str, stage: Option<i64>, outcome: &str| RecordRow {
         key: key.into(),
         path: PATH.into(),
@@ -160,7 +160,7 @@ async fn records_count_tries_and_figures_go_by_stage(bed: Bed) {
     assert_eq!(told, [(None, 1, 0, None), (Some(1), 1, 0, None), (Some(3), 1, 2, Some(4_000_000))]);
 }
 
-async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed: Bed) {
+async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed: TestBed) {
     bed.leaves_open("one of the runs waits");
     let record = |key: &str, has_files: bool| RecordRow {
         key: key.into(),
@@ -224,7 +224,7 @@ fn rollout(scope: &str, id: &str, stage: i64) -> RolloutRow {
     }
 }
 
-async fn the_rollout_of_a_subject_goes_before_that_of_its_unit(bed: Bed) {
+async fn the_rollout_of_a_subject_goes_before_that_of_its_unit(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     assert!(rollouts::over(conn, PATH, "a", Some("nz")).await.unwrap().is_none());
@@ -241,7 +241,7 @@ async fn the_rollout_of_a_subject_goes_before_that_of_its_unit(bed: Bed) {
     assert_eq!(rollouts::get(conn, PATH, "subject", "a").await.unwrap(), None);
 }
 
-async fn rows_in_trouble_are_found_by_kind_and_source(bed: Bed) {
+async fn rows_in_trouble_are_found_by_kind_and_source(bed: TestBed) {
     let row = |n: i64, source: &str| NewWork {
         key: WorkKey::report_manual(source, &n.to_string()).unwrap(),
         kind: PATH,
@@ -273,7 +273,7 @@ async fn rows_in_trouble_are_found_by_kind_and_source(bed: Bed) {
 }
 
 /// The first column of an answer, behind the store's back, as another scheduler would ask.
-async fn texts(bed: &Bed, sql: &'static str) -> Vec<String> {
+async fn texts(bed: &TestBed, sql: &'static str) -> Vec<String> {
     match bed.database() {
         Database::Sqlite => {
             let conn = sqlite_file(bed);
@@ -288,7 +288,7 @@ async fn texts(bed: &Bed, sql: &'static str) -> Vec<String> {
     }
 }
 
-async fn the_views_say_who_owns_what(bed: Bed) {
+async fn the_views_say_who_owns_what(bed: TestBed) {
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     for row in [subscription("a", Some("nz")), subscription("b", None), subscription("c", None)] {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use punctual_testkit::{Bed, Database};
+use punctual_testkit::{Database, TestBed};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -26,8 +26,8 @@ type Schema = (BTreeMap<String, Table>, BTreeMap<String, Index>);
 
 #[tokio::test]
 async fn both_databases_have_the_same_tables_columns_and_indexes() {
-    let sqlite = of_sqlite(&Bed::on(Database::Sqlite).await);
-    let mut postgres = of_postgres(&Bed::on(Database::Postgres).await).await;
+    let sqlite = of_sqlite(&TestBed::on(Database::Sqlite).await);
+    let mut postgres = of_postgres(&TestBed::on(Database::Postgres).await).await;
     // The one difference: on SQLite, keys stay with their rows.
     assert_eq!(postgres.0.remove("work_keys").unwrap().columns.len(), 2);
     let by_key = postgres.1.get_mut("work_by_key").unwrap();
@@ -59,7 +59,7 @@ const BOOLEANS: [&str; 12] = [
     "has_files",
 ];
 
-fn of_sqlite(bed: &Bed) -> Schema {
+fn of_sqlite(bed: &TestBed) -> Schema {
     let conn = sqlite_file(bed);
     /// Every row of an answer, as a tuple.
     macro_rules! all {
@@ -112,7 +112,7 @@ fn of_sqlite(bed: &Bed) -> Schema {
     (tables, indexes)
 }
 
-async fn of_postgres(bed: &Bed) -> Schema {
+async fn of_postgres(bed: &TestBed) -> Schema {
     let mut conn = PgConnection::connect(bed.url()).await.unwrap();
     let (mut tables, mut indexes) = (BTreeMap::<String, Table>::new(), BTreeMap::new());
     let columns: Vec<(String, String, String, bool)> = sqlx::query_as(

@@ -8,7 +8,7 @@ use punctual_store::{
     survey_results::{self, Counted},
     surveys::{self, SurveyDraft},
 };
-use punctual_testkit::{Bed, on_both};
+use punctual_testkit::{TestBed, on_both};
 
 use crate::plans::{check, fill, many};
 
@@ -31,7 +31,7 @@ fn draft(name: &str, unit: Option<&str>) -> SurveyDraft {
     }
 }
 
-fn new(bed: &Bed, id: &str, hash: &str) -> NewInstance {
+fn new(bed: &TestBed, id: &str, hash: &str) -> NewInstance {
     NewInstance {
         public_id: id.into(),
         survey_id: 1,
@@ -51,7 +51,7 @@ fn new(bed: &Bed, id: &str, hash: &str) -> NewInstance {
     }
 }
 
-async fn versions_are_pinned_and_the_published_one_is_found(bed: Bed) {
+async fn versions_are_pinned_and_the_published_one_is_found(bed: TestBed) {
     let now = bed.now();
     let mut tx = bed.begin().await;
     let one = surveys::insert(&mut tx.conn(), now, &draft("one", Some("nz"))).await.unwrap();
@@ -76,7 +76,7 @@ async fn versions_are_pinned_and_the_published_one_is_found(bed: Bed) {
     assert!(surveys::lock(&mut tx.conn(), 7).await.unwrap().is_none());
 }
 
-async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: Bed) {
+async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: TestBed) {
     let mut tx = bed.begin().await;
     let (a, b, c) = (new(&bed, "a", "h1"), new(&bed, "b", "h1"), new(&bed, "c", "h2"));
     let ids = |rows: Vec<survey_instances::InsertedInstance>| {
@@ -96,7 +96,7 @@ async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: Bed) {
     assert_eq!(ids(survey_instances::insert_absent(&mut tx.conn(), &[&b]).await.unwrap()), ["b"]);
 }
 
-async fn instances_are_settled_opened_completed_and_walked(bed: Bed) {
+async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     let now = bed.now();
     let mut tx = bed.begin().await;
     let rows = [new(&bed, "a", "h1"), new(&bed, "b", "h2")];
@@ -145,7 +145,7 @@ async fn instances_are_settled_opened_completed_and_walked(bed: Bed) {
     assert_eq!(survey_instances::list(&mut tx.conn(), &expired).await.unwrap()[0].public_id, "b");
 }
 
-async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
+async fn subscribers_are_put_with_a_rising_version(bed: TestBed) {
     let mut row = SubscriberRow {
         key: "webhook:bi".into(),
         adapter: "memory".into(),
@@ -169,7 +169,7 @@ async fn subscribers_are_put_with_a_rising_version(bed: Bed) {
     assert!(!subscribers::delete(&mut tx.conn(), "webhook:bi").await.unwrap());
 }
 
-async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
+async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed) {
     let event = NewEvent {
         event_type: "response-completed".into(),
         about: About::Survey { instance_public_id: "a".into(), survey_id: 1 },
@@ -217,7 +217,7 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: Bed) {
     assert_eq!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap(), [arrived]);
 }
 
-async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
+async fn instances_are_found_by_index_among_a_hundred_thousand(bed: TestBed) {
     let rows = many!(
         "survey_instances",
         "public_id, survey_id, version_id, trigger_id, triggered_by, triggered_at, status, metadata, channel, recipient_address, reminders_remaining, unique_hash",
@@ -250,7 +250,7 @@ async fn instances_are_found_by_index_among_a_hundred_thousand(bed: Bed) {
     check(&bed, "survey_instances.walk", "survey_instances_by_survey");
 }
 
-async fn results_are_counted_over_the_index_by_survey(bed: Bed) {
+async fn results_are_counted_over_the_index_by_survey(bed: TestBed) {
     let rows = many!(
         "survey_instances",
         "public_id, survey_id, version_id, trigger_id, triggered_by, triggered_at, status, metadata, channel, recipient_address, reminders_remaining, unique_hash, sends, last_sent_at",

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use punctual_store::{Lane, Stage, StoreError, attempts, facts};
-use punctual_testkit::{Bed, on_both, signal};
+use punctual_testkit::{TestBed, on_both, signal};
 
 on_both! {
     what_is_not_committed_never_was;
@@ -14,15 +14,15 @@ on_both! {
     many_writers_take_turns;
     readers_are_not_held_up_by_a_writer;
     a_checkpoint_does_no_harm;
-    a_node_that_tells_others_is_heard_once_a_commit with |bed| bed.tells_others();
-    a_node_with_workers_tells_nobody;
+    a_node_that_notifies_others_does_so_once_a_commit with |bed| bed.notifies_nodes();
+    a_node_with_workers_notifies_nobody;
 }
 
-async fn fact(bed: &Bed, name: &str) -> Option<String> {
+async fn fact(bed: &TestBed, name: &str) -> Option<String> {
     facts::get(&mut bed.read().await.conn(), name).await.unwrap()
 }
 
-async fn what_is_not_committed_never_was(bed: Bed) {
+async fn what_is_not_committed_never_was(bed: TestBed) {
     let mut tx = bed.begin().await;
     facts::put(&mut tx.conn(), bed.now(), "x", "1").await.unwrap();
     assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap().as_deref(), Some("1"));
@@ -32,7 +32,7 @@ async fn what_is_not_committed_never_was(bed: Bed) {
     assert_eq!(facts::get(&mut tx.conn(), "x").await.unwrap(), None);
 }
 
-async fn a_wake_up_comes_with_the_commit_and_names_the_earliest(bed: Bed) {
+async fn a_wake_up_comes_with_the_commit_and_names_the_earliest(bed: TestBed) {
     let wake = bed.store.wake();
     let mut tx = bed.begin().await;
     tx.raise(Stage::Work, bed.after(9));
@@ -48,7 +48,7 @@ async fn a_wake_up_comes_with_the_commit_and_names_the_earliest(bed: Bed) {
     assert_eq!(wake.take(Stage::Work), None, "what was not committed wakes nobody");
 }
 
-async fn a_fault_hits_the_statement_it_is_put_at_and_no_other(bed: Bed) {
+async fn a_fault_hits_the_statement_it_is_put_at_and_no_other(bed: TestBed) {
     bed.faults.fail("facts.put", false, 1);
     let mut tx = bed.begin().await;
     let failed = facts::put(&mut tx.conn(), bed.now(), "x", "1").await;
@@ -64,7 +64,7 @@ async fn a_fault_hits_the_statement_it_is_put_at_and_no_other(bed: Bed) {
     );
 }
 
-async fn a_commit_may_fail_before_or_after_it_happened(bed: Bed) {
+async fn a_commit_may_fail_before_or_after_it_happened(bed: TestBed) {
     for (executes, name) in [(false, "before"), (true, "after")] {
         bed.faults.fail("commit", executes, 1);
         let mut tx = bed.begin().await;
@@ -74,7 +74,7 @@ async fn a_commit_may_fail_before_or_after_it_happened(bed: Bed) {
     }
 }
 
-async fn a_caller_that_gives_up_leaves_no_transaction_open(bed: Bed) {
+async fn a_caller_that_gives_up_leaves_no_transaction_open(bed: TestBed) {
     for n in 0..20 {
         drop(bed.store.begin(Lane::Intake).now_or_never());
         let mut tx = signal("a turn", bed.begin()).await;
@@ -93,7 +93,7 @@ async fn a_caller_that_gives_up_leaves_no_transaction_open(bed: Bed) {
     assert_eq!(fact(&bed, "given up").await, None);
 }
 
-async fn a_set_that_fails_half_way_can_only_be_rolled_back(bed: Bed) {
+async fn a_set_that_fails_half_way_can_only_be_rolled_back(bed: TestBed) {
     let intent =
         |target: &str| attempts::Intent { seq: 1, target: target.into(), n: 1, channel: "memory".into() };
     let mut tx = bed.begin().await;
@@ -108,7 +108,7 @@ async fn a_set_that_fails_half_way_can_only_be_rolled_back(bed: Bed) {
     assert_eq!(written, []);
 }
 
-async fn many_writers_take_turns(bed: Bed) {
+async fn many_writers_take_turns(bed: TestBed) {
     let mut writers = tokio::task::JoinSet::new();
     for n in 0..16 {
         let bed = bed.clone();
@@ -127,7 +127,7 @@ async fn many_writers_take_turns(bed: Bed) {
     }
 }
 
-async fn readers_are_not_held_up_by_a_writer(bed: Bed) {
+async fn readers_are_not_held_up_by_a_writer(bed: TestBed) {
     let mut tx = bed.begin().await;
     facts::put(&mut tx.conn(), bed.now(), "x", "1").await.unwrap();
     for _ in 0..20 {
@@ -137,7 +137,7 @@ async fn readers_are_not_held_up_by_a_writer(bed: Bed) {
     assert_eq!(fact(&bed, "x").await.as_deref(), Some("1"));
 }
 
-async fn a_checkpoint_does_no_harm(bed: Bed) {
+async fn a_checkpoint_does_no_harm(bed: TestBed) {
     for n in 0..50 {
         let mut tx = bed.begin().await;
         facts::put(&mut tx.conn(), bed.now(), &format!("f-{n}"), &"x".repeat(2000)).await.unwrap();
@@ -147,38 +147,38 @@ async fn a_checkpoint_does_no_harm(bed: Bed) {
     assert!(fact(&bed, "f-49").await.is_some());
 }
 
-async fn a_node_that_tells_others_is_heard_once_a_commit(bed: Bed) {
-    let Some(mut ear) = bed.store.listener().await.unwrap() else {
-        assert!(bed.store.is_single_process(), "where there are no others there is nothing to hear");
+async fn a_node_that_notifies_others_does_so_once_a_commit(bed: TestBed) {
+    let Some(mut listener) = bed.store.listener().await.unwrap() else {
+        assert!(bed.store.is_single_process(), "without other nodes there is nothing to listen to");
         return;
     };
     let mut tx = bed.begin().await;
     tx.raise(Stage::Work, bed.after(9));
     tx.raise(Stage::Delivery, bed.after(5));
     tx.commit().await.unwrap();
-    let heard = signal("a word", ear.hear()).await.unwrap();
-    assert_eq!(heard, bed.after(5).as_microsecond().to_string());
+    let payload = signal("a notification", listener.recv()).await.unwrap();
+    assert_eq!(payload, bed.after(5).as_microsecond().to_string());
     let mut tx = bed.begin().await;
     facts::put(&mut tx.conn(), bed.now(), "x", "nothing is ready").await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = bed.begin().await;
     tx.raise(Stage::Work, bed.after(11));
     tx.commit().await.unwrap();
-    let heard = signal("the next word", ear.hear()).await.unwrap();
+    let payload = signal("the next notification", listener.recv()).await.unwrap();
     assert_eq!(
-        heard,
+        payload,
         bed.after(11).as_microsecond().to_string(),
         "one a commit, and none without something ready"
     );
 }
 
-async fn a_node_with_workers_tells_nobody(bed: Bed) {
+async fn a_node_with_workers_notifies_nobody(bed: TestBed) {
     let other = bed.node("b").await;
-    let Some(mut ear) = bed.store.listener().await.unwrap() else { return };
+    let Some(mut listener) = bed.store.listener().await.unwrap() else { return };
     let mut tx = other.begin().await;
     tx.raise(Stage::Work, bed.now());
     tx.commit().await.unwrap();
     let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(bed.url()).await.unwrap();
     sqlx::query("SELECT pg_notify('punctual_ready', 'mark')").execute(&mut conn).await.unwrap();
-    assert_eq!(signal("the mark", ear.hear()).await.unwrap(), "mark");
+    assert_eq!(signal("the mark", listener.recv()).await.unwrap(), "mark");
 }

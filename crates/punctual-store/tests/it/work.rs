@@ -6,7 +6,7 @@ use punctual_store::{
     Tx,
     work::{self, Claimed, Settlement, WorkFilter, WorkRow},
 };
-use punctual_testkit::{Bed, new_work, on_both};
+use punctual_testkit::{TestBed, new_work, on_both};
 
 on_both! {
     absent_keys_are_inserted_and_known_ones_left;
@@ -28,7 +28,7 @@ on_both! {
     a_busy_table_says_so;
 }
 
-pub(crate) async fn insert(bed: &Bed, rows: &[NewWork]) -> Vec<i64> {
+pub(crate) async fn insert(bed: &TestBed, rows: &[NewWork]) -> Vec<i64> {
     let mut tx = bed.begin().await;
     let rows: Vec<&NewWork> = rows.iter().collect();
     let inserted = work::insert_absent(&mut tx.conn(), bed.now(), &rows).await.unwrap();
@@ -36,7 +36,7 @@ pub(crate) async fn insert(bed: &Bed, rows: &[NewWork]) -> Vec<i64> {
     inserted.into_iter().map(|row| row.id).collect()
 }
 
-async fn claim(bed: &Bed, limit: i64) -> Vec<Claimed> {
+async fn claim(bed: &TestBed, limit: i64) -> Vec<Claimed> {
     let mut tx = bed.begin().await;
     let claimed = work::claim(&mut tx, "test", bed.now(), bed.after(60), limit).await.unwrap();
     tx.commit().await.unwrap();
@@ -57,7 +57,7 @@ fn settlement(row: &Claimed, status: &'static str) -> Settlement {
     }
 }
 
-async fn settle(bed: &Bed, rows: &[Settlement]) -> Vec<i64> {
+async fn settle(bed: &TestBed, rows: &[Settlement]) -> Vec<i64> {
     let mut tx = bed.begin().await;
     let settled = work::settle(&mut tx.conn(), bed.now(), rows).await.unwrap();
     tx.commit().await.unwrap();
@@ -65,7 +65,7 @@ async fn settle(bed: &Bed, rows: &[Settlement]) -> Vec<i64> {
 }
 
 /// Rows `{status}` in each state, as a claim and a settlement leave them.
-async fn one_of_each(bed: &Bed) -> Vec<WorkRow> {
+async fn one_of_each(bed: &TestBed) -> Vec<WorkRow> {
     let states = ["completed", "failed", "deactivated", "cancelled", "pending", "processing"];
     let rows: Vec<NewWork> = states.iter().map(|state| new_work("test", state, bed.now())).collect();
     insert(bed, &rows).await;
@@ -85,7 +85,7 @@ async fn one_of_each(bed: &Bed) -> Vec<WorkRow> {
     found
 }
 
-async fn absent_keys_are_inserted_and_known_ones_left(bed: Bed) {
+async fn absent_keys_are_inserted_and_known_ones_left(bed: TestBed) {
     assert_eq!(
         insert(&bed, &[new_work("test", "a", bed.now()), new_work("test", "c", bed.now())]).await.len(),
         2
@@ -97,7 +97,7 @@ async fn absent_keys_are_inserted_and_known_ones_left(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn every_column_comes_back_as_it_was_given(bed: Bed) {
+async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
     let mut row = new_work("test", "reminder:s:document:42:t:2026-05-14:30", bed.after(5));
     row.business_unit = Some("nz".into());
     row.source = Some(("document".into(), "42\"\\\n\u{1}é{}[]".into()));
@@ -157,7 +157,7 @@ async fn every_column_comes_back_as_it_was_given(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn existing_rows_are_read_in_key_order(bed: Bed) {
+async fn existing_rows_are_read_in_key_order(bed: TestBed) {
     insert(&bed, &["a", "b", "c"].map(|key| new_work("test", key, bed.now()))).await;
     let mut tx = bed.begin().await;
     let asked = ["c", "a", "nobody"].map(str::to_owned).to_vec();
@@ -166,7 +166,7 @@ async fn existing_rows_are_read_in_key_order(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_row_is_moved_or_brought_back_only_at_the_version_that_was_read(bed: Bed) {
+async fn a_row_is_moved_or_brought_back_only_at_the_version_that_was_read(bed: TestBed) {
     one_of_each(&bed).await;
     let mut tx = bed.begin().await;
     let keys = ["failed", "pending"].map(str::to_owned).to_vec();
@@ -183,7 +183,7 @@ async fn a_row_is_moved_or_brought_back_only_at_the_version_that_was_read(bed: B
     bed.leaves_open("rows only");
 }
 
-async fn a_conflict_holds_what_waits_and_leaves_what_is_done(bed: Bed) {
+async fn a_conflict_holds_what_waits_and_leaves_what_is_done(bed: TestBed) {
     let rows = one_of_each(&bed).await;
     let mut tx = bed.begin().await;
     let ids = rows.iter().map(|row| row.id).collect();
@@ -202,7 +202,7 @@ async fn a_conflict_holds_what_waits_and_leaves_what_is_done(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_claim_gives_a_token_that_renew_release_and_settle_need(bed: Bed) {
+async fn a_claim_gives_a_token_that_renew_release_and_settle_need(bed: TestBed) {
     insert(&bed, &["a", "b"].map(|key| new_work("test", key, bed.now()))).await;
     let claimed = claim(&bed, 10).await;
     assert_eq!(claimed.iter().map(|row| row.version).collect::<Vec<_>>(), [2, 2]);
@@ -222,7 +222,7 @@ async fn a_claim_gives_a_token_that_renew_release_and_settle_need(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: Bed) {
+async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: TestBed) {
     insert(&bed, &[new_work("test", "a", bed.now())]).await;
     let row = claim(&bed, 1).await.remove(0);
     let first = Settlement {
@@ -245,7 +245,7 @@ async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: Bed) {
     assert_eq!((held.lease_expires_at, held.ready_at), (None, at));
 }
 
-async fn the_earliest_of_each_kind_is_found(bed: Bed) {
+async fn the_earliest_of_each_kind_is_found(bed: TestBed) {
     let rows = [
         new_work("test", "a", bed.after(20)),
         new_work("test", "b", bed.after(10)),
@@ -261,7 +261,7 @@ async fn the_earliest_of_each_kind_is_found(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn expired_claims_come_oldest_first(bed: Bed) {
+async fn expired_claims_come_oldest_first(bed: TestBed) {
     insert(&bed, &["a", "b", "c"].map(|key| new_work("test", key, bed.now()))).await;
     let mut tx = bed.begin().await;
     for lease in [30, 10, 20] {
@@ -275,7 +275,7 @@ async fn expired_claims_come_oldest_first(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn all_leases_can_be_ended_at_once(bed: Bed) {
+async fn all_leases_can_be_ended_at_once(bed: TestBed) {
     insert(&bed, &["a", "b"].map(|key| new_work("test", key, bed.now()))).await;
     claim(&bed, 2).await;
     let mut tx = bed.begin().await;
@@ -285,7 +285,7 @@ async fn all_leases_can_be_ended_at_once(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn cancel_retry_and_release_change_only_the_states_they_are_for(bed: Bed) {
+async fn cancel_retry_and_release_change_only_the_states_they_are_for(bed: TestBed) {
     for row in one_of_each(&bed).await {
         let mut tx = bed.begin().await;
         let state = row.status.as_str();
@@ -318,7 +318,7 @@ async fn cancel_retry_and_release_change_only_the_states_they_are_for(bed: Bed) 
     bed.leaves_open("rows only");
 }
 
-async fn deactivate_ends_what_waits_or_failed(bed: Bed) {
+async fn deactivate_ends_what_waits_or_failed(bed: TestBed) {
     let rows = one_of_each(&bed).await;
     let mut tx = bed.begin().await;
     let keys = rows.iter().map(|row| row.key.clone()).collect();
@@ -335,7 +335,7 @@ async fn deactivate_ends_what_waits_or_failed(bed: Bed) {
     bed.leaves_open("one is under way");
 }
 
-async fn a_support_retry_copies_what_the_row_is_about(bed: Bed) {
+async fn a_support_retry_copies_what_the_row_is_about(bed: TestBed) {
     let mut new = new_work("test", "a", bed.now());
     new.source = Some(("document".into(), "42".into()));
     let id = insert(&bed, &[new]).await[0];
@@ -358,7 +358,7 @@ async fn a_support_retry_copies_what_the_row_is_about(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn open_notifications_are_counted_down_and_up(bed: Bed) {
+async fn open_notifications_are_counted_down_and_up(bed: TestBed) {
     insert(&bed, &["a", "b"].map(|key| new_work("test", key, bed.now()))).await;
     let claimed = claim(&bed, 2).await;
     let rows: Vec<_> = claimed
@@ -381,7 +381,7 @@ async fn open_notifications_are_counted_down_and_up(bed: Bed) {
     assert_eq!(bed.work_by_id(a).await.open_notifications, 1);
 }
 
-async fn a_page_is_limited_by_every_filter_alone(bed: Bed) {
+async fn a_page_is_limited_by_every_filter_alone(bed: TestBed) {
     one_of_each(&bed).await;
     let mut other = new_work("other", "z", bed.after(100));
     other.business_unit = Some("nz".into());
@@ -417,7 +417,7 @@ async fn a_page_is_limited_by_every_filter_alone(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn rows_are_counted_by_state(bed: Bed) {
+async fn rows_are_counted_by_state(bed: TestBed) {
     one_of_each(&bed).await;
     insert(&bed, &[new_work("test", "later", bed.after(60))]).await;
     let mut reader = bed.read().await;
@@ -431,7 +431,7 @@ async fn rows_are_counted_by_state(bed: Bed) {
     bed.leaves_open("rows only");
 }
 
-async fn a_busy_table_says_so(bed: Bed) {
+async fn a_busy_table_says_so(bed: TestBed) {
     let busy = async |now: Timestamp| {
         let mut reader = bed.read().await;
         work::is_busy(&mut reader.conn(), now.as_microsecond(), vec!["test".into()]).await.unwrap()

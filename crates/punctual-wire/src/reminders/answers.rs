@@ -64,7 +64,7 @@ pub struct ForecastDay {
     pub count: u64,
     /// How many addresses its reminders go to, as lists and sources stand now.
     pub recipients: u64,
-    /// How many of each path.
+    /// How many for each workflow.
     pub by_path: BTreeMap<String, u64>,
     /// At most the first hundred.
     pub items: Vec<ForecastItem>,

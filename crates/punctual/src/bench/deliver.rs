@@ -4,8 +4,8 @@ use anyhow::{Result, ensure};
 use jiff::SignedDuration;
 use punctual_engine::Listeners;
 use punctual_model::{Audience, ChannelKey, Clock, NewNotification, NotificationId};
-use punctual_paths::messages::{NewMessage, send_at};
 use punctual_store::notifications;
+use punctual_workflows::messages::{NewMessage, send_at};
 
 use super::{Bench, Measured, drain::is_busy, ingest::BATCH};
 

@@ -121,7 +121,7 @@ impl Table {
 
 /// Whether the table still has due rows that are not finished.
 pub(super) async fn is_busy(engine: &Engine, bench: &Bench) -> Result<bool> {
-    let kinds = engine.paths.keys().map(str::to_owned).collect();
+    let kinds = engine.workflows.keys().map(str::to_owned).collect();
     let mut reader = engine.store.read().await?;
     Ok(work::is_busy(&mut reader.conn(), bench.clock.now().as_microsecond(), kinds).await?)
 }

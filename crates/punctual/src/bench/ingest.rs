@@ -12,7 +12,7 @@ use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{Engine, Listeners};
 use punctual_model::{Cause, Clock, NewWork};
-use punctual_paths::schedules::NewSchedule;
+use punctual_workflows::schedules::NewSchedule;
 
 use super::{Bench, Measured, payload};
 

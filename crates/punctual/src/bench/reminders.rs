@@ -1,4 +1,4 @@
-//! Sources told in bulk under five settings of three offsets each, and a reconciliation that finds nothing to do.
+//! Events of sources taken in bulk under five settings of three offsets each, and a reconciliation that finds nothing to do.
 
 use std::sync::{
     Arc,
@@ -9,15 +9,15 @@ use anyhow::{Context, Result};
 use jiff::SignedDuration;
 use punctual_engine::{
     Engine, Event, EventSinks, Listeners,
-    events::{EventTaken, SOURCE_CHANGED, Told},
+    events::{EventTaken, IncomingEvent, SOURCE_CHANGED},
 };
 use punctual_model::Clock;
-use punctual_paths::reminders::{Providers, ReminderSink, reconcile};
 use punctual_store::{
     Lane,
     reminders::settings::{self, SettingRow},
     sources::SourceChange,
 };
+use punctual_workflows::reminders::{Providers, ReminderSink, reconcile};
 use serde_json::json;
 
 use super::{Bench, Measured};
@@ -34,9 +34,10 @@ pub(super) async fn measure(bench: &Bench, sources: usize) -> Result<Vec<Measure
     make_settings(&rig.engine).await?;
     let mut sinks = EventSinks::default();
     sinks.add(Arc::new(ReminderSink::new(providers.clone())));
-    let batches: Vec<Vec<Told>> = told(&rig.engine, sources).chunks(BATCH).map(<[Told]>::to_vec).collect();
+    let batches: Vec<Vec<IncomingEvent>> =
+        incoming_events(&rig.engine, sources).chunks(BATCH).map(<[IncomingEvent]>::to_vec).collect();
     let started = bench.clock.now();
-    let ensured = tell_all(&rig.engine, sinks, batches).await?;
+    let ensured = take_all(&rig.engine, sinks, batches).await?;
     let took = bench.clock.now().duration_since(started).unsigned_abs();
     let ensured = usize::try_from(ensured)?;
     anyhow::ensure!(ensured == sources * SETTINGS * 3, "{ensured} rows were ensured for {sources} sources");
@@ -85,7 +86,7 @@ async fn make_settings(engine: &Engine) -> Result<()> {
 }
 
 /// The events, made before the clock starts.
-fn told(engine: &Engine, sources: usize) -> Vec<Told> {
+fn incoming_events(engine: &Engine, sources: usize) -> Vec<IncomingEvent> {
     let now = engine.clock.now();
     let one = |number: usize| {
         let days = i64::try_from(number % 300).unwrap_or(0) + 60;
@@ -113,13 +114,13 @@ fn told(engine: &Engine, sources: usize) -> Vec<Told> {
             sequence: None,
             occurred_at: now,
         };
-        Told { event, change: Some(change) }
+        IncomingEvent { event, change: Some(change) }
     };
     (0..sources).map(one).collect()
 }
 
 /// How many rows were ensured.
-async fn tell_all(engine: &Engine, sinks: EventSinks, batches: Vec<Vec<Told>>) -> Result<u64> {
+async fn take_all(engine: &Engine, sinks: EventSinks, batches: Vec<Vec<IncomingEvent>>) -> Result<u64> {
     let (batches, next, ensured) =
         (Arc::new(batches), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
     let callers: Vec<_> = (0..CALLERS)

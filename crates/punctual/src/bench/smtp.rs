@@ -13,12 +13,12 @@ use jiff::SignedDuration;
 use punctual_channels::{Guard, SmtpAdapter, Trust};
 use punctual_engine::Listeners;
 use punctual_model::{Adapter, ChannelKey, Clock, NotificationId, Outgoing, SendOutcome};
-use punctual_paths::messages::{NewMessage, send_at};
 use punctual_store::{
     Lane,
     channels::{self, ChannelRow},
     notifications,
 };
+use punctual_workflows::messages::{NewMessage, send_at};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use punctual_api::{ApiState, ensure_admin_key, router, serve};
 use punctual_engine::{Engine, Listeners};
 use punctual_model::Clock;
-use punctual_paths::surveys::author;
 use punctual_store::surveys::SurveyDraft;
+use punctual_workflows::surveys::author;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use punctual_model::Secret;
-use punctual_paths::reminders::external::{External, Mark};
 use punctual_store::foreign::ForeignDatabase;
+use punctual_workflows::reminders::external::{External, Mark};
 use serde::Deserialize;
 
 use super::duration;

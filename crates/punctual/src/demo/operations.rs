@@ -4,12 +4,12 @@ use anyhow::Result;
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use punctual_engine::Engine;
 use punctual_model::{Priority, ids::derive_uuid, local_time, manners::Handling};
-use punctual_paths::operations::{
+use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
+use punctual_workflows::operations::{
     Anchor, RuleSpec, SubjectType,
     commands::{self, DefaultRule, NewSubject},
     directory,
 };
-use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use serde_json::json;
 
 const ORGANISATION: &str = "harbour-choir";

@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::ReminderDraft;
 use punctual_engine::{
     Engine, Event, EventSinks,
-    events::{SOURCE_CHANGED, Told},
+    events::{IncomingEvent, SOURCE_CHANGED},
 };
 use punctual_model::ids::derive_uuid;
-use punctual_paths::reminders::{Providers, ReminderSink};
 use punctual_store::sources::SourceChange;
+use punctual_workflows::reminders::{Providers, ReminderSink};
 use serde_json::{Value, json};
 
 pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
@@ -21,11 +21,13 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
         draft.save(engine, providers, "demo".to_owned()).await?;
     }
     let now = engine.clock.now();
-    let told: Vec<Told> =
-        sources(now).into_iter().map(|(kind, id, unit, state)| told(kind, &id, unit, &state, now)).collect();
+    let incoming: Vec<IncomingEvent> = sources(now)
+        .into_iter()
+        .map(|(kind, id, unit, state)| incoming_event(kind, &id, unit, &state, now))
+        .collect();
     let mut sinks = EventSinks::default();
     sinks.add(Arc::new(ReminderSink::new(providers.clone())));
-    engine.take_events(&sinks, &told).await?;
+    engine.take_events(&sinks, &incoming).await?;
     Ok(())
 }
 
@@ -103,7 +105,7 @@ fn sources(now: Timestamp) -> Vec<Sample> {
     all
 }
 
-fn told(kind: &str, id: &str, unit: Option<&str>, state: &Value, now: Timestamp) -> Told {
+fn incoming_event(kind: &str, id: &str, unit: Option<&str>, state: &Value, now: Timestamp) -> IncomingEvent {
     let event = Event {
         id: derive_uuid(&["demo", kind, id]).to_string(),
         source: "/demo".into(),
@@ -124,5 +126,5 @@ fn told(kind: &str, id: &str, unit: Option<&str>, state: &Value, now: Timestamp)
         sequence: None,
         occurred_at: now,
     };
-    Told { event, change: Some(change) }
+    IncomingEvent { event, change: Some(change) }
 }

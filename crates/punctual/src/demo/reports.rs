@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_api::ReportDraft;
 use punctual_engine::Engine;
 use punctual_model::{Clock, ids::derive_uuid};
-use punctual_paths::{
+use punctual_reports::Sources;
+use punctual_store::{Lane, StoreError, report_subscriptions, rollouts::over, run_ownership};
+use punctual_workflows::{
     reports::{KIND, Subscription, rollouts},
     rollout::{CHECKLIST, Owner, Run, RunKind, Stage, Taken, stages::Scope, take},
 };
-use punctual_reports::Sources;
-use punctual_store::{Lane, StoreError, report_subscriptions, rollouts::over, run_ownership};
 use serde_json::{Value, json};
 
 /// How often the simulated scheduler looks whether something is due.

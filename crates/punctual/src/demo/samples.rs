@@ -9,11 +9,6 @@ use punctual_engine::Engine;
 use punctual_model::{
     Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
 };
-use punctual_paths::{
-    messages::{NewMessage, send_at},
-    reminders::Providers,
-    schedules::NewSchedule,
-};
 use punctual_reports::Sources;
 use punctual_store::{
     Lane,
@@ -23,6 +18,11 @@ use punctual_store::{
     site_events::SiteEventRow,
     sites::{self, Contact},
     templates::{self, TemplateRow},
+};
+use punctual_workflows::{
+    messages::{NewMessage, send_at},
+    reminders::Providers,
+    schedules::NewSchedule,
 };
 use serde_json::json;
 

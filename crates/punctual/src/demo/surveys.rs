@@ -4,16 +4,16 @@
 use anyhow::{Context, Result};
 use jiff::SignedDuration;
 use punctual_engine::Engine;
-use punctual_paths::surveys::{
-    Catalogue,
-    answer::{Submission, submit},
-    author::{self, Publishing},
-    ingest::{Asked, Item, Outcome, ingest},
-};
 use punctual_store::{
     Lane,
     subscribers::{self, SubscriberRow},
     surveys::SurveyDraft,
+};
+use punctual_workflows::surveys::{
+    Catalogue,
+    answer::{Submission, submit},
+    author::{self, Publishing},
+    ingest::{Asked, Item, Outcome, ingest},
 };
 use serde_json::{Value, json};
 

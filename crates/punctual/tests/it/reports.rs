@@ -75,7 +75,7 @@ async fn storm(place: Place) {
     println!("{kills} kills: {delivered} runs, each delivered once, {repeated} repeats, all of them marked");
 }
 
-/// Asks for runs at a server that does not work; answers what it acknowledged.
+/// Asks for runs at a server that does not work; returns what it acknowledged.
 async fn accepted_runs(place: &Place, receiver: &Receiver, count: usize) -> Vec<(String, String)> {
     let server = place.start(&["--role", "api"]);
     let settings = json!({ "url": receiver.url, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" });

@@ -10,15 +10,15 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_paths::operations::{
-    SubjectType,
-    commands::{self, Changed, NewSubject},
-    texts,
-};
 use punctual_store::operations::{organisations, people, subjects::SubjectRow};
 use punctual_wire::{
     FieldError, Problem,
     operations::subjects::{EVENT, SubjectRequest, TASK, check_order, settle},
+};
+use punctual_workflows::operations::{
+    SubjectType,
+    commands::{self, Changed, NewSubject},
+    texts,
 };
 use serde_json::{Value, json};
 

@@ -11,15 +11,15 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_api::rule_spec;
-use punctual_paths::operations::{
-    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label,
-};
 use punctual_store::{
     notifications,
     operations::{people, rules, rules::RuleRow},
     work::{self, WorkFilter, WorkRow},
 };
 use punctual_wire::{Problem, keys::Scope, operations::rules::RuleRequest};
+use punctual_workflows::operations::{
+    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label,
+};
 use serde_json::json;
 
 use super::{visible, when};

@@ -11,12 +11,12 @@ use axum::{
     routing::{get, post},
 };
 use punctual_api::organisation_row;
-use punctual_paths::operations::{commands::DefaultRule, directory};
 use punctual_store::operations::organisations::{self, OrganisationRow};
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault,
     operations::organisations::OrganisationRequest,
 };
+use punctual_workflows::operations::{commands::DefaultRule, directory};
 use serde_json::{Value, json};
 
 use super::{Tab, by_field, listed, tabs, unit_of, when};

@@ -11,7 +11,6 @@ use axum::{
 };
 use jiff::ToSpan;
 use punctual_api::person_row;
-use punctual_paths::operations::{directory, texts};
 use punctual_store::operations::{
     people::{self, PersonRow},
     subjects::{self, Between},
@@ -19,6 +18,7 @@ use punctual_store::operations::{
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault, operations::people::PersonRequest,
 };
+use punctual_workflows::operations::{directory, texts};
 use serde_json::{Map, Value, json};
 
 use super::{Item, Tab, by_field, item, listed, tabs, unit_of};

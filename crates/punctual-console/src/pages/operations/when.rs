@@ -1,6 +1,6 @@
 //! When a message goes out, as people write it into a field and as they read it.
 
-use punctual_paths::operations::{Anchor, RuleSpec, rule::parse_offset};
+use punctual_workflows::operations::{Anchor, RuleSpec, rule::parse_offset};
 use serde_json::{Value, json};
 
 /// What a field offers; anything else of the same shapes is taken too.

@@ -11,9 +11,9 @@ use axum::{
     routing::{get, post},
 };
 use punctual_api::{ReminderDraft, remove_reminder_setting};
-use punctual_paths::reminders::evaluate::Plan;
 use punctual_store::reminders::settings::{self, SettingRow};
 use punctual_wire::{Code, FieldError, Problem};
+use punctual_workflows::reminders::evaluate::Plan;
 use serde_json::{Value, json};
 
 use super::form::{Form, TESTS, by_field};

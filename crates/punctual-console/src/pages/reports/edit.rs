@@ -14,10 +14,10 @@ use axum::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_api::{ReportDraft, report_definition};
 use punctual_model::{local_time, table::Kind};
-use punctual_paths::reports::prepare;
 use punctual_reports::Presented;
 use punctual_store::{StoreError, channels, lists};
 use punctual_wire::{Code, FieldError, Problem, strict};
+use punctual_workflows::reports::prepare;
 use serde_json::Value;
 
 use super::{

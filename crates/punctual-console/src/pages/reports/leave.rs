@@ -5,14 +5,14 @@ use axum::{
     extract::{Path, State},
     routing::{get, post},
 };
-use punctual_paths::{
+use punctual_wire::{Code, Problem, keys};
+use punctual_workflows::{
     reports::{
         KIND, RunKey,
         rollouts::{self as moving, NotEnded},
     },
     rollout::{Stage, stages::Scope},
 };
-use punctual_wire::{Code, Problem, keys};
 
 use super::rollout::{link, must_touch, read_scope, title};
 use crate::{

@@ -8,7 +8,9 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_paths::{
+use punctual_store::{report_subscriptions::SubscriptionRow, rollouts};
+use punctual_wire::{Code, Problem, keys::Scope};
+use punctual_workflows::{
     reports::{
         KIND, Subscription,
         commands::{self, Change, Refused},
@@ -16,8 +18,6 @@ use punctual_paths::{
     },
     rollout::{Owner, Stage},
 };
-use punctual_store::{report_subscriptions::SubscriptionRow, rollouts};
-use punctual_wire::{Code, Problem, keys::Scope};
 
 use super::{Ahead, ahead, found, people, stage_pill, state, to_whom, transfer};
 use crate::{
@@ -155,9 +155,9 @@ fn facts(read: &Subscription) -> Vec<(&'static str, String)> {
     facts.push(("Language", read.locale.clone()));
     facts.push(("Zone", read.cadence.zone_name.clone()));
     let catch_up = match read.catch_up {
-        punctual_paths::reports::CatchUp::Skip => "missed runs are left out",
-        punctual_paths::reports::CatchUp::Last => "the last missed run is made up for",
-        punctual_paths::reports::CatchUp::All => "missed runs are made up for, one after the other",
+        punctual_workflows::reports::CatchUp::Skip => "missed runs are left out",
+        punctual_workflows::reports::CatchUp::Last => "the last missed run is made up for",
+        punctual_workflows::reports::CatchUp::All => "missed runs are made up for, one after the other",
     };
     facts.push(("After an outage", catch_up.to_owned()));
     if let Some(owner) = &read.owner {

@@ -8,15 +8,15 @@ use axum::{
     routing::{get, post},
 };
 use jiff::{SignedDuration, Timestamp};
-use punctual_paths::{
+use punctual_store::rollouts::{self, RolloutRow};
+use punctual_wire::{Code, Problem};
+use punctual_workflows::{
     reports::{KIND, rollouts as moving},
     rollout::{
         CHECKLIST, Compared, Stage, Verdict,
         stages::{self, Refused, Scope},
     },
 };
-use punctual_store::rollouts::{self, RolloutRow};
-use punctual_wire::{Code, Problem};
 
 use super::{found, leave, stage_pill};
 use crate::{

@@ -10,12 +10,12 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_api::report_file_gone;
-use punctual_paths::reports::{
+use punctual_store::report_subscriptions::SubscriptionRow;
+use punctual_wire::Problem;
+use punctual_workflows::reports::{
     Subscription, commands,
     runs::{self, RunView},
 };
-use punctual_store::report_subscriptions::SubscriptionRow;
-use punctual_wire::Problem;
 use serde_json::Value;
 
 use super::{found, one::owner_name};

@@ -6,9 +6,9 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use punctual_paths::reports::commands::{self, Change};
 use punctual_store::{operations::people, report_subscriptions::SubscriptionRow};
 use punctual_wire::Problem;
+use punctual_workflows::reports::commands::{self, Change};
 
 use super::{found, one::refused, state};
 use crate::{

@@ -12,9 +12,9 @@ use punctual_model::{
     Fault,
     survey::{Schema, lint},
 };
-use punctual_paths::surveys::author::{self, Publishing};
 use punctual_store::surveys::{SurveyDraft, SurveyRow};
 use punctual_wire::{Problem, keys::Scope, limits::SURVEY_SCHEMA_MAX};
+use punctual_workflows::surveys::author::{self, Publishing};
 use serde_json::Value;
 
 use super::found;

@@ -7,7 +7,6 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
-use punctual_paths::surveys::{fan_out::event_status, instances as path};
 use punctual_store::{
     audit, outbox,
     survey_instances::{self, InstanceFilter, InstanceRow},
@@ -16,6 +15,7 @@ use punctual_store::{
     work,
 };
 use punctual_wire::Problem;
+use punctual_workflows::surveys::{fan_out::event_status, instances as path};
 
 use super::{found, instance_pill};
 use crate::{

@@ -10,9 +10,9 @@ use axum::{
 };
 use jiff::tz::TimeZone;
 use punctual_model::table::Table;
-use punctual_paths::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
 use punctual_store::surveys::SurveyRow;
 use punctual_wire::keys::Scope;
+use punctual_workflows::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
 
 use super::{found, percent};
 use crate::{

@@ -26,7 +26,7 @@ impl Engine {
         self.manners.hear(channel, outcomes, self.config.breaker.after, now)
     }
 
-    /// Writes that a channel rests or works, with the record of what it answered. Answers until when it rests.
+    /// Writes that a channel rests or works, with the record of what it answered. Returns when its rest ends.
     pub(in crate::delivery) async fn write_rest(
         &self,
         tx: &mut Tx,

@@ -65,7 +65,7 @@ impl Session {
         self.transaction = Transaction::None;
     }
 
-    /// Answers how many rows were changed.
+    /// Returns how many rows were changed.
     pub(in crate::db) fn execute(&mut self, statement: Statement) -> Result<u64, DriverError> {
         let mut changed = 0;
         self.each_row(statement, &mut |prepared, _, _| {
@@ -75,7 +75,7 @@ impl Session {
         Ok(changed)
     }
 
-    /// Answers which rows of the set changed something, each with the number last given to a new row.
+    /// Returns which rows of the set changed something, each with the number last given to a new row.
     pub(in crate::db) fn execute_each(
         &mut self,
         statement: Statement,
@@ -90,7 +90,7 @@ impl Session {
         Ok(took)
     }
 
-    /// Answers a `Vec<T>`, in a box: what carries it to the caller is then the same code for all records.
+    /// Returns a `Vec<T>`, in a box: what carries it to the caller is then the same code for all records.
     pub(in crate::db) fn fetch<T: Record>(
         &mut self,
         statement: Statement,

@@ -1,6 +1,0 @@
-//! The paths through the whole pipeline, on both databases. Schedules are told to listeners, so their tests are with the
-//! listeners of the engine.
-
-mod messages;
-mod operations;
-mod reminders;

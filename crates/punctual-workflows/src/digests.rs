@@ -1,0 +1,131 @@
+//! Digests: what somebody did not get on one day because it was too much, told in one message the next morning.
+//!
+//! The row is made where a message is held back, by delivery; what was held back has a table of its own.
+
+use std::collections::HashMap;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_engine::{Claimed, Decide, Workflow, manners::preferences::DIGEST};
+use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_store::{
+    Conn, StoreError,
+    manners::{
+        days::Day,
+        digests::{self, DigestItem},
+    },
+};
+use serde_json::{Value, json};
+
+/// Messages that are told in full; of more, only the subjects.
+const IN_FULL: usize = 50;
+
+/// The workflow of digests. It reads what was held back for a whole batch at once.
+pub struct Digests;
+
+impl Workflow for Digests {
+    fn kind(&self) -> &'static str {
+        DIGEST
+    }
+
+    fn load<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async move {
+            let days: Vec<Day> = batch.iter().filter_map(|row| day(&row.input)).collect();
+            let mut held: HashMap<Day, Vec<DigestItem>> = HashMap::new();
+            for item in digests::of(conn, &days).await? {
+                let day = Day { person: item.person.clone(), local_date: item.local_date.clone() };
+                held.entry(day).or_default().push(item);
+            }
+            Ok(Box::new(Loaded(held)) as Box<dyn Decide>)
+        })
+    }
+}
+
+fn day(input: &str) -> Option<Day> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Input {
+        person: String,
+        local_date: String,
+    }
+    let Input { person, local_date } = serde_json::from_str(input).ok()?;
+    Some(Day { person, local_date })
+}
+
+struct Loaded(HashMap<Day, Vec<DigestItem>>);
+
+impl Decide for Loaded {
+    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+        let Some(day) = day(&row.input) else {
+            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+        };
+        let Some(items) = self.0.get(&day).filter(|items| !items.is_empty()) else {
+            return Decision::Skip(ReasonCode::new("no-longer-wanted")).into();
+        };
+        let mut new = message(&day, items);
+        new.business_unit = row.business_unit.clone();
+        Decision::Deliver(vec![new]).into()
+    }
+}
+
+/// One message over the channel of the first that was held back, to the address that it was for.
+fn message(day: &Day, items: &[DigestItem]) -> NewNotification {
+    let subject = match items {
+        [only] => only.subject.clone(),
+        _ => format!("{} messages of {}", items.len(), day.local_date),
+    };
+    let mut body =
+        format!("You had many messages on {}. These were kept back and come together now.\n", day.local_date);
+    for (index, item) in items.iter().enumerate() {
+        body.push_str(&format!("\n* {}\n", item.subject));
+        if index < IN_FULL && !item.body.is_empty() {
+            body.push_str(&format!("{}\n", item.body.trim_end()));
+        }
+    }
+    let first = &items[0];
+    let audience = Audience::Targets(vec![first.target.clone()]);
+    let mut new = NewNotification::new(NotificationId(Default::default()), audience, subject, body);
+    new.kind = DIGEST.to_owned();
+    new.channel = first.channel.parse().ok();
+    let ids: Vec<&str> = items.iter().map(|item| item.notification_id.as_str()).collect();
+    new.context = Some(json!({ "digestOf": ids, "localDate": day.local_date }));
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(n: usize) -> DigestItem {
+        DigestItem {
+            person: "ann".into(),
+            local_date: "2026-05-14".into(),
+            notification_id: format!("id-{n}"),
+            target: "ann@example.org".into(),
+            channel: "email:default".into(),
+            subject: format!("Subject {n}"),
+            body: format!("Body {n}"),
+            held_at: 0,
+        }
+    }
+
+    #[test]
+    fn a_digest_tells_what_was_held_back_and_names_it() {
+        let day = Day { person: "ann".into(), local_date: "2026-05-14".into() };
+        let one = message(&day, &[item(1)]);
+        assert_eq!(one.subject, "Subject 1");
+        let many: Vec<DigestItem> = (0..60).map(item).collect();
+        let many = message(&day, &many);
+        assert_eq!(many.subject, "60 messages of 2026-05-14");
+        assert!(
+            many.body.contains("* Subject 59")
+                && many.body.contains("Body 49")
+                && !many.body.contains("Body 50")
+        );
+        assert_eq!(many.context.unwrap()["digestOf"].as_array().unwrap().len(), 60);
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages: one message to given people at a given time. The content has a table of its own; the due row has its id.
+
+use std::collections::HashMap;
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow, ensure_in};
+use punctual_model::{
+    Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
+    ReasonCode, Trigger, WorkKey, keys::KeyParts, manners::Handling,
+};
+use punctual_store::{
+    Conn, Lane, StoreError,
+    messages::{self, MessageRow},
+};
+use serde_json::{Value, json};
+
+/// The kind of a message's work row.
+pub const KIND: &str = "message";
+
+/// A message that is wanted.
+#[derive(Clone, Debug)]
+pub struct NewMessage {
+    pub id: String,
+    pub send_at: Timestamp,
+    /// Its id is not used; the notification gets the one that follows from the row.
+    pub content: NewNotification,
+}
+
+impl NewMessage {
+    /// The due row. The content is its identity; its moment is not.
+    fn work(&self) -> Result<NewWork, KeyError> {
+        let digest = self.content.content_digest().to_string();
+        let mut identity = vec![("message", self.id.as_str().into()), ("content", digest.into())];
+        // Topic and order are content; the priority counts only where it is there, so that the hashes of older rows stay
+        // what they were.
+        let priority = Handling::said_by(&self.content).priority;
+        identity.extend(priority.map(|priority| ("priority", priority.as_str().into())));
+        Ok(NewWork {
+            key: WorkKey::message(&self.id)?,
+            kind: KIND,
+            trigger: Trigger::At,
+            business_unit: self.content.business_unit.clone(),
+            source: None,
+            setting_id: None,
+            due_at: self.send_at,
+            local: None,
+            input_hash: InputHash::of_fields(&identity),
+            input: json!({ "messageId": self.id }).to_string(),
+        })
+    }
+
+    fn row(&self) -> MessageRow {
+        let content = &self.content;
+        let (list_name, targets) = match &content.audience {
+            Audience::List(name) => (Some(name.clone()), None),
+            Audience::Targets(targets) => (None, Some(Value::from(targets.clone()).to_string())),
+        };
+        MessageRow {
+            id: self.id.clone(),
+            channel: content.channel.as_ref().map(ToString::to_string),
+            list_name,
+            targets,
+            subject: content.subject.clone(),
+            body: content.body.clone(),
+            html: content.html.clone(),
+            template: content.template.clone(),
+            locale: content.locale.clone(),
+            context: content.context.as_ref().map(Value::to_string),
+            business_unit: content.business_unit.clone(),
+            handling: Handling::said_by(content).written(),
+            send_at: self.send_at.as_microsecond(),
+            created_at: 0,
+        }
+    }
+}
+
+/// Stores messages and their due rows together; a known id with other content is a conflict.
+#[boxed]
+pub async fn send_at(engine: &Engine, new: &[NewMessage]) -> Result<Vec<Ensured>, EngineError> {
+    let now = engine.clock.now();
+    // Keys are checked before they come here; one that is too long after escaping says so as a conflict would.
+    let works: Result<Vec<NewWork>, KeyError> = new.iter().map(NewMessage::work).collect();
+    let works = works.map_err(|_| EngineError::StateNotAllowed {
+        subject: "the id",
+        state: "too long".into(),
+        allowed: "a message id has at most 256 bytes",
+    })?;
+    let mut rows: Vec<MessageRow> = new.iter().map(NewMessage::row).collect();
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    rows.dedup_by(|a, b| a.id == b.id);
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    messages::insert(&mut tx.conn(), now, &rows.iter().collect::<Vec<_>>()).await?;
+    let ensured = ensure_in(&mut tx, now, &works, Cause::Person).await?;
+    tx.commit().await?;
+    Ok(ensured)
+}
+
+/// Whether this outcome means that the message is (again) on its way.
+pub fn is_accepted(outcome: &EnsureOutcome) -> bool {
+    !matches!(outcome, EnsureOutcome::Conflict { .. } | EnsureOutcome::LeftCancelled)
+}
+
+/// The workflow of messages. It reads the content of a whole batch at once.
+pub struct Messages;
+
+impl Workflow for Messages {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn load<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async move {
+            let ids = batch.iter().filter_map(|row| message_id(&row.input)).collect();
+            let rows = messages::by_ids(conn, ids).await?;
+            Ok(Box::new(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect()))
+                as Box<dyn Decide>)
+        })
+    }
+}
+
+fn message_id(input: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Input {
+        #[serde(rename = "messageId")]
+        message_id: String,
+    }
+    serde_json::from_str::<Input>(input).ok().map(|input| input.message_id)
+}
+
+struct Loaded(HashMap<String, MessageRow>);
+
+impl Decide for Loaded {
+    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+        let Some(message) = message_id(&row.input).and_then(|id| self.0.get(&id)) else {
+            return Decision::Hold(ReasonCode::new("message-missing")).into();
+        };
+        let audience = match (&message.list_name, &message.targets) {
+            (Some(list), _) => Audience::List(list.clone()),
+            (None, targets) => {
+                let targets: Vec<String> =
+                    targets.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+                if targets.is_empty() {
+                    return Decision::Skip(ReasonCode::new("no-recipients")).into();
+                }
+                Audience::Targets(targets)
+            }
+        };
+        let id = NotificationId(Default::default());
+        let mut new = NewNotification::new(id, audience, message.subject.clone(), message.body.clone());
+        new.channel = message.channel.as_deref().and_then(|key| key.parse().ok());
+        new.html = message.html.clone();
+        new.template = message.template.clone();
+        new.locale = message.locale.clone();
+        new.context = message.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        new.business_unit = message.business_unit.clone();
+        Handling::read(message.handling.as_deref()).give(&mut new);
+        Decision::Deliver(vec![new]).into()
+    }
+}
+
+/// The message id of a work key, where it is one of ours.
+pub fn id_of_key(key: &str) -> Option<String> {
+    match WorkKey::parse(key).ok()?.parts() {
+        KeyParts::Message { id } => Some(id),
+        _ => None,
+    }
+}

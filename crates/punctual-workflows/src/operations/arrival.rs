@@ -1,0 +1,252 @@
+//! The moment has come: what is decided on the rule, the event or task and the people as they are now.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
+use punctual_engine::{Claimed, Decide, Engine, EngineError, Settled, SettledWork, Workflow};
+use punctual_model::{
+    Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
+    manners::Handling,
+};
+use punctual_store::{
+    Conn, StoreError,
+    operations::{
+        organisations::{self, OrganisationRow},
+        people::{self, PersonRow},
+        rules::{self, RuleRow},
+        subjects::{self, SubjectRow},
+    },
+    templates,
+};
+use serde_json::{Value, json};
+
+use super::{
+    Input, KIND, Payload, Reach, instant,
+    log::{self, Put},
+    occurrence_of, people_of, reach, settled, sync, topic, wanted, words,
+};
+
+/// A date that had passed when it was set is still announced within this time.
+pub const GRACE: SignedDuration = SignedDuration::from_mins(15);
+
+/// The workflow of operations.
+pub struct Operations;
+
+impl Workflow for Operations {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn load<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async move {
+            let inputs = batch.iter().filter_map(|row| read(&row.input));
+            let known = Known::load(conn, inputs.map(|input| input.payload).collect()).await?;
+            Ok(Box::new(known) as Box<dyn Decide>)
+        })
+    }
+
+    fn put<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        now: Timestamp,
+        rows: Vec<Value>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(log::write(conn, now, rows))
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        engine: &'a Engine,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<usize, EngineError>> {
+        Box::pin(sync::reconcile(engine, now))
+    }
+
+    fn follows_deliveries(&self) -> bool {
+        true
+    }
+
+    fn load_settled<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        works: &'a [SettledWork],
+    ) -> BoxFuture<'a, Result<Box<dyn Settled>, StoreError>> {
+        Box::pin(settled::load(conn, works))
+    }
+}
+
+/// What a row carries; `None` where it cannot be what one of ours carries.
+pub(super) fn read(input: &str) -> Option<Input> {
+    let input: Input = serde_json::from_str(input).ok()?;
+    let expected = topic(input.payload.subject_type.as_str(), input.payload.kind.as_str());
+    (input.topic == expected).then_some(input)
+}
+
+/// Everything that the rows of a batch are about, read in sets.
+pub(super) struct Known {
+    pub rules: HashMap<String, RuleRow>,
+    pub subjects: HashMap<String, SubjectRow>,
+    pub organisations: HashMap<String, OrganisationRow>,
+    pub people: HashMap<String, PersonRow>,
+    /// Topics for which somebody has written a template.
+    pub templates: HashSet<String>,
+}
+
+/// Who is told of what, by which rule.
+struct Told<'a> {
+    rule: &'a RuleRow,
+    subject: &'a SubjectRow,
+    reached: Vec<Reach>,
+}
+
+impl Known {
+    #[boxed]
+    pub async fn load(conn: &mut Conn<'_>, payloads: Vec<Payload>) -> Result<Self, StoreError> {
+        let rule_ids = payloads.iter().map(|payload| payload.notification_rule_id.clone()).collect();
+        let subject_ids = payloads.iter().map(|payload| payload.subject_id.clone()).collect();
+        let rules = rules::by_ids(conn, rule_ids).await?;
+        let subjects = subjects::by_ids(conn, subject_ids).await?;
+        let named = subjects.iter().filter_map(|subject| subject.organisation.clone()).collect();
+        let organisations = organisations::by_ids(conn, named).await?;
+        let people = people::by_ids(conn, subjects.iter().flat_map(people_of).collect()).await?;
+        let mut topics: Vec<String> = payloads
+            .iter()
+            .map(|payload| topic(payload.subject_type.as_str(), payload.kind.as_str()))
+            .collect();
+        topics.sort_unstable();
+        topics.dedup();
+        let templates = templates::by_names(conn, topics).await?;
+        Ok(Self {
+            rules: rules.into_iter().map(|row| (row.id.clone(), row)).collect(),
+            subjects: subjects.into_iter().map(|row| (row.id.clone(), row)).collect(),
+            organisations: organisations.into_iter().map(|row| (row.id.clone(), row)).collect(),
+            people: people.into_iter().map(|row| (row.id.clone(), row)).collect(),
+            templates: templates.into_iter().map(|row| row.name).collect(),
+        })
+    }
+
+    pub fn organisation_of(&self, subject: &SubjectRow) -> Option<&OrganisationRow> {
+        self.organisations.get(subject.organisation.as_deref()?)
+    }
+
+    /// The guards in their order; what passes them all is told to these people.
+    fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, &'static str> {
+        let payload = &input.payload;
+        let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or("invalid-payload")?;
+        let rule = self.rules.get(&payload.notification_rule_id).ok_or("rule-missing")?;
+        if rule.deleted_at.is_some() {
+            return Err("rule-canceled");
+        }
+        if !rule.active {
+            return Err("rule-inactive");
+        }
+        // Another channel for those whom the first one did not reach, and what a person asked for again, come after.
+        let is_first = step == 0 && !asked_again;
+        if is_first && rule.last_sent_occurrence.as_deref() == Some(occurrence.as_str()) {
+            return Err("already-delivered");
+        }
+        let subject = self
+            .subjects
+            .get(&payload.subject_id)
+            .filter(|subject| subject.subject_type == payload.subject_type.as_str())
+            .ok_or("subject-missing")?;
+        let organisation = self.organisation_of(subject);
+        let wanted = wanted(Some(subject), rule, organisation);
+        let run_at = match wanted {
+            Some(wanted) if wanted.occurrence == occurrence => wanted.run_at,
+            _ => return Err("moved"),
+        };
+        if is_first && instant(rule.dated_at).duration_since(run_at) > GRACE {
+            return Err("anchor-in-past");
+        }
+        let only = input.fallback.as_ref().map(|fallback| fallback.people.as_slice());
+        let reached = reach(subject, rule, organisation, &self.people, step, only);
+        if reached.is_empty() {
+            return Err("no-recipients");
+        }
+        Ok(Told { rule, subject, reached })
+    }
+
+    /// One message for each way of saying it: the same channel, zone and language.
+    fn messages(&self, input: &Input, told: Told<'_>) -> Vec<NewNotification> {
+        let Told { rule, subject, reached } = told;
+        let handling = Handling::read(rule.handling.as_deref());
+        let mut groups: BTreeMap<(String, String, Option<String>), Vec<Reach>> = BTreeMap::new();
+        for one in reached {
+            let group = (one.channel.as_str().to_owned(), one.zone.clone(), one.locale.clone());
+            groups.entry(group).or_default().push(one);
+        }
+        let anchor = input.payload.kind;
+        let message = |((_, zone, locale), people): ((String, String, Option<String>), Vec<Reach>)| {
+            let when = words::when_label(subject, anchor, &zone);
+            let channel = people.first().map(|one| one.channel.clone());
+            let targets = people.into_iter().map(|one| one.address).collect();
+            let mut new = NewNotification::new(
+                NotificationId(Default::default()),
+                Audience::Targets(targets),
+                words::subject_line(subject, anchor),
+                words::body(subject, anchor, &when),
+            );
+            new.channel = channel;
+            new.business_unit = subject.business_unit.clone();
+            new.locale = locale;
+            handling.give(&mut new);
+            if self.templates.contains(&input.topic) {
+                new.template = Some(input.topic.clone());
+                new.context = Some(json!({
+                    "title": subject.title,
+                    "whenLabel": when,
+                    "timeZone": zone,
+                    "subjectType": subject.subject_type,
+                    "subjectId": subject.id,
+                    "kind": anchor.as_str(),
+                    "isAllDay": subject.is_all_day,
+                    "startsAt": subject.start_at.map(|at| instant(at).to_string()),
+                    "endsAt": subject.end_at.map(|at| instant(at).to_string()),
+                }));
+            }
+            new
+        };
+        groups.into_iter().map(message).collect()
+    }
+}
+
+impl Decide for Known {
+    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+        let input = read(&row.input);
+        let checked =
+            input.as_ref().ok_or("invalid-payload").and_then(|input| Ok((input, self.check(row, input)?)));
+        match checked {
+            Ok((input, told)) => {
+                let arrival = Arrival {
+                    id: row.key.clone(),
+                    topic: input.topic.clone(),
+                    due_at: instant(row.due_at),
+                    payload: serde_json::to_string(&input.payload).unwrap_or_default(),
+                };
+                // The occurrence is published to listeners, not each channel that is tried for it.
+                let is_first = input.fallback.is_none();
+                Decided {
+                    decision: Decision::Deliver(self.messages(input, told)),
+                    effects: is_first.then_some(Effect::Publish(arrival)).into_iter().collect(),
+                    trace: None,
+                }
+            }
+            Err(reason) => {
+                let payload = input.map(|input| input.payload);
+                let put = Put::Skipped { reason: reason.into(), payload, key: row.key.clone() };
+                Decided {
+                    decision: Decision::Skip(ReasonCode::new(reason)),
+                    effects: vec![Effect::Put(put.to_value())],
+                    trace: None,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What people do with events, tasks and rules. Each writes its own rows in one transaction; scheduling comes after it, and
+//! nothing that goes wrong there can fail what was asked for.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{Engine, EngineError};
+use punctual_model::{
+    Cause,
+    manners::{Handling, HandlingChange},
+};
+use punctual_store::{
+    Lane, StoreError, Tx, audit,
+    operations::{
+        organisations::{self, OrganisationRow},
+        rules::{self, RuleRow},
+        subjects::{self, SubjectRow},
+    },
+};
+
+use super::{
+    RuleSpec, SubjectType,
+    edit::{self, State},
+    sync::{NotSynced, sync},
+};
+pub use edit::DefaultRule;
+
+/// An event or task that is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSubject {
+    pub id: String,
+    pub subject_type: SubjectType,
+    pub title: String,
+    pub start_at: Option<Timestamp>,
+    pub end_at: Option<Timestamp>,
+    pub is_all_day: bool,
+    pub creator: String,
+    pub people: Vec<String>,
+    pub organisation: Option<String>,
+    pub time_zone: Option<String>,
+    pub business_unit: Option<String>,
+    pub ical_uid: Option<String>,
+}
+
+impl NewSubject {
+    fn row(&self) -> SubjectRow {
+        SubjectRow {
+            id: self.id.clone(),
+            subject_type: self.subject_type.as_str().to_owned(),
+            title: self.title.clone(),
+            start_at: self.start_at.map(Timestamp::as_microsecond),
+            end_at: self.end_at.map(Timestamp::as_microsecond),
+            is_all_day: self.is_all_day,
+            creator: self.creator.clone(),
+            people: serde_json::Value::from(self.people.clone()).to_string(),
+            organisation: self.organisation.clone(),
+            time_zone: self.time_zone.clone(),
+            business_unit: self.business_unit.clone(),
+            ical_uid: self.ical_uid.clone(),
+            deleted_at: None,
+            version: 1,
+            created_at: 0,
+            updated_at: 0,
+        }
+    }
+}
+
+/// What became of a change: done, refused by whoever asked, or there is nothing of that id.
+#[derive(Debug)]
+pub enum Changed<T, E> {
+    Done(T),
+    Refused(E),
+    NotFound,
+}
+
+/// Creates events and tasks with the rules they get; those already there stay as they are. Returns how many were new.
+#[boxed]
+pub async fn create(engine: &Engine, new: &[NewSubject], actor: &str) -> Result<usize, EngineError> {
+    let now = engine.clock.now();
+    let rows: Vec<SubjectRow> = new.iter().map(NewSubject::row).collect();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let made = subjects::insert(&mut tx.conn(), now, &rows).await?;
+    let rows: Vec<SubjectRow> = rows.into_iter().filter(|row| made.contains(&row.id)).collect();
+    let named = rows.iter().filter_map(|row| row.organisation.clone()).collect();
+    let organisations = organisations::by_ids(&mut tx.conn(), named).await?;
+    let mut touched = Vec::new();
+    for subject in &rows {
+        let organisation = organisations.iter().find(|one| Some(&one.id) == subject.organisation.as_ref());
+        touched.extend(edit::created(State { subject, organisation }, now, || new_id(engine)));
+    }
+    rules::put(&mut tx.conn(), now, &touched).await?;
+    for row in &rows {
+        audited(&mut tx, now, actor, "create", row).await?;
+    }
+    tx.commit().await?;
+    for row in &rows {
+        schedule(engine, row, touched.iter().filter(|rule| rule.subject_id == row.id)).await;
+    }
+    Ok(rows.len())
+}
+
+/// Changes one; `change` makes the new state of the present one, or refuses.
+pub async fn update<E>(
+    engine: &Engine,
+    id: &str,
+    actor: &str,
+    change: impl FnOnce(&SubjectRow) -> Result<SubjectRow, E>,
+) -> Result<Changed<SubjectRow, E>, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let Some(before) = subjects::lock(&mut tx.conn(), id).await? else { return Ok(Changed::NotFound) };
+    let after = match change(&before) {
+        Ok(after) => after,
+        Err(refused) => return Ok(Changed::Refused(refused)),
+    };
+    let named = [&before.organisation, &after.organisation].into_iter().flatten().cloned().collect();
+    let organisations = organisations::by_ids(&mut tx.conn(), named).await?;
+    let of = |subject: &SubjectRow| -> Option<&OrganisationRow> {
+        organisations.iter().find(|one| Some(&one.id) == subject.organisation.as_ref())
+    };
+    let own = rules::lock_of_subject(&mut tx.conn(), id).await?;
+    let touched = edit::changed(
+        State { subject: &before, organisation: of(&before) },
+        State { subject: &after, organisation: of(&after) },
+        own,
+        now,
+        || new_id(engine),
+    );
+    subjects::update(&mut tx.conn(), now, &after).await?;
+    rules::put(&mut tx.conn(), now, &touched).await?;
+    audited(&mut tx, now, actor, "change", &after).await?;
+    tx.commit().await?;
+    schedule(engine, &after, touched.iter()).await;
+    Ok(Changed::Done(after))
+}
+
+/// Deletes one with all its rules; what was scheduled stops, and what is queued is withdrawn.
+pub async fn delete(
+    engine: &Engine,
+    id: &str,
+    actor: &str,
+    may: impl FnOnce(&SubjectRow) -> bool,
+) -> Result<bool, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let Some(row) = subjects::lock(&mut tx.conn(), id).await?.filter(may) else { return Ok(false) };
+    let own = rules::lock_of_subject(&mut tx.conn(), id).await?;
+    let touched: Vec<RuleRow> = own.into_iter().map(|rule| edit::deleted(rule, now)).collect();
+    subjects::delete(&mut tx.conn(), now, id).await?;
+    rules::put(&mut tx.conn(), now, &touched).await?;
+    audited(&mut tx, now, actor, "delete", &row).await?;
+    tx.commit().await?;
+    schedule(engine, &row, touched.iter()).await;
+    Ok(true)
+}
+
+/// Why a rule is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleRefused {
+    /// The subject has no such date to go by.
+    NoDate,
+    /// There is one at this date already; at most one a date.
+    AlreadyThere(String),
+    /// More rules than anybody needs.
+    TooMany,
+}
+
+/// Rules that one event or task may have.
+pub const RULES_MAX: usize = 20;
+
+/// Adds a rule to an event or task.
+pub async fn add_rule(
+    engine: &Engine,
+    subject_id: &str,
+    rule_id: String,
+    wanted: &DefaultRule,
+    actor: &str,
+    may: impl FnOnce(&SubjectRow) -> bool,
+) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let subject = subjects::lock(&mut tx.conn(), subject_id).await?.filter(may);
+    let Some(subject) = subject else { return Ok(Changed::NotFound) };
+    let own = rules::lock_of_subject(&mut tx.conn(), subject_id).await?;
+    if let Some(again) = own.iter().find(|rule| rule.id == rule_id) {
+        return Ok(Changed::Done(again.clone()));
+    }
+    if let Err(refused) = fits(&subject, &own, None, &wanted.rule) {
+        return Ok(Changed::Refused(refused));
+    }
+    let row = edit::new_rule(rule_id, &subject, wanted, now);
+    rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
+    audited(&mut tx, now, actor, "add-rule", &subject).await?;
+    tx.commit().await?;
+    schedule(engine, &subject, std::iter::once(&row)).await;
+    Ok(Changed::Done(rule(engine, &row.id).await?.unwrap_or(row)))
+}
+
+/// What is to be different about a rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleChange {
+    pub rule: Option<RuleSpec>,
+    pub channels: Option<Vec<String>>,
+    pub active: Option<bool>,
+    pub handling: HandlingChange,
+}
+
+/// Changes, pauses or resumes a rule.
+pub async fn change_rule(
+    engine: &Engine,
+    id: &str,
+    change: RuleChange,
+    actor: &str,
+    may: impl Fn(&RuleRow) -> bool,
+) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    // The subject first, as every edit does: two that cross each other wait in one order.
+    let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+    let Some(known) = known.filter(|row| row.deleted_at.is_none() && may(row)) else {
+        return Ok(Changed::NotFound);
+    };
+    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else {
+        return Ok(Changed::NotFound);
+    };
+    let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
+    let Some(before) = own.iter().find(|row| row.id == id) else { return Ok(Changed::NotFound) };
+    let mut after = before.clone();
+    if let Some(spec) = &change.rule {
+        if let Err(refused) = fits(&subject, &own, Some(id), spec) {
+            return Ok(Changed::Refused(refused));
+        }
+        after.rule = spec.to_json();
+        after.rule_type = spec.type_name().to_owned();
+        after.kind = spec.anchor().as_str().to_owned();
+    }
+    if let Some(channels) = change.channels {
+        after.channels = serde_json::Value::from(channels).to_string();
+    }
+    after.handling = change.handling.of(Handling::read(before.handling.as_deref())).written();
+    after.active = change.active.unwrap_or(before.active);
+    let moves = after.rule != before.rule || after.active != before.active;
+    if moves {
+        after = edit::pending(after, now);
+    }
+    rules::put(&mut tx.conn(), now, std::slice::from_ref(&after)).await?;
+    audited(&mut tx, now, actor, "change-rule", &subject).await?;
+    tx.commit().await?;
+    if moves {
+        schedule(engine, &subject, std::iter::once(&after)).await;
+    }
+    Ok(Changed::Done(rule(engine, id).await?.unwrap_or(after)))
+}
+
+/// Deletes a rule; it stays readable, and nothing more comes of it.
+pub async fn delete_rule(
+    engine: &Engine,
+    id: &str,
+    actor: &str,
+    may: impl Fn(&RuleRow) -> bool,
+) -> Result<bool, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+    let Some(known) = known.filter(|row| row.deleted_at.is_none() && may(row)) else { return Ok(false) };
+    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else { return Ok(false) };
+    let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
+    let Some(row) = own.into_iter().find(|row| row.id == id) else { return Ok(false) };
+    let row = edit::deleted(row, now);
+    rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
+    audited(&mut tx, now, actor, "delete-rule", &subject).await?;
+    tx.commit().await?;
+    schedule(engine, &subject, std::iter::once(&row)).await;
+    Ok(true)
+}
+
+/// Tries a rule that is out of step again at once, because a person asked; returns it as it is then.
+pub async fn repair_rule(
+    engine: &Engine,
+    id: &str,
+    may: impl Fn(&RuleRow) -> bool,
+) -> Result<Option<RuleRow>, EngineError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let known = rules::lock(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+    if !known.is_some_and(|row| may(&row)) {
+        return Ok(None);
+    }
+    rules::mark_pending(&mut tx.conn(), now, id).await?;
+    tx.commit().await?;
+    sync(engine, &[id.to_owned()], Cause::Person).await;
+    rule(engine, id).await
+}
+
+fn fits(
+    subject: &SubjectRow,
+    own: &[RuleRow],
+    except: Option<&str>,
+    spec: &RuleSpec,
+) -> Result<(), RuleRefused> {
+    if spec.anchor().of(subject).is_none() {
+        return Err(RuleRefused::NoDate);
+    }
+    let others = || own.iter().filter(|rule| Some(rule.id.as_str()) != except);
+    let at_date = spec.type_name();
+    let same = |rule: &&RuleRow| rule.rule_type == at_date && rule.kind == spec.anchor().as_str();
+    if let (RuleSpec::AtSubjectDate { .. }, Some(there)) = (spec, others().find(same)) {
+        return Err(RuleRefused::AlreadyThere(there.id.clone()));
+    }
+    if others().count() >= RULES_MAX {
+        return Err(RuleRefused::TooMany);
+    }
+    Ok(())
+}
+
+async fn rule(engine: &Engine, id: &str) -> Result<Option<RuleRow>, EngineError> {
+    let mut reader = engine.store.read().await?;
+    Ok(rules::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop())
+}
+
+/// The boundary: what went wrong with scheduling is told in the log, under `scheduler_errors`, and nowhere else.
+async fn schedule<'a>(engine: &Engine, subject: &SubjectRow, rules: impl Iterator<Item = &'a RuleRow>) {
+    let ids: Vec<String> = rules.map(|rule| rule.id.clone()).collect();
+    let failed = sync(engine, &ids, Cause::Person).await;
+    if failed.is_empty() {
+        return;
+    }
+    let told: Vec<String> =
+        failed.iter().map(|NotSynced { rule_id, error }| format!("{rule_id}: {error}")).collect();
+    tracing::warn!(
+        scheduler_errors = ?told,
+        subjectType = subject.subject_type,
+        subjectId = subject.id,
+        "saved, and not all of it scheduled; it is tried again"
+    );
+}
+
+fn new_id(engine: &Engine) -> String {
+    engine.random.ordered_uuid(engine.clock.now()).to_string()
+}
+
+async fn audited(
+    tx: &mut Tx,
+    now: Timestamp,
+    actor: &str,
+    action: &'static str,
+    subject: &SubjectRow,
+) -> Result<(), StoreError> {
+    let subject_kind = if subject.subject_type == "task" { "task" } else { "event" };
+    let entry = audit::Entry {
+        actor: actor.to_owned(),
+        action,
+        subject_kind,
+        subject_id: subject.id.clone(),
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await
+}

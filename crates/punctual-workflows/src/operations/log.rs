@@ -1,0 +1,102 @@
+//! What is written with a decision or an outcome: the mark that an occurrence was sent, and the five log events.
+//!
+//! Decisions are pure and cannot log; they put these rows, and what is put is logged when it is written.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_store::{Conn, StoreError, operations::rules};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Payload;
+
+/// One row that the workflow writes through `put`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Put {
+    Skipped { reason: String, payload: Option<Payload>, key: String },
+    Sent { payload: Payload, occurrence: String, recipients: usize },
+    Failed { rule_id: String, error_name: String, error_message: String },
+    Told { template: String, recipient: String },
+    NotTold { template: String, recipient: String, provider: String },
+}
+
+impl Put {
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Skips that tell of something wrong; the others are what people wanted.
+const WARNED: [&str; 4] = ["invalid-payload", "rule-missing", "subject-missing", "no-recipients"];
+
+#[boxed]
+pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
+    let rows: Vec<Put> = rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect();
+    let sent: Vec<(String, String)> = rows
+        .iter()
+        .filter_map(|row| match row {
+            Put::Sent { payload, occurrence, .. } => {
+                Some((payload.notification_rule_id.clone(), occurrence.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    if !sent.is_empty() {
+        rules::mark_sent(conn, now, &sent).await?;
+    }
+    rows.iter().for_each(log);
+    Ok(())
+}
+
+/// The names and fields are a contract with whoever watches the log.
+fn log(row: &Put) {
+    match row {
+        Put::Skipped { reason, payload, key } => {
+            let rule = payload.as_ref().map(|payload| payload.notification_rule_id.as_str());
+            let subject = payload.as_ref().map(|payload| payload.subject_id.as_str());
+            let subject_type = payload.as_ref().map(|payload| payload.subject_type.as_str());
+            let kind = payload.as_ref().map(|payload| payload.kind.as_str());
+            if WARNED.contains(&reason.as_str()) {
+                tracing::warn!(
+                    reason,
+                    notificationRuleId = rule,
+                    subjectType = subject_type,
+                    subjectId = subject,
+                    kind,
+                    work.key = key,
+                    "notifications.operations.skipped"
+                );
+            } else {
+                tracing::info!(
+                    reason,
+                    notificationRuleId = rule,
+                    subjectType = subject_type,
+                    subjectId = subject,
+                    kind,
+                    work.key = key,
+                    "notifications.operations.skipped"
+                );
+            }
+        }
+        Put::Sent { payload, recipients, .. } => tracing::info!(
+            recipientCount = recipients,
+            notificationRuleId = payload.notification_rule_id,
+            subjectType = payload.subject_type.as_str(),
+            subjectId = payload.subject_id,
+            kind = payload.kind.as_str(),
+            "notifications.operations.sent"
+        ),
+        Put::Failed { rule_id, error_name, error_message } => tracing::error!(
+            errorName = error_name,
+            errorMessage = error_message,
+            notificationRuleId = rule_id,
+            "notifications.operations.failed"
+        ),
+        Put::Told { template, recipient } => {
+            tracing::info!(templateKey = template, recipient, "notifications.sender.sent");
+        }
+        Put::NotTold { template, recipient, provider } => {
+            tracing::error!(templateKey = template, recipient, provider, "notifications.sender.failed");
+        }
+    }
+}

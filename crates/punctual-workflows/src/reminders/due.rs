@@ -1,0 +1,276 @@
+//! A reminder at its moment: setting, source, recipients and delivery are read again, and what is no longer so is an
+//! outcome with a reason, not a failure.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_engine::{Claimed, Decide, Workflow};
+use punctual_model::{Decided, Decision, Effect, KeyParts, ReasonCode, WorkKey};
+use punctual_store::{
+    Conn, StoreError,
+    reminders::{settings, states},
+    sources,
+    work::Transfer,
+};
+use serde_json::{Value, json};
+
+use super::{
+    KIND, Providers, Setting,
+    delivery::{self, Occasion},
+    evaluate::{self, Ground, input_hash, new_work},
+    immediate, load,
+    providers::{Case, Parts, Source, Zone},
+    recipients, sink,
+};
+
+/// The workflow of reminders.
+pub struct Reminders {
+    providers: Arc<Providers>,
+}
+
+impl Reminders {
+    pub fn new(providers: Arc<Providers>) -> Self {
+        Self { providers }
+    }
+}
+
+impl Workflow for Reminders {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn load<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async move {
+            let ids = batch.iter().filter_map(|row| row.setting_id.clone()).collect();
+            let rows = settings::by_ids(conn, ids).await?;
+            let settings = load::read_settings(&self.providers, &rows);
+            let unreadable = rows.len() - settings.len();
+            let places: Vec<(&str, &str)> = batch
+                .iter()
+                .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
+                .collect();
+            let rows = sources::by_keys(conn, &places).await?;
+            let mut ground = Ground {
+                zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
+                ..Ground::default()
+            };
+            ground.load_measures(conn, &settings, &rows).await?;
+            let sources: HashMap<(String, String), Source> = rows.into_iter().map(keyed).collect();
+            let looked_at = self.looked_at(batch, &settings, &sources);
+            let borrowed: Vec<(&str, &str)> =
+                looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
+            let others = sources::by_keys(conn, &borrowed).await?;
+            Ok(Box::new(Loaded {
+                providers: self.providers.clone(),
+                settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),
+                unreadable: unreadable > 0,
+                ground,
+                sources,
+                others: others.into_iter().map(keyed).collect(),
+            }) as Box<dyn Decide>)
+        })
+    }
+
+    fn put<'a>(
+        &'a self,
+        conn: &'a mut Conn<'_>,
+        now: Timestamp,
+        rows: Vec<Value>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let transfers: Vec<Transfer> = rows
+                .iter()
+                .filter_map(|row| serde_json::from_value(row.get("transfer")?.clone()).ok())
+                .collect();
+            sink::transfer(conn, now, &transfers).await?;
+            let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+            let mut fired: Vec<(String, String, String, String)> = rows
+                .iter()
+                .filter(|row| row.get("transfer").is_none())
+                .map(|row| {
+                    (text(row, "setting"), text(row, "source"), text(row, "metric"), text(row, "scope"))
+                })
+                .collect();
+            fired.sort_unstable();
+            fired.dedup();
+            if !fired.is_empty() {
+                states::fire(conn, now, &fired).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Reminders {
+    /// The other sources that recipients are looked up in.
+    fn looked_at(
+        &self,
+        batch: &[Claimed],
+        settings: &[Setting],
+        sources: &HashMap<(String, String), Source>,
+    ) -> Vec<(String, String)> {
+        let by_id: HashMap<&str, &Setting> =
+            settings.iter().map(|setting| (setting.id.as_str(), setting)).collect();
+        let looks = batch.iter().filter_map(|row| {
+            let setting = by_id.get(row.setting_id.as_deref()?)?;
+            let source = sources.get(&(row.source_type.clone()?, row.source_id.clone()?))?;
+            let (provider, spec) = recipients::named(&self.providers, &setting.definition)?;
+            provider.looks_at(spec, source)
+        });
+        looks.collect()
+    }
+}
+
+fn keyed(row: sources::SourceRow) -> ((String, String), Source) {
+    ((row.source_type.clone(), row.source_id.clone()), Source::new(row))
+}
+
+struct Loaded {
+    providers: Arc<Providers>,
+    settings: HashMap<String, Setting>,
+    /// A setting of the batch is there and cannot be read.
+    unreadable: bool,
+    ground: Ground,
+    sources: HashMap<(String, String), Source>,
+    others: HashMap<(String, String), Source>,
+}
+
+impl Decide for Loaded {
+    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+        let skip = |reason: &'static str| Decided::from(Decision::Skip(ReasonCode::new(reason)));
+        let Some(setting) = row.setting_id.as_ref().and_then(|id| self.settings.get(id)) else {
+            if self.unreadable {
+                return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+            }
+            return skip("ReminderSettingInactive");
+        };
+        let place = row.source_type.clone().zip(row.source_id.clone());
+        let Some(source) = place.and_then(|place| self.sources.get(&place)) else {
+            return skip("SourceNoLongerValid");
+        };
+        let zone = self.ground.zone(source);
+        self.decide_case(row, setting, source, &zone, now)
+    }
+}
+
+/// Another moment than the one it was planned for: its hour or zone has changed, and the change, which is applied batch
+/// by batch, has not come to this row yet.
+fn moved_to(setting: &Setting, case: &Case<'_>, key: &WorkKey, due_at: Timestamp) -> Option<Timestamp> {
+    let wanted = setting.rule.wanted(case, due_at).candidates.into_iter();
+    let own = wanted.filter(|candidate| candidate.key == *key && !candidate.at_once);
+    own.map(|candidate| candidate.due_at).find(|moment| *moment != due_at)
+}
+
+impl Loaded {
+    /// The source has moved to another business unit while the row could not go along, being worked on or held: it does
+    /// now, and is planned there.
+    fn goes_along(
+        &self,
+        setting: &Setting,
+        source: &Source,
+        zone: &Zone,
+        key: &WorkKey,
+        now: Timestamp,
+    ) -> Decided {
+        let case = self.ground.case(setting, source, zone);
+        let there = source.row.business_unit.clone();
+        let transfer = Transfer {
+            key: key.as_str().to_owned(),
+            input_hash: input_hash(key, there.as_deref()).to_string(),
+            business_unit: there,
+        };
+        let mut effects: Vec<Effect> = serde_json::to_value(transfer)
+            .map(|row| Effect::Put(json!({ "transfer": row })))
+            .into_iter()
+            .collect();
+        let wanted = setting.rule.wanted(&case, now).candidates.into_iter();
+        let own = wanted.filter(|candidate| candidate.key == *key);
+        effects.extend(
+            own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate)))),
+        );
+        let decision = Decision::Defer(now, ReasonCode::new("business-unit-changed"));
+        Decided { decision, effects, trace: None }
+    }
+
+    fn decide_case(
+        &self,
+        row: &Claimed,
+        setting: &Setting,
+        source: &Source,
+        zone: &Zone,
+        now: Timestamp,
+    ) -> Decided {
+        let case = self.ground.case(setting, source, zone);
+        if let Some(reason) = evaluate::invalid(&self.providers, &case) {
+            return Decision::Skip(reason).into();
+        }
+        let Ok(key) = WorkKey::parse(&row.key) else {
+            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+        };
+        // A person who repeats a reminder means the one that was sent.
+        let (key, repeated) = match key.parts() {
+            KeyParts::SupportRetry { of, .. } => (of, true),
+            _ => (key, false),
+        };
+        let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+        let ready_at = Timestamp::from_microsecond(row.ready_at).unwrap_or(due_at);
+        let immediate = self.providers.is_immediate(&key);
+        if !repeated {
+            if !immediate && let Err(reason) = setting.rule.still_wants(&case, &key, due_at) {
+                return Decision::Skip(reason).into();
+            }
+            let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
+            if row.input_hash != input_hash(&key, there).to_string() {
+                if row.input_hash == input_hash(&key, here).to_string() {
+                    return self.goes_along(setting, source, zone, &key, now);
+                }
+                return Decision::Hold(ReasonCode::new("input-conflict")).into();
+            }
+            if let Some(later) = moved_to(setting, &case, &key, due_at).filter(|later| *later > now) {
+                return Decision::Defer(later, ReasonCode::new("moved")).into();
+            }
+        }
+        let next: Vec<Effect> = setting
+            .rule
+            .next(&case, now)
+            .map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))))
+            .into_iter()
+            .collect();
+        let decided = |decision, effects| Decided { decision, effects, trace: None };
+        // Counted from when it could first be worked on: what waited for quiet hours or a person is not late.
+        if setting.lateness.is_over(ready_at, now, zone) {
+            return decided(Decision::Skip(ReasonCode::new("due-in-past")), next);
+        }
+        let Some(policy) = delivery::named(&self.providers, &setting.definition) else {
+            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+        };
+        if let Some(until) = policy.waits_until(&case, now) {
+            return Decision::Defer(until, ReasonCode::new("quiet-hours")).into();
+        }
+        let Some((provider, spec)) = recipients::named(&self.providers, &setting.definition) else {
+            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+        };
+        let audience = match provider.resolve(spec, &case, &Parts { sources: &self.others }) {
+            Ok(audience) => audience,
+            Err(reason) => return decided(Decision::Skip(reason), next),
+        };
+        let mut message = policy.message(&case, &Occasion::of(&key, due_at), audience);
+        if immediate {
+            message.kind = immediate::NOTIFICATION_KIND.to_owned();
+            return Decision::Deliver(vec![message]).into();
+        }
+        let mut effects = next;
+        effects.extend(setting.rule.fired(&case).map(|state| {
+            Effect::Put(
+                json!({ "setting": state.setting_id, "source": state.source_id, "metric": state.metric,
+                "scope": state.scope }),
+            )
+        }));
+        decided(Decision::Deliver(vec![message]), effects)
+    }
+}

@@ -1,0 +1,310 @@
+//! What settings want of sources, compared with what there is: one pure function for events, changed settings, plans
+//! and reconciliation.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use punctual_model::{InputHash, NewWork, WorkKey, local_time::Adjustment};
+use punctual_store::{
+    reminders::states::StateRow,
+    work::{OfSource, Transfer},
+};
+use serde_json::Value;
+
+use super::{
+    KIND, Setting,
+    providers::{Candidate, Case, Providers, Source, Wanted, Zone},
+};
+
+/// All that was read about a set of sources, for a set of settings.
+#[derive(Default)]
+pub struct Ground {
+    pub settings: Vec<Setting>,
+    pub sources: Vec<Source>,
+    /// By business unit.
+    pub zones: HashMap<String, Zone>,
+    /// By setting and source.
+    pub states: HashMap<(String, String), Vec<StateRow>>,
+    /// What children come to, by setting and parent.
+    pub sums: HashMap<(String, String), i64>,
+    /// By type and id of the source.
+    pub existing: HashMap<(String, String), Vec<OfSource>>,
+    /// Whether this evaluates events, not what is stored.
+    pub from_event: bool,
+}
+
+impl Ground {
+    pub fn zone(&self, source: &Source) -> Zone {
+        let unit = source.row.business_unit.as_deref();
+        unit.and_then(|unit| self.zones.get(unit)).cloned().unwrap_or_else(|| Zone::named(None))
+    }
+
+    pub fn case<'a>(&'a self, setting: &'a Setting, source: &'a Source, zone: &'a Zone) -> Case<'a> {
+        let pair = (setting.id.clone(), source.row.source_id.clone());
+        Case {
+            setting,
+            source,
+            zone,
+            states: self.states.get(&pair).map_or(&[], Vec::as_slice),
+            children: self.sums.get(&pair).copied(),
+            from_event: self.from_event,
+        }
+    }
+}
+
+/// Which rows of the sources are looked at.
+#[derive(Clone, Copy)]
+pub enum Scope<'a> {
+    /// All of them: what no setting wants is over.
+    All,
+    /// Those of one setting.
+    Setting(&'a str),
+    /// Only what is due within a window is added, and nothing is taken away that a setting still wants.
+    Window(Timestamp, Timestamp),
+}
+
+/// What is to be written.
+#[derive(Default)]
+pub struct Outcome {
+    /// Rows that are no longer wanted, by reason.
+    pub gone: BTreeMap<String, Vec<String>>,
+    /// Rows to be ensured.
+    pub wanted: Vec<NewWork>,
+    /// Rows that go to another business unit with their source, before they are ensured there.
+    pub transfers: Vec<Transfer>,
+    /// Rows whose time was over before they were known: written down, and never sent.
+    pub over: Vec<NewWork>,
+    pub states: Vec<StateRow>,
+    /// Rows that are right as they are, by source.
+    pub unchanged: HashMap<(String, String), u64>,
+    /// The source of every key that is no longer wanted.
+    pub gone_of: HashMap<String, (String, String)>,
+    pub plan: Plan,
+}
+
+/// What an outcome comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub create: u64,
+    pub deactivate: u64,
+    /// The same row at another moment.
+    pub moved: u64,
+    /// Of those created or moved: local times that a clock change skips, or has twice.
+    pub gap: u64,
+    pub overlap: u64,
+    pub unchanged: u64,
+    pub past: u64,
+}
+
+impl Plan {
+    pub fn add(&mut self, other: &Self) {
+        self.create += other.create;
+        self.deactivate += other.deactivate;
+        self.moved += other.moved;
+        self.gap += other.gap;
+        self.overlap += other.overlap;
+        self.unchanged += other.unchanged;
+        self.past += other.past;
+    }
+}
+
+/// Why a case has no rows at all, whatever its trigger would want.
+pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<punctual_model::ReasonCode> {
+    providers.invalidations.iter().find_map(|provider| provider.invalid(case))
+}
+
+/// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts anew.
+fn not_valid(case: &Case<'_>, reason: punctual_model::ReasonCode) -> Wanted {
+    let state = case.states.iter().find(|state| state.met);
+    let state = state.map(|state| StateRow { met: false, ..state.clone() });
+    Wanted { reason: Some(reason), state, ..Wanted::default() }
+}
+
+/// What one case wants that is valid.
+fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
+    let mut wanted = case.setting.rule.wanted(case, now);
+    let immediate = providers.immediate.iter().filter_map(|provider| provider.immediate(case, now));
+    wanted.candidates.extend(immediate);
+    wanted
+}
+
+/// Compares what is wanted with what there is.
+pub fn evaluate(providers: &Providers, ground: &Ground, now: Timestamp, scope: Scope<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for source in &ground.sources {
+        evaluate_source(providers, ground, source, now, scope, &mut outcome);
+    }
+    outcome
+}
+
+fn evaluate_source(
+    providers: &Providers,
+    ground: &Ground,
+    source: &Source,
+    now: Timestamp,
+    scope: Scope<'_>,
+    outcome: &mut Outcome,
+) {
+    let place = (source.row.source_type.clone(), source.row.source_id.clone());
+    let existing = ground.existing.get(&place).map_or(&[][..], Vec::as_slice);
+    let by_key: HashMap<&str, &OfSource> = existing.iter().map(|row| (row.key.as_str(), row)).collect();
+    let zone = ground.zone(source);
+    let mut keep: HashSet<String> = HashSet::new();
+    let mut reasons: HashMap<&str, String> = HashMap::new();
+    let mut valid: HashSet<&str> = HashSet::new();
+    let mut unchanged = 0;
+    for setting in ground.settings.iter().filter(|setting| setting.source_type == place.0) {
+        let case = ground.case(setting, source, &zone);
+        let wanted = match invalid(providers, &case) {
+            Some(reason) => not_valid(&case, reason),
+            None => {
+                valid.insert(&setting.id);
+                wanted(providers, &case, now)
+            }
+        };
+        outcome.states.extend(wanted.state);
+        if let Some(reason) = wanted.reason {
+            reasons.insert(&setting.id, reason.as_str().to_owned());
+        }
+        for candidate in wanted.candidates {
+            let row = by_key.get(candidate.key.as_str()).copied();
+            keep.insert(candidate.key.as_str().to_owned());
+            let late = !candidate.at_once && setting.lateness.is_over(candidate.due_at, now, &zone);
+            let unit = source.row.business_unit.as_deref();
+            let transfer = row.and_then(|row| transfer_of(row, &candidate.key, unit));
+            match stands(row, &candidate, &zone, late, transfer.is_some()) {
+                Stands::Right => unchanged += 1,
+                Stands::Over => {
+                    outcome.plan.past += 1;
+                    outcome.over.push(new_work(setting, source, &zone, &candidate));
+                }
+                Stands::MovedAway => {
+                    keep.remove(candidate.key.as_str());
+                    reasons.insert(&setting.id, "due-in-past".to_owned());
+                }
+                fate @ (Stands::Missing | Stands::Ended | Stands::Elsewhere) => {
+                    if let Scope::Window(from, to) = scope
+                        && (candidate.due_at < from || candidate.due_at > to)
+                    {
+                        continue;
+                    }
+                    match fate {
+                        Stands::Elsewhere => outcome.plan.moved += 1,
+                        _ => outcome.plan.create += 1,
+                    }
+                    match candidate.adjusted {
+                        Some(Adjustment::Gap) => outcome.plan.gap += 1,
+                        Some(Adjustment::Overlap) => outcome.plan.overlap += 1,
+                        None => {}
+                    }
+                    outcome.transfers.extend(transfer);
+                    outcome.wanted.push(new_work(setting, source, &zone, &candidate));
+                }
+            }
+        }
+    }
+    for row in existing {
+        let live = matches!(row.status.as_str(), "pending" | "failed");
+        if !live || keep.contains(&row.key) {
+            continue;
+        }
+        let setting = row.setting_id.as_deref().unwrap_or_default();
+        if let Scope::Setting(only) = scope
+            && only != setting
+        {
+            continue;
+        }
+        // A message at once waits for nothing but to be sent, as long as its source and setting are good.
+        if valid.contains(setting) && WorkKey::parse(&row.key).is_ok_and(|key| providers.is_immediate(&key)) {
+            continue;
+        }
+        let reason = reasons.get(setting).cloned().unwrap_or_else(|| "ReminderSettingInactive".to_owned());
+        outcome.plan.deactivate += 1;
+        outcome.gone_of.insert(row.key.clone(), place.clone());
+        outcome.gone.entry(reason).or_default().push(row.key.clone());
+    }
+    outcome.plan.unchanged += unchanged;
+    if unchanged > 0 {
+        outcome.unchanged.insert(place, unchanged);
+    }
+}
+
+/// How a row that is wanted stands.
+#[derive(Clone, Copy)]
+enum Stands {
+    Missing,
+    /// It ended without being sent and is wanted again.
+    Ended,
+    /// Planned for another moment.
+    Elsewhere,
+    Right,
+    /// Not there, and its time is over.
+    Over,
+    /// Planned, and its new moment is already over.
+    MovedAway,
+}
+
+fn stands(
+    row: Option<&OfSource>,
+    candidate: &Candidate,
+    zone: &Zone,
+    late: bool,
+    is_transferred: bool,
+) -> Stands {
+    let Some(row) = row else {
+        return if late { Stands::Over } else { Stands::Missing };
+    };
+    let date = candidate.local_date.to_string();
+    let same = !is_transferred
+        && (candidate.at_once
+            || row.due_at == candidate.due_at.as_microsecond()
+                && row.local_date.as_deref() == Some(&date)
+                && row.time_zone.as_deref() == Some(&zone.name));
+    match row.status.as_str() {
+        "completed" | "processing" => Stands::Right,
+        "pending" if row.on_hold || same => Stands::Right,
+        "pending" if late => Stands::MovedAway,
+        "pending" => Stands::Elsewhere,
+        _ if late => Stands::Right,
+        _ => Stands::Ended,
+    }
+}
+
+/// The row of a candidate. Its hash covers what the key means and the business unit; never a send time, a zone, other
+/// fields of the source or its delivery.
+pub fn new_work(setting: &Setting, source: &Source, zone: &Zone, candidate: &Candidate) -> NewWork {
+    let row = &source.row;
+    NewWork {
+        kind: KIND,
+        trigger: candidate.trigger.unwrap_or(setting.trigger),
+        business_unit: row.business_unit.clone(),
+        source: Some((row.source_type.clone(), row.source_id.clone())),
+        setting_id: Some(setting.id.clone()),
+        due_at: candidate.due_at,
+        local: Some((candidate.local_date.to_string(), zone.name.clone())),
+        input_hash: input_hash(&candidate.key, row.business_unit.as_deref()),
+        input: "{}".to_owned(),
+        key: candidate.key.clone(),
+    }
+}
+
+/// How a row is transferred whose source has moved to another business unit. A row that was made from something else than
+/// its own key and unit is none of these, and stays a conflict.
+fn transfer_of(row: &OfSource, key: &WorkKey, unit: Option<&str>) -> Option<Transfer> {
+    let is_open = matches!(row.status.as_str(), "pending" | "failed" | "deactivated" | "cancelled");
+    let (here, there) = (row.business_unit.as_deref(), input_hash(key, unit).to_string());
+    let moves = row.input_hash != there && row.input_hash == input_hash(key, here).to_string();
+    let unit = unit.map(str::to_owned);
+    (is_open && moves && !row.on_hold).then(|| Transfer {
+        key: key.as_str().to_owned(),
+        business_unit: unit,
+        input_hash: there,
+    })
+}
+
+pub fn input_hash(key: &WorkKey, business_unit: Option<&str>) -> InputHash {
+    InputHash::of_fields(&[
+        ("key", Value::from(key.as_str())),
+        ("businessUnit", business_unit.map_or(Value::Null, Value::from)),
+    ])
+}

@@ -1,0 +1,493 @@
+//! Reconciliation with another system's database: what changed there since the last look is taken as if it came in events,
+//! so a missed event is made good from where the truth is.
+//!
+//! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
+//! is open. What it found, what that plans, the new watermark and the end of the row are committed together.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
+use punctual_engine::{
+    Claimed, Decide, Engine, Event, EventSinks, Workflow,
+    events::{EventTaken, IncomingEvent, SOURCE_CHANGED, take_in},
+};
+use punctual_model::{
+    Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey,
+    table::{Cell, Table},
+};
+use punctual_store::{
+    Conn, StoreError, Tx,
+    foreign::{ForeignDatabase, ForeignFault, ForeignQuery},
+    reminders::reconciliations,
+    sources::{SourceChange, SourceRow},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Providers, ReminderSink,
+    evaluate::{Ground, Plan, Scope, evaluate},
+    load,
+    reconcile::{Report, next_moment},
+};
+
+/// The kind of a look's work row.
+pub const KIND: &str = "reconcile-external";
+
+/// Between one batch of a look and the next.
+const PAUSE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Another system's database, and what of it is ours to know.
+#[derive(Clone, Debug)]
+pub struct External {
+    pub name: String,
+    pub source_type: String,
+    pub database: ForeignDatabase,
+    /// One statement that reads, with `:since`, `:after` and `:limit` in it.
+    pub query: String,
+    /// The column by which changes are in order.
+    pub watermark: String,
+    /// Where the first look begins.
+    pub begins: Mark,
+    /// Only rows of these business units; all of them where there are none.
+    pub business_units: Vec<String>,
+    pub batch: u32,
+    pub timeout: Duration,
+}
+
+/// A place in the order of changes.
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Mark {
+    Instant(Timestamp),
+    Integer(i64),
+    Text(String),
+}
+
+impl Mark {
+    fn of(cell: &Cell) -> Option<Self> {
+        Some(match cell {
+            Cell::Instant(at) => Self::Instant(*at),
+            Cell::Integer(number) => Self::Integer(*number),
+            Cell::Text(text) => Self::Text(text.clone()),
+            Cell::Date(date) => Self::Text(date.to_string()),
+            Cell::Null | Cell::Bool(_) | Cell::Decimal(_) => return None,
+        })
+    }
+
+    fn cell(&self) -> Cell {
+        match self {
+            Self::Instant(at) => Cell::Instant(*at),
+            Self::Integer(number) => Cell::Integer(*number),
+            Self::Text(text) => Cell::Text(text.clone()),
+        }
+    }
+
+    /// As it is shown: how far a look has come.
+    fn as_micros(&self) -> i64 {
+        match self {
+            Self::Instant(at) => at.as_microsecond(),
+            Self::Integer(_) | Self::Text(_) => 0,
+        }
+    }
+}
+
+/// Behind which row a look goes on.
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub struct Cursor {
+    since: Mark,
+    after: String,
+}
+
+/// One batch, read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    rows: Vec<FoundRow>,
+    /// Where the next batch begins.
+    cursor: Option<Cursor>,
+    is_last: bool,
+    /// Rows of other business units, or without an id.
+    left_out: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct FoundRow {
+    id: String,
+    business_unit: Option<String>,
+    active: bool,
+    deleted: bool,
+    state: Map<String, Value>,
+    changed_at: Option<Timestamp>,
+}
+
+/// Why a look cannot be bounded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the query of `{name}` has no `{parameter}`: a look at another database must be bounded")]
+pub struct Unbounded {
+    pub name: String,
+    pub parameter: &'static str,
+}
+
+impl External {
+    /// The name under which it is listed beside the trigger providers.
+    pub fn provider(&self) -> String {
+        format!("external:{}", self.name)
+    }
+
+    pub fn check(&self) -> Result<(), Unbounded> {
+        for parameter in [":since", ":after", ":limit"] {
+            if !self.query.contains(parameter) {
+                return Err(Unbounded { name: self.name.clone(), parameter });
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of one look, or of one batch of it. Where it begins is no part of what it is.
+    pub fn at(&self, at: Timestamp, cursor: &Cursor) -> Option<NewWork> {
+        let provider = self.provider();
+        let input = json!({ "external": self.name, "cursor": cursor });
+        Some(NewWork {
+            key: WorkKey::reconcile(&provider, at).ok()?,
+            kind: KIND,
+            trigger: Trigger::At,
+            business_unit: None,
+            source: None,
+            setting_id: None,
+            due_at: at,
+            local: None,
+            input_hash: InputHash::of(&json!({ "provider": provider })),
+            input: input.to_string(),
+        })
+    }
+
+    /// How far it has looked.
+    #[boxed]
+    pub async fn cursor(&self, conn: &mut Conn<'_>) -> Result<Cursor, StoreError> {
+        let rows = reconciliations::all(conn).await?;
+        let own = rows.into_iter().find(|row| row.provider == self.provider());
+        let kept = own.and_then(|row| serde_json::from_str::<Value>(&row.report).ok());
+        let kept = kept.and_then(|report| serde_json::from_value(report["cursor"].clone()).ok());
+        Ok(kept.unwrap_or_else(|| Cursor { since: self.begins.clone(), after: String::new() }))
+    }
+
+    /// Asks the other database for the next batch.
+    #[boxed]
+    pub async fn fetch(&self, cursor: &Cursor) -> Result<Found, ForeignFault> {
+        let query = ForeignQuery {
+            database: &self.database,
+            sql: &self.query,
+            params: vec![
+                ("since", cursor.since.cell()),
+                ("after", Cell::Text(cursor.after.clone())),
+                ("limit", Cell::Integer(i64::from(self.batch))),
+            ],
+            timeout: self.timeout,
+            max_rows: self.batch as usize,
+        };
+        // As stored: a watermark that was read as an instant and written anew would be another text there.
+        self.found(query.run_as_stored().await?, cursor)
+    }
+
+    /// What a table says about sources.
+    fn found(&self, table: Table, cursor: &Cursor) -> Result<Found, ForeignFault> {
+        let place =
+            |name: &str| table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        let missing = |name: &str| ForeignFault {
+            may_pass: false,
+            code: "query_failed",
+            detail: format!("the query gives no column `{name}`"),
+        };
+        let id = place("id").ok_or_else(|| missing("id"))?;
+        let watermark = place(&self.watermark).ok_or_else(|| missing(&self.watermark))?;
+        let (unit, active, deleted) = (place("business_unit"), place("active"), place("deleted"));
+        let own = [Some(id), unit, active, deleted];
+        let mut found = Found { cursor: Some(cursor.clone()), ..Found::default() };
+        found.is_last = table.rows.len() < self.batch as usize;
+        for row in &table.rows {
+            let cell = |place: Option<usize>| place.and_then(|place| row.get(place)).unwrap_or(&Cell::Null);
+            let Some(mark) = Mark::of(cell(Some(watermark))) else {
+                return Err(ForeignFault {
+                    may_pass: false,
+                    code: "query_failed",
+                    detail: format!("`{}` is empty or no time, number or text in a row", self.watermark),
+                });
+            };
+            let name = text(cell(Some(id)));
+            found.cursor = Some(Cursor { since: mark.clone(), after: name.clone().unwrap_or_default() });
+            let business_unit = text(cell(unit));
+            let allowed = self.business_units.is_empty()
+                || business_unit.as_ref().is_some_and(|unit| self.business_units.contains(unit));
+            let (Some(name), true) = (name, allowed) else {
+                found.left_out += 1;
+                continue;
+            };
+            let state = table.columns.iter().enumerate().filter(|(place, _)| !own.contains(&Some(*place)));
+            found.rows.push(FoundRow {
+                id: name,
+                business_unit,
+                active: is_true(cell(active), true),
+                deleted: is_true(cell(deleted), false),
+                state: state
+                    .map(|(place, column)| (column.name.clone(), json_of(cell(Some(place)))))
+                    .collect(),
+                changed_at: match mark {
+                    Mark::Instant(at) => Some(at),
+                    Mark::Text(text) => text.parse().ok(),
+                    Mark::Integer(_) => None,
+                },
+            });
+        }
+        Ok(found)
+    }
+
+    fn changes(&self, found: &Found, now: Timestamp) -> Vec<SourceChange> {
+        let change = |row: &FoundRow| SourceChange {
+            source_type: self.source_type.clone(),
+            source_id: row.id.clone(),
+            business_unit: row.business_unit.clone(),
+            active: row.active,
+            deleted: row.deleted,
+            state: Value::Object(row.state.clone()).to_string(),
+            sequence: None,
+            // Something newer from an event stays.
+            occurred_at: row.changed_at.unwrap_or(now).min(now),
+        };
+        found.rows.iter().map(change).collect()
+    }
+}
+
+fn text(cell: &Cell) -> Option<String> {
+    match json_of(cell) {
+        Value::String(text) if !text.is_empty() => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A flag as databases keep it; nothing at all is the default.
+fn is_true(cell: &Cell, default: bool) -> bool {
+    match cell {
+        Cell::Null => default,
+        Cell::Bool(value) => *value,
+        Cell::Integer(number) => *number != 0,
+        other => matches!(
+            text(other).unwrap_or_default().to_ascii_lowercase().as_str(),
+            "true" | "t" | "yes" | "y" | "1"
+        ),
+    }
+}
+
+fn json_of(cell: &Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Bool(value) => (*value).into(),
+        Cell::Integer(number) => (*number).into(),
+        Cell::Decimal(amount) => {
+            serde_json::from_str(&amount.to_string()).unwrap_or_else(|_| amount.to_string().into())
+        }
+        Cell::Date(date) => date.to_string().into(),
+        Cell::Instant(at) => at.to_string().into(),
+        Cell::Text(text) => text.as_str().into(),
+    }
+}
+
+/// The workflow that polls external databases.
+pub struct Externals {
+    providers: Arc<Providers>,
+    sinks: EventSinks,
+}
+
+impl Externals {
+    pub fn new(providers: Arc<Providers>) -> Self {
+        let mut sinks = EventSinks::default();
+        sinks.add(Arc::new(ReminderSink::new(providers.clone())));
+        Self { providers, sinks }
+    }
+
+    fn read(&self, row: &Claimed) -> Option<(&External, Cursor)> {
+        let input: Value = serde_json::from_str(&row.input).ok()?;
+        let external = self.providers.external(input["external"].as_str()?)?;
+        Some((external, serde_json::from_value(input["cursor"].clone()).ok()?))
+    }
+}
+
+impl Workflow for Externals {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn is_housekeeping(&self) -> bool {
+        true
+    }
+
+    fn is_long_running(&self) -> bool {
+        true
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        row: &'a Claimed,
+    ) -> BoxFuture<'a, Result<Value, ReasonCode>> {
+        Box::pin(async move {
+            let Some((external, cursor)) = self.read(row) else { return Ok(Value::Null) };
+            match external.fetch(&cursor).await {
+                Ok(found) => Ok(json!({ "found": found })),
+                Err(fault) => {
+                    tracing::warn!(
+                        external = external.name,
+                        code = fault.code,
+                        detail = fault.detail,
+                        "a look at another database failed"
+                    );
+                    if fault.may_pass {
+                        return Err(ReasonCode::owned(fault.code.to_owned()));
+                    }
+                    Ok(json!({ "fault": fault.code, "detail": fault.detail }))
+                }
+            }
+        })
+    }
+
+    fn take<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        now: Timestamp,
+        row: &'a Claimed,
+        prepared: &'a Value,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let Some((external, _)) = self.read(row) else { return Ok(()) };
+            let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
+            let Some(found) = found else { return Ok(()) };
+            let incoming: Vec<IncomingEvent> = external
+                .changes(&found, now)
+                .into_iter()
+                .map(|change| incoming_event(&external.name, change))
+                .collect();
+            let mut report = Report { sources: found.rows.len() as u64, ..Report::default() };
+            for taken in take_in(tx, now, &self.sinks, &incoming).await? {
+                if let EventTaken::Accepted { touched, .. } = taken {
+                    report.created += touched.created;
+                    report.moved += touched.updated;
+                    report.deactivated += touched.deactivated;
+                }
+            }
+            // A look that began earlier and ended later takes nothing back.
+            let stored = external.cursor(&mut tx.conn()).await?;
+            let cursor = found.cursor.filter(|cursor| *cursor >= stored).unwrap_or(stored);
+            let mut kept = serde_json::to_value(&report).unwrap_or_default();
+            kept["cursor"] = json!(cursor);
+            kept["leftOut"] = found.left_out.into();
+            let watermark = cursor.since.as_micros();
+            reconciliations::put(&mut tx.conn(), now, &external.provider(), watermark, &kept.to_string())
+                .await
+        })
+    }
+
+    fn load<'a>(
+        &'a self,
+        _conn: &'a mut Conn<'_>,
+        batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async move {
+            let own = batch.first().and_then(|row| self.read(row));
+            let own = own.map(|(external, cursor)| (external.clone(), cursor));
+            Ok(Box::new(Looked { own, every: self.providers.reconcile_every }) as Box<dyn Decide>)
+        })
+    }
+}
+
+fn incoming_event(name: &str, change: SourceChange) -> IncomingEvent {
+    let event = Event {
+        id: format!("{}/{}", change.source_type, change.source_id),
+        source: format!("/reconcile/{name}"),
+        kind: SOURCE_CHANGED.to_owned(),
+        subject: Some(format!("{}/{}", change.source_type, change.source_id)),
+        sequence: None,
+        time: change.occurred_at,
+        data: Value::Null,
+        business_units: None,
+    };
+    IncomingEvent { event, change: Some(change) }
+}
+
+struct Looked {
+    own: Option<(External, Cursor)>,
+    every: SignedDuration,
+}
+
+impl Decide for Looked {
+    fn decide(&self, _row: &Claimed, prepared: &Value, now: Timestamp) -> Decided {
+        let Some((external, cursor)) = &self.own else {
+            return Decision::Skip(ReasonCode::new("superseded")).into();
+        };
+        let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
+        let next = found.as_ref().and_then(|found| found.cursor.as_ref()).unwrap_or(cursor);
+        let ensure = |at: Timestamp| external.at(at, next).map(|row| Effect::Ensure(Box::new(row)));
+        let decided = |decision, effect: Option<Effect>| Decided {
+            decision,
+            effects: effect.into_iter().collect(),
+            trace: None,
+        };
+        if found.as_ref().is_some_and(|found| !found.is_last && found.cursor.as_ref() != Some(cursor)) {
+            let at = now.checked_add(PAUSE).unwrap_or(now);
+            return decided(Decision::Deliver(Vec::new()), ensure(at));
+        }
+        let effect = ensure(next_moment(now, self.every));
+        match prepared["fault"].as_str() {
+            Some(code) => {
+                let failed = decided(Decision::Fail(ReasonCode::owned(code.to_owned())), effect);
+                failed.with_trace(json!({ "detail": prepared["detail"] }))
+            }
+            None => decided(Decision::Deliver(Vec::new()), effect),
+        }
+    }
+}
+
+/// What one look would do, without doing it: at most so many batches are asked for.
+#[boxed]
+pub async fn dry_run(
+    conn: &mut Conn<'_>,
+    providers: &Providers,
+    external: &External,
+    now: Timestamp,
+) -> Result<Result<(u64, Plan), ForeignFault>, StoreError> {
+    const BATCHES: usize = 20;
+    let mut cursor = external.cursor(conn).await?;
+    let (mut looked, mut total) = (0, Plan::default());
+    for _ in 0..BATCHES {
+        let found = match external.fetch(&cursor).await {
+            Ok(found) => found,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        looked += found.rows.len() as u64;
+        let rows: Vec<SourceRow> = external.changes(&found, now).into_iter().map(as_row).collect();
+        let settings = load::heard(conn, providers, std::slice::from_ref(&external.source_type)).await?;
+        let ground = Ground::load(conn, settings, rows, false).await?;
+        total.add(&evaluate(providers, &ground, now, Scope::All).plan);
+        match found.cursor {
+            Some(next) if !found.is_last && next != cursor => cursor = next,
+            _ => break,
+        }
+    }
+    Ok(Ok((looked, total)))
+}
+
+fn as_row(change: SourceChange) -> SourceRow {
+    SourceRow {
+        source_type: change.source_type,
+        source_id: change.source_id,
+        business_unit: change.business_unit,
+        active: change.active,
+        deleted: change.deleted,
+        state: change.state,
+        sequence: change.sequence,
+        occurred_at: change.occurred_at.as_microsecond(),
+        version: 2,
+        updated_at: 0,
+    }
+}

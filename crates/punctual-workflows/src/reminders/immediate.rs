@@ -1,0 +1,49 @@
+//! Messages at once, beside what is planned: with `"immediate": true` a setting sends a message when
+//! the first state of a source arrives and matches it. Once: the row's key is that of the setting and the source.
+
+use jiff::Timestamp;
+use punctual_model::{KeyParts, Trigger, WorkKey};
+use serde_json::Value;
+
+use super::providers::{Candidate, Case, ImmediateProvider};
+
+/// The type of such a message's notifications, apart from those of reminders.
+pub const NOTIFICATION_KIND: &str = "immediate";
+
+/// What stands in the place of a metric in its key.
+const METRIC: &str = "immediate";
+
+/// Sends a message when the first state of a source arrives.
+pub struct FirstState;
+
+impl ImmediateProvider for FirstState {
+    fn immediate(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate> {
+        let wanted = case.setting.definition.get("immediate").and_then(Value::as_bool) == Some(true);
+        if !wanted || !case.from_event || case.source.row.version != 1 {
+            return None;
+        }
+        let (setting, source) = (case.setting, &case.source.row);
+        let key = WorkKey::reminder_threshold(
+            &setting.id,
+            &source.source_type,
+            &source.source_id,
+            &setting.trigger_key,
+            METRIC,
+            "true",
+            "OncePerSource",
+            "all",
+        );
+        Some(Candidate {
+            key: key.ok()?,
+            due_at: now,
+            local_date: case.zone.date(now),
+            at_once: true,
+            trigger: Some(Trigger::At),
+            adjusted: None,
+        })
+    }
+
+    fn is_own(&self, key: &WorkKey) -> bool {
+        matches!(key.parts(), KeyParts::ReminderThreshold { metric_key, .. } if metric_key == METRIC)
+    }
+}

@@ -1,0 +1,213 @@
+//! Source events: what is no longer valid goes first, then what is wanted is ensured, for a whole batch of sources at
+//! once and in the transaction of the events.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{
+    EnsureOutcome, Event, EventSink, effects, ensure_in,
+    events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
+};
+use punctual_model::{Cause, NewWork};
+use punctual_store::{
+    Conn, StoreError, Tx, audit,
+    reminders::states,
+    sources,
+    work::{self, Transfer},
+};
+use std::sync::Arc;
+
+use super::{
+    Providers, children,
+    evaluate::{Ground, Outcome, Scope, evaluate},
+    load,
+};
+
+/// Listens to what happens to sources.
+pub struct ReminderSink {
+    providers: Arc<Providers>,
+}
+
+impl ReminderSink {
+    pub fn new(providers: Arc<Providers>) -> Self {
+        Self { providers }
+    }
+}
+
+impl EventSink for ReminderSink {
+    fn subscribes_to(&self, kind: &str) -> bool {
+        kind == SOURCE_CHANGED || kind == SOURCE_DELETED
+    }
+
+    fn take<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        now: Timestamp,
+        events: &'a [&'a Event],
+    ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
+        Box::pin(async move {
+            // Which event speaks for a source: the last one about it.
+            let mut told: HashMap<(String, String), usize> = HashMap::new();
+            for (index, event) in events.iter().enumerate() {
+                for place in places(event.subject.as_deref().unwrap_or_default()) {
+                    told.insert(place, index);
+                }
+            }
+            let places: BTreeSet<(String, String)> = told.keys().cloned().collect();
+            let touched = apply_to(&self.providers, tx, now, places).await?;
+            let mut answers = vec![Touched::default(); events.len()];
+            for (place, did) in touched {
+                // Parents of what was counted have no event of their own: the first of the batch speaks for them.
+                let index = told.get(&place).copied().unwrap_or(0);
+                if let Some(answer) = answers.get_mut(index) {
+                    answer.add(&did);
+                }
+            }
+            Ok(answers)
+        })
+    }
+}
+
+/// The sources that a subject `type/id` may mean: a type or an id may have slashes of its own.
+fn places(subject: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    subject
+        .match_indices('/')
+        .take(8)
+        .map(|(at, _)| (subject[..at].to_owned(), subject[at + 1..].to_owned()))
+        .filter(|(kind, id)| !kind.is_empty() && !id.is_empty())
+}
+
+/// Brings the rows of these sources, and of the parents that they count for, in line with all settings.
+#[boxed]
+pub async fn apply_to(
+    providers: &Providers,
+    tx: &mut Tx,
+    now: Timestamp,
+    places: BTreeSet<(String, String)>,
+) -> Result<HashMap<(String, String), Touched>, StoreError> {
+    let mut types: Vec<String> = places.iter().map(|(kind, _)| kind.clone()).collect();
+    types.dedup();
+    let mut conn = tx.conn();
+    let settings = load::heard(&mut conn, providers, &types).await?;
+    let held: Vec<(&str, &str)> = borrowed(&places);
+    // The sources are held already by whoever wrote them; without settings there may still be rows of old ones.
+    let mut rows = sources::lock(&mut conn, &held).await?;
+    let counted = children::diff(&mut conn, &settings, &rows).await?;
+    counted.write(&mut conn).await?;
+    let more: BTreeSet<(String, String)> = counted.parents.difference(&places).cloned().collect();
+    if !more.is_empty() {
+        rows.extend(sources::lock(&mut conn, &borrowed(&more)).await?);
+    }
+    let ground = Ground::load(&mut conn, settings, rows, true).await?;
+    let outcome = evaluate(providers, &ground, now, Scope::All);
+    write(tx, now, outcome).await
+}
+
+fn borrowed(places: &BTreeSet<(String, String)>) -> Vec<(&str, &str)> {
+    places.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect()
+}
+
+/// Writes an outcome; returns what it did, by source.
+#[boxed]
+pub async fn write(
+    tx: &mut Tx,
+    now: Timestamp,
+    outcome: Outcome,
+) -> Result<HashMap<(String, String), Touched>, StoreError> {
+    let Outcome { gone, wanted, transfers, mut over, states, unchanged, gone_of, .. } = outcome;
+    let mut touched: HashMap<(String, String), Touched> = HashMap::new();
+    for (place, count) in unchanged {
+        touched.entry(place).or_default().unchanged += count;
+    }
+    states::put(&mut tx.conn(), now, &states).await?;
+    for (reason, keys) in gone {
+        for key in &keys {
+            if let Some(place) = gone_of.get(key) {
+                touched.entry(place.clone()).or_default().deactivated += 1;
+            }
+        }
+        effects::deactivate(tx, now, &reason, keys).await?;
+    }
+    transfer(&mut tx.conn(), now, &transfers).await?;
+    if !wanted.is_empty() {
+        let ensured = ensure_in(tx, now, &wanted, Cause::Machine).await?;
+        for (row, did) in wanted.iter().zip(ensured) {
+            let counts = touched.entry(place_of(row)).or_default();
+            match did.outcome {
+                EnsureOutcome::Created => counts.created += 1,
+                EnsureOutcome::Updated | EnsureOutcome::Reactivated => counts.updated += 1,
+                _ => counts.unchanged += 1,
+            }
+        }
+    }
+    if !over.is_empty() {
+        over.sort_by(|a, b| a.key.cmp(&b.key));
+        over.dedup_by(|a, b| a.key == b.key);
+        for row in write_over(tx, now, &over).await? {
+            touched.entry(row).or_default().deactivated += 1;
+        }
+    }
+    Ok(touched)
+}
+
+/// What is planned for a source goes along when the source moves to another business unit. The source itself says so, so
+/// this is no conflict between two who use one key; it is written down for each row.
+pub(super) async fn transfer(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    transfers: &[Transfer],
+) -> Result<(), StoreError> {
+    if transfers.is_empty() {
+        return Ok(());
+    }
+    let entries: Vec<audit::Entry> = work::transfer(conn, now, transfers)
+        .await?
+        .into_iter()
+        .map(|row| audit::Entry {
+            actor: "engine".into(),
+            action: "transfer",
+            subject_kind: "work",
+            subject_id: row.id.to_string(),
+            from: Some(row.status.clone()),
+            to: Some(row.status.clone()),
+            version: Some(row.version),
+            reason: Some("business-unit-changed".into()),
+            data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),
+        })
+        .collect();
+    audit::append(conn, now, &entries).await
+}
+
+fn place_of(row: &NewWork) -> (String, String) {
+    row.source.clone().unwrap_or_default()
+}
+
+/// What is over before it was known is written down, with the reason, for those who ask why nothing came.
+async fn write_over(
+    tx: &mut Tx,
+    now: Timestamp,
+    over: &[NewWork],
+) -> Result<Vec<(String, String)>, StoreError> {
+    const REASON: &str = "due-in-past";
+    let refs: Vec<&NewWork> = over.iter().collect();
+    let inserted = work::insert_ended(&mut tx.conn(), now, REASON, &refs).await?;
+    let entries: Vec<audit::Entry> = inserted
+        .iter()
+        .map(|row| audit::Entry {
+            actor: "engine".into(),
+            action: "deactivate",
+            subject_kind: "work",
+            subject_id: row.id.to_string(),
+            from: None,
+            to: Some("deactivated".into()),
+            version: Some(1),
+            reason: Some(REASON.into()),
+            data: None,
+        })
+        .collect();
+    audit::append(&mut tx.conn(), now, &entries).await?;
+    let by_key: HashMap<&str, &NewWork> = over.iter().map(|row| (row.key.as_str(), row)).collect();
+    Ok(inserted.iter().filter_map(|row| by_key.get(row.key.as_str())).map(|row| place_of(row)).collect())
+}

@@ -1,0 +1,382 @@
+//! The decision about a run, on the subscription, the stage and the ownership as they are when it is written.
+//!
+//! Recipients, channel and template are those of that moment, not of when the run was planned. Whatever comes of it, the
+//! next run is planned with it.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use punctual_engine::{Claimed, Decide};
+use punctual_model::{
+    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, ReasonCode,
+    WorkKey, ids::derive_uuid,
+};
+use punctual_store::{
+    Conn, StoreError,
+    report_subscriptions::{self, SubscriptionRow},
+    rollouts::{self, RolloutRow},
+    run_ownership::{self, OwnershipRow},
+    run_records::{self, RecordRow},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    KIND, RunKey,
+    period::Period,
+    plan,
+    prepare::{Made, Prepared, Presentation},
+    readers::{Readers, Reading},
+    subscription::Subscription,
+};
+use crate::rollout::{Duty, Owner, Stage, duty};
+
+pub(super) fn instant(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or_default()
+}
+
+/// What a batch is decided on.
+pub struct Loaded {
+    subscriptions: HashMap<String, SubscriptionRow>,
+    ownership: HashMap<String, OwnershipRow>,
+    rollouts: HashMap<String, RolloutRow>,
+    /// Who gets it now, by subscription.
+    readers: HashMap<String, Readers>,
+}
+
+impl Loaded {
+    /// Reads it fresh; the stage and the ownership are held until the decision is written, so that a roll back comes
+    /// before or after it and never in between.
+    pub(super) async fn load(conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Self, StoreError> {
+        let guids: Vec<String> =
+            batch.iter().filter_map(|row| RunKey::read(&row.key)).map(|run| run.guid).collect();
+        let rows = report_subscriptions::by_guids(conn, guids).await?;
+        let (mut over, mut readers) = (HashMap::new(), HashMap::new());
+        for row in &rows {
+            if let Ok(subscription) = Subscription::read(row) {
+                readers.insert(row.guid.clone(), Readers::load(conn, &subscription).await?);
+            }
+            let found = rollouts::hold_over(conn, KIND, &row.guid, row.business_unit.as_deref()).await?;
+            if let Some(found) = found {
+                over.insert(row.guid.clone(), found);
+            }
+        }
+        let ownership = run_ownership::lock(conn, batch.iter().map(|row| row.key.clone()).collect()).await?;
+        Ok(Self {
+            subscriptions: rows.into_iter().map(|row| (row.guid.clone(), row)).collect(),
+            ownership: ownership.into_iter().map(|row| (row.key.clone(), row)).collect(),
+            rollouts: over,
+            readers,
+        })
+    }
+}
+
+/// What became of a run, in one word for figures.
+struct Outcome {
+    word: &'static str,
+    decision: Decision,
+    details: Value,
+    delivered: Option<String>,
+}
+
+impl Outcome {
+    fn skipped(reason: &'static str) -> Self {
+        Self::plain("skipped", Decision::Skip(ReasonCode::new(reason)))
+    }
+
+    fn plain(word: &'static str, decision: Decision) -> Self {
+        Self { word, decision, details: json!({}), delivered: None }
+    }
+}
+
+impl Decide for Loaded {
+    fn decide(&self, row: &Claimed, prepared: &Value, now: Timestamp) -> Decided {
+        let Some(run) = RunKey::read(&row.key) else {
+            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+        };
+        let stored = self.subscriptions.get(&run.guid);
+        let subscription = stored.map(Subscription::read);
+        let stage = Stage::of(self.rollouts.get(&run.guid));
+        let prepared: Prepared = serde_json::from_value(prepared.clone()).unwrap_or(Prepared::Inactive);
+        let outcome = match (&subscription, stored) {
+            (None, _) | (_, None) => Outcome::skipped("subscription-missing"),
+            (Some(_), Some(stored)) if stored.deleted => Outcome::skipped("subscription-deleted"),
+            (Some(_), Some(stored)) if stored.paused => Outcome::skipped("subscription-paused"),
+            (Some(Err(faults)), _) => {
+                let fault = faults.first().map(|fault| format!("{}: {}", fault.pointer, fault.detail));
+                Outcome {
+                    details: json!({ "fault": { "code": "definition-invalid", "detail": fault } }),
+                    ..Outcome::plain("failed", Decision::Fail(ReasonCode::new("definition-invalid")))
+                }
+            }
+            (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage, prepared.clone()),
+        };
+        let mut effects = Vec::new();
+        let stored_unit = stored.and_then(|stored| stored.business_unit.clone());
+        effects.extend(record(row, &run, stage, stored_unit, &outcome).to_effect());
+        if let Some(coordinates) = &outcome.delivered {
+            let put = Put::Delivered { key: row.key.clone(), coordinates: coordinates.clone() };
+            effects.extend(put.to_effect());
+        }
+        if let Some(Ok(subscription)) = &subscription
+            && subscription.is_active()
+        {
+            let begun = !matches!(prepared, Prepared::Missed);
+            let turn = plan::turn(subscription, &row.key, instant(row.ready_at), now, begun);
+            effects.extend(turn.next.map(|next| Effect::Ensure(Box::new(plan::work(subscription, &next)))));
+        }
+        let has_fault = outcome.details.get("fault").is_some();
+        let trace = (has_fault || outcome.word == "conflict").then_some(outcome.details);
+        Decided { decision: outcome.decision, effects, trace }
+    }
+}
+
+impl Loaded {
+    fn decided(
+        &self,
+        row: &Claimed,
+        run: &RunKey,
+        subscription: &Subscription,
+        stage: Option<Stage>,
+        prepared: Prepared,
+    ) -> Outcome {
+        match prepared {
+            // It has become active since it was looked at: another look.
+            Prepared::Inactive => {
+                Outcome::plain("retrying", Decision::Retry(ReasonCode::new("subscription-changed")))
+            }
+            Prepared::Missed => Outcome::skipped("missed"),
+            Prepared::NotOurs => not_ours(stage, run),
+            Prepared::Conflict { owner, status } => Outcome {
+                details: json!({ "conflict": { "owner": owner, "status": status } }),
+                ..Outcome::plain("conflict", Decision::Hold(ReasonCode::new("ownership-conflict")))
+            },
+            // Whoever asks again gets what was made the first time.
+            Prepared::Delivered { .. } => Outcome::skipped("already-delivered"),
+            Prepared::Fault { may_pass, code, detail } => {
+                let reason = ReasonCode::owned(code.clone());
+                let (word, decision) = match may_pass {
+                    true => ("retrying", Decision::Retry(reason)),
+                    false => ("failed", Decision::Fail(reason)),
+                };
+                let fault = json!({ "code": code, "detail": detail, "mayPass": may_pass });
+                Outcome { details: json!({ "fault": fault }), ..Outcome::plain(word, decision) }
+            }
+            Prepared::Made(made) => {
+                let owned = self.ownership.get(&row.key);
+                let is_ours = owned.is_some_and(|owned| {
+                    owned.owner == Owner::AutomationScheduler.as_str() && owned.status == "owned"
+                });
+                if !is_ours {
+                    return Outcome::skipped("rolled-back");
+                }
+                let nobody = Readers::default();
+                deliver(row, subscription, made, self.readers.get(&run.guid).unwrap_or(&nobody))
+            }
+        }
+    }
+}
+
+/// A run that the stage leaves to the old scheduler: in the shadow it is written down that it was expected.
+fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
+    match duty(stage, run.kind) {
+        Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::new("shadow"))),
+        Duty::Leave => Outcome::skipped("rollout-not-begun"),
+        // The stage has changed since: another look.
+        Duty::Make => Outcome::plain("retrying", Decision::Retry(ReasonCode::new("stage-changed"))),
+    }
+}
+
+fn deliver(row: &Claimed, subscription: &Subscription, made: Made, readers: &Readers) -> Outcome {
+    let period = Period { start: made.period_start, end: made.period_end };
+    let details = json!({
+        "periodStart": made.period_start, "periodEnd": made.period_end, "rows": made.rows, "truncated": made.truncated,
+        "artefacts": made.artefacts, "startedAt": made.started_at,
+    });
+    let nobody = matches!(&subscription.audience, Audience::Targets(targets) if targets.is_empty());
+    if nobody {
+        return Outcome { details, ..Outcome::skipped("no-recipients") };
+    }
+    if made.rows == 0 && !subscription.sends_empty {
+        return Outcome { details, ..Outcome::skipped("report-empty") };
+    }
+    let new = messages(row, subscription, &made, period, readers);
+    let hash = WorkKey::parse(&row.key).map(|key| key.storage_hash()).unwrap_or_default();
+    let coordinates = json!({
+        "storageRunKeyHash": hash,
+        "notifications": new.iter().map(|new| new.id.to_string()).collect::<Vec<_>>(),
+        "artefacts": made.artefacts.iter().map(|file| file.blob.as_str()).collect::<Vec<_>>(),
+    });
+    Outcome {
+        word: "delivered",
+        decision: Decision::Deliver(new),
+        details,
+        delivered: Some(coordinates.to_string()),
+    }
+}
+
+/// One message for all where they read alike, as they mostly do; then a list stays a list, and whoever is on it when the
+/// message goes out gets it. Else one for each way of reading, to those who have it at this moment.
+fn messages(
+    row: &Claimed,
+    subscription: &Subscription,
+    made: &Made,
+    period: Period,
+    readers: &Readers,
+) -> Vec<NewNotification> {
+    let own = Reading::own(subscription);
+    let one = |reading: &Reading, audience: Audience, channel: Option<ChannelKey>, tag: Option<String>| {
+        let presentation = made.presented_for(reading, &own)?;
+        Some(message(row, subscription, made, period, Part { presentation, audience, channel, tag }))
+    };
+    match readers.groups.as_slice() {
+        [] => {
+            one(&own, subscription.audience.clone(), subscription.channel.clone(), None).into_iter().collect()
+        }
+        [(reading, _)] => {
+            let audience = subscription.audience.clone();
+            one(reading, audience, subscription.channel.clone(), None).into_iter().collect()
+        }
+        groups => {
+            let of_list = readers.channel.as_deref().and_then(|key| key.parse().ok());
+            let channel = subscription.channel.clone().or(of_list);
+            let all = groups.iter().filter_map(|(reading, targets)| {
+                one(reading, Audience::Targets(targets.clone()), channel.clone(), Some(reading.tag()))
+            });
+            all.collect()
+        }
+    }
+}
+
+/// What one message has of its own.
+struct Part<'p> {
+    presentation: &'p Presentation,
+    audience: Audience,
+    channel: Option<ChannelKey>,
+    /// What tells it from the others of its run.
+    tag: Option<String>,
+}
+
+fn message(
+    row: &Claimed,
+    subscription: &Subscription,
+    made: &Made,
+    period: Period,
+    part: Part<'_>,
+) -> NewNotification {
+    let label = subscription.label(period);
+    let channel = subscription.channel.as_ref().map_or("", |channel| channel.as_str());
+    // From the key of the run alone, never from its row: whoever makes the same run makes the same message.
+    let identity = subscription.audience.identity();
+    let mut parts = vec!["report", row.key.as_str(), channel, identity.as_str()];
+    parts.extend(part.tag.as_deref());
+    let id = NotificationId(derive_uuid(&parts));
+    let Presentation { reading, html, text } = part.presentation;
+    let subject = subscription.subject.clone().unwrap_or_else(|| format!("{}: {label}", subscription.name));
+    let mut new = NewNotification::new(id, part.audience, subject, text.clone());
+    new.html = Some(html.clone());
+    new.channel = part.channel;
+    new.business_unit = subscription.business_unit.clone();
+    new.locale = Some(reading.locale.clone());
+    subscription.handling.give(&mut new);
+    new.attachments = made
+        .files_of(part.presentation)
+        .map(|file| FileRef {
+            blob: file.blob.clone(),
+            file_name: file.sent_as.clone().unwrap_or_else(|| file.name.clone()),
+            media_type: file.media_type.clone(),
+            content_id: file.content_id.clone(),
+        })
+        .collect();
+    if let Some(template) = &subscription.template {
+        new.template = Some(template.clone());
+        new.context = Some(json!({
+            "subscription": { "guid": subscription.guid, "name": subscription.name },
+            "period": { "label": label, "start": made.period_start, "end": made.period_end },
+            "report": { "html": html, "text": text, "rows": made.rows, "truncated": made.truncated },
+        }));
+    }
+    new
+}
+
+/// A row of the workflow's own tables, written with a decision.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "put", rename_all = "camelCase")]
+enum Put {
+    Delivered { key: String, coordinates: String },
+    Record(Record),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    key: String,
+    guid: String,
+    unit: Option<String>,
+    stage: Option<i64>,
+    due_at: i64,
+    outcome: String,
+    reason: Option<String>,
+    details: Value,
+}
+
+impl Put {
+    fn to_effect(&self) -> Option<Effect> {
+        serde_json::to_value(self).ok().map(Effect::Put)
+    }
+}
+
+fn record(row: &Claimed, run: &RunKey, stage: Option<Stage>, unit: Option<String>, outcome: &Outcome) -> Put {
+    let reason = match &outcome.decision {
+        Decision::Skip(reason)
+        | Decision::Fail(reason)
+        | Decision::Retry(reason)
+        | Decision::Hold(reason) => Some(reason.as_str().to_owned()),
+        Decision::Deliver(_) | Decision::Publish(_) | Decision::Defer(..) => None,
+    };
+    Put::Record(Record {
+        key: row.key.clone(),
+        guid: run.guid.clone(),
+        unit,
+        stage: stage.map(Stage::number),
+        due_at: row.due_at,
+        outcome: outcome.word.to_owned(),
+        reason,
+        details: outcome.details.clone(),
+    })
+}
+
+/// Writes what decisions put, in their transaction.
+pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
+    let (mut records, mut delivered) = (Vec::new(), Vec::new());
+    for row in rows {
+        match serde_json::from_value(row).map_err(|_| StoreError::Stored("a put of a report"))? {
+            Put::Delivered { key, coordinates } => delivered.push((key, coordinates)),
+            Put::Record(record) => records.push(RecordRow {
+                conflicts: i64::from(record.outcome == "conflict"),
+                key: record.key,
+                path: KIND.to_owned(),
+                subject_id: record.guid,
+                business_unit: record.unit,
+                stage: record.stage,
+                due_at: record.due_at,
+                decided_at: now.as_microsecond(),
+                outcome: record.outcome,
+                reason: record.reason,
+                tries: 1,
+                has_files: record.details["artefacts"].as_array().is_some_and(|files| !files.is_empty()),
+                files_purged_at: None,
+                details: record.details.to_string(),
+            }),
+        }
+    }
+    if !delivered.is_empty() {
+        let owner = Owner::AutomationScheduler.as_str();
+        let written = run_ownership::delivered(conn, now, owner, &delivered).await?;
+        if written != u64::try_from(delivered.len()).unwrap_or(u64::MAX) {
+            // The row was locked and ours a moment ago: whatever this is, nothing may go out on it.
+            return Err(StoreError::Stored("run_ownership"));
+        }
+    }
+    run_records::put(conn, now, &records).await?;
+    Ok(())
+}

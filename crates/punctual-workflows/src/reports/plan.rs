@@ -1,0 +1,165 @@
+//! Which run comes next: only ever one is planned. What follows a run is a pure function of the subscription, the run
+//! and the moment; planning after an edit is that function in a transaction.
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_engine::{EnsureOutcome, effects, ensure_in};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, Trigger};
+use punctual_store::{StoreError, Tx, report_subscriptions};
+use serde_json::json;
+
+use super::{
+    KIND, SOURCE_TYPE,
+    subscription::{CatchUp, Planned, Subscription},
+};
+
+/// Runs that are made up for at most after a long silence, where all are wanted.
+pub const CAUGHT_UP_AT_MOST: usize = 31;
+/// A run that is later than this was missed, where nothing that was missed is wanted.
+const LATE: SignedDuration = SignedDuration::from_hours(1);
+/// Occurrences that are looked at for the next one whose period has had no run.
+const LOOKED_AT: usize = 100;
+
+/// What is to be done about a run when its turn comes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// It was missed, and is not made.
+    pub missed: bool,
+    /// The one that is planned next.
+    pub next: Option<Planned>,
+}
+
+/// What the turn of a run that became ready then means. `begun` says that it is under way: it is then not missed,
+/// however long it took.
+pub fn turn(
+    subscription: &Subscription,
+    key: &str,
+    ready_at: Timestamp,
+    now: Timestamp,
+    begun: bool,
+) -> Turn {
+    let cadence = &subscription.cadence;
+    let is_scheduled = key.contains(":scheduled:");
+    let late = now.duration_since(ready_at);
+    let latest = cadence.latest_until(now).filter(|latest| latest.at > ready_at);
+    let (missed, made_up) = match (subscription.catch_up, latest) {
+        (CatchUp::Skip, _) => (late > LATE, None),
+        (CatchUp::Last, latest) => (latest.is_some(), latest),
+        (CatchUp::All, None) => (false, None),
+        (CatchUp::All, Some(_)) => {
+            // The newest of those that were missed, and of them the one that follows this run.
+            let mut waiting: Vec<_> = cadence.after(ready_at).take_while(|one| one.at <= now).collect();
+            let left_out = waiting.len().saturating_sub(CAUGHT_UP_AT_MOST);
+            let first = waiting.drain(left_out..).next();
+            (left_out > 0, first)
+        }
+    };
+    let next =
+        made_up.and_then(|one| subscription.planned(one).ok()).filter(|planned| planned.key.as_str() != key);
+    let next = next.or_else(|| next_after(subscription, now, Some(key)));
+    Turn { missed: missed && is_scheduled && !begun, next }
+}
+
+/// The next run after an instant whose period is not that of `but`.
+pub fn next_after(subscription: &Subscription, at: Timestamp, but: Option<&str>) -> Option<Planned> {
+    let planned =
+        subscription.cadence.after(at).take(LOOKED_AT).filter_map(|one| subscription.planned(one).ok());
+    planned.into_iter().find(|planned| Some(planned.key.as_str()) != but)
+}
+
+/// The work row of a planned run. Its identity is the subscription and the period; its moment is not.
+pub fn work(subscription: &Subscription, planned: &Planned) -> NewWork {
+    NewWork {
+        key: planned.key.clone(),
+        kind: KIND,
+        trigger: Trigger::ScheduledRun,
+        business_unit: subscription.business_unit.clone(),
+        source: Some((SOURCE_TYPE.to_owned(), subscription.guid.clone())),
+        setting_id: Some(subscription.guid.clone()),
+        due_at: planned.occurrence.at,
+        local: Some((
+            subscription.cadence.date(planned.occurrence.at).to_string(),
+            subscription.cadence.zone_name.clone(),
+        )),
+        input_hash: input_hash(&subscription.guid, planned.key.as_str()),
+        input: json!({ "subscription": subscription.guid }).to_string(),
+    }
+}
+
+/// The row of a run that a person asked for.
+pub fn manual_work(
+    subscription: &Subscription,
+    manual_run: &str,
+    now: Timestamp,
+) -> Result<NewWork, KeyError> {
+    let key = punctual_model::WorkKey::report_manual(&subscription.guid, manual_run)?;
+    Ok(NewWork {
+        input_hash: input_hash(&subscription.guid, key.as_str()),
+        kind: KIND,
+        trigger: Trigger::ManualRun,
+        business_unit: subscription.business_unit.clone(),
+        source: Some((SOURCE_TYPE.to_owned(), subscription.guid.clone())),
+        setting_id: Some(subscription.guid.clone()),
+        due_at: now,
+        local: None,
+        input: json!({ "subscription": subscription.guid, "manualRun": manual_run }).to_string(),
+        key,
+    })
+}
+
+fn input_hash(guid: &str, key: &str) -> InputHash {
+    InputHash::of_fields(&[("subscription", guid.into()), ("run", key.into())])
+}
+
+/// Plans the next run of a subscription whose row is locked, and stops what it had planned otherwise. A period that has
+/// had its run, or whose run a person has cancelled, is passed over. Returns the run that this planned, or planned anew.
+pub(super) async fn plan_next(
+    tx: &mut Tx,
+    now: Timestamp,
+    subscription: &Subscription,
+) -> Result<Option<Planned>, StoreError> {
+    let (mut next, mut is_new) = (None, false);
+    if subscription.is_active() {
+        for occurrence in subscription.cadence.after(now).take(LOOKED_AT) {
+            let planned = subscription
+                .planned(occurrence)
+                .map_err(|_| StoreError::Stored("report_subscriptions.guid"))?;
+            let wanted = work(subscription, &planned);
+            let ensured = ensure_in(tx, now, std::slice::from_ref(&wanted), Cause::Machine).await?;
+            let Some(outcome) = ensured.into_iter().next().map(|one| one.outcome) else { break };
+            if matches!(outcome, EnsureOutcome::Completed | EnsureOutcome::LeftCancelled) {
+                continue;
+            }
+            is_new = !matches!(outcome, EnsureOutcome::Unchanged | EnsureOutcome::InProgress);
+            next = Some(planned);
+            break;
+        }
+    }
+    stop_others(tx, now, subscription, next.as_ref()).await?;
+    Ok(next.filter(|_| is_new))
+}
+
+/// What is planned for later and no longer wanted is ended; on a subscription that is paused or gone, all that waits.
+async fn stop_others(
+    tx: &mut Tx,
+    now: Timestamp,
+    subscription: &Subscription,
+    next: Option<&Planned>,
+) -> Result<(), StoreError> {
+    let reason = match (subscription.deleted, subscription.paused) {
+        (true, _) => "subscription-deleted",
+        (false, true) => "subscription-paused",
+        (false, false) => "no-longer-wanted",
+    };
+    let live = report_subscriptions::live_runs(&mut tx.conn(), vec![subscription.guid.clone()]).await?;
+    let gone = live.into_iter().filter(|row| {
+        let is_next = next.is_some_and(|next| next.key.as_str() == row.key);
+        let is_planned =
+            row.trigger_type == Trigger::ScheduledRun.as_str() && row.due_at > now.as_microsecond();
+        !is_next && row.status != "processing" && (is_planned || !subscription.is_active())
+    });
+    let keys: Vec<String> = gone.map(|row| row.key).collect();
+    if !keys.is_empty() {
+        effects::deactivate(tx, now, reason, keys).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Rollouts of report subscriptions: the general stages, with the subscriptions they are about. The API and the pages both
+//! come here.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::Engine;
+use punctual_store::{
+    Lane, StoreError, audit, report_subscriptions,
+    rollouts::{self, RolloutRow},
+    run_ownership,
+    run_records::{self, StageFigures},
+    work::instant,
+};
+
+use super::KIND;
+use crate::rollout::{
+    Compared, Owner, Stage, compare,
+    stages::{self, Change, Refused, Scope},
+};
+
+/// Runs that one comparison looks at on each side.
+const COMPARED: i64 = 2_000;
+/// Subscriptions of a business unit that are looked at.
+const SUBJECTS: i64 = 10_000;
+
+/// A change of a stage by this person.
+pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, actor: &'a str) -> Change<'a> {
+    Change { path: KIND, scope, stage, confirmed, actor }
+}
+
+/// The rollout of a scope, where there is one.
+#[boxed]
+pub async fn find(engine: &Engine, scope: &Scope) -> Result<Option<RolloutRow>, StoreError> {
+    let (kind, id) = scope.parts();
+    let mut reader = engine.store.read().await?;
+    rollouts::get(&mut reader.conn(), KIND, kind, id).await
+}
+
+/// The subscriptions that a rollout is about. One of a business unit that has a rollout of its own goes by that.
+#[boxed]
+pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
+    let Scope::BusinessUnit(unit) = scope else { return Ok(vec![scope.parts().1.to_owned()]) };
+    let mut reader = engine.store.read().await?;
+    let conn = &mut reader.conn();
+    let rows = report_subscriptions::of_unit(conn, unit, "", SUBJECTS).await?;
+    let mut subjects = Vec::with_capacity(rows.len());
+    for row in rows {
+        if rollouts::get(conn, KIND, "subject", &row.guid).await?.is_none() {
+            subjects.push(row.guid);
+        }
+    }
+    Ok(subjects)
+}
+
+/// Sets a stage.
+#[boxed]
+pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutRow, Refused>, StoreError> {
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let set = stages::set(&mut tx, engine.clock.now(), change).await?;
+    if set.is_ok() {
+        tx.commit().await?;
+    }
+    Ok(set)
+}
+
+/// Goes back; returns the keys that the old scheduler may take now.
+#[boxed]
+pub async fn roll_back(
+    engine: &Engine,
+    change: &Change<'_>,
+) -> Result<(RolloutRow, Vec<String>), StoreError> {
+    let subjects = subjects(engine, change.scope).await?;
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let back = stages::roll_back(&mut tx, engine.clock.now(), change, subjects).await?;
+    tx.commit().await?;
+    Ok(back)
+}
+
+/// What going back now would give back.
+#[boxed]
+pub async fn would_give_back(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
+    let subjects = subjects(engine, scope).await?;
+    let owner = Owner::AutomationScheduler.as_str();
+    let mut reader = engine.store.read().await?;
+    let conn = &mut reader.conn();
+    let taken = run_ownership::taken(conn, KIND, owner, i64::MIN, i64::MAX, subjects, COMPARED).await?;
+    Ok(taken.into_iter().filter(|row| row.status == "owned").map(|row| row.key).collect())
+}
+
+/// Why a rollout was not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotEnded {
+    Missing,
+    /// The old scheduler is not kept from all runs yet.
+    TooEarly(i64),
+}
+
+/// Ends a rollout at the cutover: from then on there is no old scheduler.
+#[boxed]
+pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(), NotEnded>, StoreError> {
+    let (kind, id) = scope.parts();
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let Some(row) = rollouts::lock(&mut tx.conn(), KIND, kind, id).await? else {
+        return Ok(Err(NotEnded::Missing));
+    };
+    if Stage::of(Some(&row)) != Some(Stage::Cutover) {
+        return Ok(Err(NotEnded::TooEarly(row.stage)));
+    }
+    rollouts::delete(&mut tx.conn(), KIND, kind, id).await?;
+    let entry = audit::Entry {
+        actor: actor.to_owned(),
+        action: "delete",
+        subject_kind: "rollout",
+        subject_id: format!("{KIND}/{kind}/{id}"),
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    tx.commit().await?;
+    Ok(Ok(()))
+}
+
+/// The runs that were expected from one moment until before another, against those that the old scheduler has taken. A run
+/// belongs to the interval in which it was expected, whenever it was taken; one that was not expected, to that in which it was
+/// taken. The last says that there is more than was looked at.
+#[boxed]
+pub async fn comparison(
+    engine: &Engine,
+    scope: &Scope,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<(Vec<Compared>, bool), StoreError> {
+    let subjects = subjects(engine, scope).await?;
+    let (start, end) = (from.as_microsecond(), to.as_microsecond());
+    let mut reader = engine.store.read().await?;
+    let conn = &mut reader.conn();
+    let expected = run_records::expected(conn, KIND, start, end, subjects.clone(), COMPARED).await?;
+    let owner = Owner::OldScheduler.as_str();
+    let mut found = run_ownership::taken(conn, KIND, owner, start, end, subjects, COMPARED).await?;
+    let full = usize::try_from(COMPARED).unwrap_or(usize::MAX);
+    let cut = expected.len() >= full || found.len() >= full;
+    // What was taken on the other side of an edge: its partner is found by its key.
+    let wanted: HashSet<&str> = expected.iter().map(|row| row.key.as_str()).collect();
+    let seen: HashSet<&str> = found.iter().map(|row| row.key.as_str()).collect();
+    let away: Vec<String> = wanted.difference(&seen).map(|key| (*key).to_owned()).collect();
+    let extra: Vec<String> = seen.difference(&wanted).map(|key| (*key).to_owned()).collect();
+    let away = run_ownership::by_keys(conn, away).await?;
+    let elsewhere = run_records::by_keys(conn, extra).await?;
+    let elsewhere: HashSet<String> =
+        elsewhere.into_iter().filter(|row| row.outcome == "shadow").map(|row| row.key).collect();
+    found.retain(|row| !elsewhere.contains(&row.key));
+    found.extend(away.into_iter().filter(|row| row.owner == owner));
+    let expected: Vec<(String, Timestamp)> = expected
+        .into_iter()
+        .map(|row| Ok((row.key, instant(row.due_at)?)))
+        .collect::<Result<_, StoreError>>()?;
+    let found: Vec<(String, Timestamp)> = found
+        .into_iter()
+        .filter(|row| row.status != "cancelled")
+        .map(|row| Ok((row.key, instant(row.taken_at)?)))
+        .collect::<Result<_, StoreError>>()?;
+    Ok((compare(&expected, &found), cut))
+}
+
+/// Conflicts, failures and latency by stage, over the runs that were due in an interval.
+#[boxed]
+pub async fn figures(
+    engine: &Engine,
+    scope: &Scope,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<StageFigures>, StoreError> {
+    let subjects = subjects(engine, scope).await?;
+    let mut reader = engine.store.read().await?;
+    run_records::figures(&mut reader.conn(), KIND, from.as_microsecond(), to.as_microsecond(), subjects).await
+}

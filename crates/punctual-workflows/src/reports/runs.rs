@@ -1,0 +1,119 @@
+//! Runs as people look at them: the work row, who owns it, what was made and what became of the messages.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_model::WorkKey;
+use punctual_store::{
+    Conn, StoreError,
+    notifications::{self, NotificationRow},
+    run_ownership::{self, OwnershipRow},
+    run_records::{self, RecordRow},
+    work::{self, WorkFilter, WorkRow},
+};
+use serde_json::Value;
+
+use super::{KIND, RunKey, SOURCE_TYPE, prepare::Artefact};
+
+/// A run with all that is known about it.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    pub work: WorkRow,
+    pub ownership: Option<OwnershipRow>,
+    pub record: Option<RecordRow>,
+    pub notifications: Vec<NotificationRow>,
+}
+
+impl RunView {
+    pub fn storage_hash(&self) -> String {
+        WorkKey::parse(&self.work.key).map(|key| key.storage_hash()).unwrap_or_default()
+    }
+
+    /// What the workflow recorded about it.
+    pub fn details(&self) -> Value {
+        let text = self.record.as_ref().map(|record| record.details.as_str());
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null)
+    }
+
+    pub fn artefacts(&self) -> Vec<Artefact> {
+        listed(&self.details())
+    }
+
+    /// When its files were removed, where they were.
+    pub fn files_purged_at(&self) -> Option<Timestamp> {
+        let at = self.record.as_ref()?.files_purged_at?;
+        Timestamp::from_microsecond(at).ok()
+    }
+
+    pub fn coordinates(&self) -> Option<Value> {
+        let text = self.ownership.as_ref()?.coordinates.as_deref()?;
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// The files that a record names.
+pub(super) fn listed(details: &Value) -> Vec<Artefact> {
+    let files = details.get("artefacts").cloned().unwrap_or(Value::Null);
+    serde_json::from_value(files).unwrap_or_default()
+}
+
+/// The ids of the messages of a run that is completed.
+pub fn notifications_of(run: &WorkRow) -> Vec<String> {
+    let result: Option<Value> = run.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let ids = result.and_then(|result| result.get("notifications").cloned());
+    ids.and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default()
+}
+
+/// The key that a segment of an address names: a whole key, or the id of a run that was asked for.
+pub fn key_of(guid: &str, named: &str) -> Option<String> {
+    if named.contains(':') {
+        return RunKey::read(named).filter(|run| run.guid == guid).map(|_| named.to_owned());
+    }
+    WorkKey::report_manual(guid, &named.to_lowercase()).ok().map(|key| key.to_string())
+}
+
+/// One run of a subscription.
+#[boxed]
+pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option<RunView>, StoreError> {
+    let Some(key) = key_of(guid, named) else { return Ok(None) };
+    let Some(row) = work::by_key(conn, &key).await? else { return Ok(None) };
+    Ok(view(conn, vec![row]).await?.pop())
+}
+
+/// The runs of a subscription, newest first.
+#[boxed]
+pub async fn of(
+    conn: &mut Conn<'_>,
+    guid: &str,
+    status: Option<String>,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Vec<WorkRow>, StoreError> {
+    let filter = WorkFilter {
+        kind: Some(KIND.to_owned()),
+        source_type: Some(SOURCE_TYPE.to_owned()),
+        source_id: Some(guid.to_owned()),
+        status,
+        before,
+        limit,
+        ..WorkFilter::default()
+    };
+    work::list(conn, &filter).await
+}
+
+/// Rows with their ownership, record and messages, in the same order.
+#[boxed]
+pub async fn view(conn: &mut Conn<'_>, rows: Vec<WorkRow>) -> Result<Vec<RunView>, StoreError> {
+    let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
+    let mut owned = run_ownership::by_keys(conn, keys.clone()).await?;
+    let mut records = run_records::by_keys(conn, keys).await?;
+    let mut views = Vec::with_capacity(rows.len());
+    for row in rows {
+        let ids = notifications_of(&row);
+        let notifications =
+            if ids.is_empty() { Vec::new() } else { notifications::by_ids(conn, ids).await? };
+        let ownership = owned.iter().position(|one| one.key == row.key).map(|at| owned.swap_remove(at));
+        let record = records.iter().position(|one| one.key == row.key).map(|at| records.swap_remove(at));
+        views.push(RunView { work: row, ownership, record, notifications });
+    }
+    Ok(views)
+}

@@ -1,0 +1,134 @@
+//! Setting a stage, and going back. Both are one transaction, with the audit entry that says who did it.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::effects;
+use punctual_store::{
+    StoreError, Tx, audit,
+    rollouts::{self, RolloutRow},
+    run_ownership,
+};
+use serde_json::{Map, Value, json};
+
+use super::{CHECKLIST, Owner, Stage};
+
+/// What a rollout is about: one subject, or all subjects of a business unit that have none of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Subject(String),
+    BusinessUnit(String),
+}
+
+impl Scope {
+    /// As it is stored.
+    pub fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Subject(id) => ("subject", id),
+            Self::BusinessUnit(id) => ("business_unit", id),
+        }
+    }
+}
+
+/// A stage that somebody sets.
+#[derive(Clone, Debug)]
+pub struct Change<'a> {
+    pub path: &'a str,
+    pub scope: &'a Scope,
+    pub stage: Stage,
+    /// What is confirmed with it, by name.
+    pub confirmed: Vec<String>,
+    pub actor: &'a str,
+}
+
+/// Why a stage was not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// These points of the checklist are open.
+    Unconfirmed(Vec<&'static str>),
+}
+
+/// Sets a stage; whatever is past the design needs the whole checklist.
+#[boxed]
+pub async fn set(
+    tx: &mut Tx,
+    now: Timestamp,
+    change: &Change<'_>,
+) -> Result<Result<RolloutRow, Refused>, StoreError> {
+    let (scope, id) = change.scope.parts();
+    let before = rollouts::lock(&mut tx.conn(), change.path, scope, id).await?;
+    let mut checklist = checklist(before.as_ref());
+    for name in &change.confirmed {
+        if !checklist.contains_key(name) {
+            checklist.insert(name.clone(), json!({ "by": change.actor, "at": now }));
+        }
+    }
+    let open: Vec<&str> =
+        CHECKLIST.iter().map(|(name, _)| *name).filter(|name| !checklist.contains_key(*name)).collect();
+    if change.stage > Stage::Design && !open.is_empty() {
+        return Ok(Err(Refused::Unconfirmed(open)));
+    }
+    let row = write(tx, now, change, before.as_ref(), checklist, "stage").await?;
+    Ok(Ok(row))
+}
+
+/// Goes back to an earlier stage: what was taken here and not delivered is free for the old scheduler, and its rows are
+/// ended. What was delivered stays delivered. Returns the keys that were given back.
+#[boxed]
+pub async fn roll_back(
+    tx: &mut Tx,
+    now: Timestamp,
+    change: &Change<'_>,
+    subjects: Vec<String>,
+) -> Result<(RolloutRow, Vec<String>), StoreError> {
+    let (scope, id) = change.scope.parts();
+    let before = rollouts::lock(&mut tx.conn(), change.path, scope, id).await?;
+    let checklist = checklist(before.as_ref());
+    let row = write(tx, now, change, before.as_ref(), checklist, "roll-back").await?;
+    let owner = Owner::AutomationScheduler.as_str();
+    let mut freed = run_ownership::give_back(&mut tx.conn(), now, change.path, owner, subjects).await?;
+    freed.sort_unstable();
+    if !freed.is_empty() {
+        // A row that is under way finds its ownership gone when it is decided.
+        effects::deactivate(tx, now, "rolled-back", freed.clone()).await?;
+    }
+    Ok((row, freed))
+}
+
+async fn write(
+    tx: &mut Tx,
+    now: Timestamp,
+    change: &Change<'_>,
+    before: Option<&RolloutRow>,
+    checklist: Map<String, Value>,
+    action: &'static str,
+) -> Result<RolloutRow, StoreError> {
+    let (scope, id) = change.scope.parts();
+    let row = RolloutRow {
+        path: change.path.to_owned(),
+        scope: scope.to_owned(),
+        scope_id: id.to_owned(),
+        stage: change.stage.number(),
+        checklist: Value::Object(checklist).to_string(),
+        version: before.map_or(1, |before| before.version + 1),
+        created_at: before.map_or(now.as_microsecond(), |before| before.created_at),
+        updated_at: now.as_microsecond(),
+    };
+    rollouts::put(&mut tx.conn(), now, &row).await?;
+    let entry = audit::Entry {
+        actor: change.actor.to_owned(),
+        action,
+        subject_kind: "rollout",
+        subject_id: format!("{}/{scope}/{id}", change.path),
+        from: before.map(|before| before.stage.to_string()),
+        to: Some(row.stage.to_string()),
+        version: Some(row.version),
+        ..audit::Entry::default()
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    Ok(row)
+}
+
+/// What has been confirmed so far.
+pub fn checklist(row: Option<&RolloutRow>) -> Map<String, Value> {
+    row.and_then(|row| serde_json::from_str(&row.checklist).ok()).unwrap_or_default()
+}

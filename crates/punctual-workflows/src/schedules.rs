@@ -1,0 +1,130 @@
+//! Generic schedules: a topic, a moment and a payload. At its moment an arrival is published on the topic.
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow};
+use punctual_model::{
+    Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey,
+};
+use punctual_store::{Conn, StoreError, work::WorkRow};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The kind of a schedule's work row.
+pub const KIND: &str = "schedule";
+
+/// A schedule that is wanted.
+#[derive(Clone, Debug)]
+pub struct NewSchedule {
+    pub key: String,
+    pub topic: String,
+    pub run_at: Timestamp,
+    pub payload: serde_json::Value,
+    pub business_unit: Option<String>,
+}
+
+/// What the row carries: small, and nothing that is not needed at its moment.
+#[derive(Serialize, Deserialize)]
+struct Input<'a> {
+    #[serde(borrow)]
+    topic: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+impl NewSchedule {
+    /// The work row. Topic and payload are its identity; its moment is not, so that it can be moved.
+    pub fn into_work(self) -> Result<NewWork, KeyError> {
+        let input_hash =
+            InputHash::of_fields(&[("topic", self.topic.as_str().into()), ("payload", self.payload.clone())]);
+        let input = serde_json::json!({ "topic": self.topic, "payload": self.payload }).to_string();
+        Ok(NewWork {
+            key: WorkKey::schedule(&self.key)?,
+            kind: KIND,
+            trigger: Trigger::At,
+            business_unit: self.business_unit,
+            source: None,
+            setting_id: None,
+            due_at: self.run_at,
+            local: None,
+            input_hash,
+            input,
+        })
+    }
+}
+
+/// The topic and the payload of a stored schedule.
+pub fn read_input(row: &WorkRow) -> Option<(String, serde_json::Value)> {
+    let input: Input<'_> = serde_json::from_str(&row.input).ok()?;
+    Some((input.topic.into_owned(), serde_json::from_str(input.payload.get()).ok()?))
+}
+
+/// Moves a schedule to another moment; `None` if there is none of that id.
+#[boxed]
+pub async fn reschedule(engine: &Engine, id: i64, run_at: Timestamp) -> Result<Option<Ensured>, EngineError> {
+    let row = match engine.work_row(id).await {
+        Ok(row) if row.kind == KIND => row,
+        Ok(_) | Err(EngineError::NotFound) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let moved = NewWork {
+        key: row.key()?,
+        kind: KIND,
+        trigger: Trigger::At,
+        business_unit: row.business_unit.clone(),
+        source: None,
+        setting_id: None,
+        due_at: run_at,
+        local: None,
+        input_hash: row.input_hash()?,
+        input: row.input.clone(),
+    };
+    let ensured = engine.ensure(&[moved], Cause::Person).await?.into_iter().next();
+    match ensured {
+        Some(Ensured { outcome: EnsureOutcome::Completed | EnsureOutcome::InProgress, .. }) => {
+            Err(EngineError::StateNotAllowed {
+                subject: "the schedule",
+                state: row.status,
+                allowed: "only a schedule that has not arrived can be moved",
+            })
+        }
+        ensured => Ok(ensured),
+    }
+}
+
+/// The workflow of schedules. It needs nothing but the row.
+pub struct Schedules;
+
+impl Workflow for Schedules {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn decides_alone(&self) -> Option<&dyn Decide> {
+        Some(self)
+    }
+
+    fn load<'a>(
+        &'a self,
+        _conn: &'a mut Conn<'_>,
+        _batch: &'a [Claimed],
+    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
+        Box::pin(async { Ok(Box::new(Schedules) as Box<dyn Decide>) })
+    }
+}
+
+impl Decide for Schedules {
+    fn decide(&self, row: &Claimed, _prepared: &serde_json::Value, _now: Timestamp) -> Decided {
+        let Ok(input) = serde_json::from_str::<Input<'_>>(&row.input) else {
+            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+        };
+        Decision::Publish(Arrival {
+            id: row.key.clone(),
+            topic: input.topic.into_owned(),
+            due_at: Timestamp::from_microsecond(row.due_at).unwrap_or_default(),
+            payload: input.payload.get().to_owned(),
+        })
+        .into()
+    }
+}

@@ -1,0 +1,345 @@
+//! Publishing what happens to surveys: the event, and a delivery for each subscriber that it concerns. Both are written in
+//! the transaction of what happened, so that neither exists without the other.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
+use punctual_model::{
+    Audience, Effect, Filter, NewNotification, NotificationId,
+    ids::derive_uuid,
+    survey::{Candidate, Schema},
+};
+use punctual_store::{
+    Conn, StoreError, Tx,
+    outbox::{self, About, InsertedEvent, NewDelivery, NewEvent},
+    subscribers::{self, SubscriberRow},
+    survey_instances::{self, InstanceRow},
+    surveys,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Catalogue, Version};
+
+/// The event of an answer.
+pub const RESPONSE_COMPLETED: &str = "response-completed";
+/// The first message of an instance has arrived.
+pub const INSTANCE_SENT: &str = "instance-sent";
+/// The page was shown to a person.
+pub const INSTANCE_OPENED: &str = "instance-opened";
+/// An instance is over without an answer.
+pub const INSTANCE_EXPIRED: &str = "instance-expired";
+
+/// Every type of event that there is, besides topics of schedules; those of surveys first.
+pub const EVENT_TYPES: [&str; 5] =
+    [RESPONSE_COMPLETED, INSTANCE_SENT, INSTANCE_OPENED, INSTANCE_EXPIRED, SCHEDULE_ARRIVED];
+/// Those of an instance beside its answer.
+const OF_INSTANCES: [&str; 3] = [INSTANCE_SENT, INSTANCE_OPENED, INSTANCE_EXPIRED];
+
+/// An answer that was just kept.
+pub struct Answered<'a> {
+    pub instance: &'a InstanceRow,
+    pub version: &'a Version,
+    pub answers: &'a Map<String, Value>,
+    pub agent_id: Option<&'a str>,
+    pub completed_at: Timestamp,
+}
+
+/// Stores the event of an answer and queues a delivery to each subscriber; returns the event's id. The event is stored
+/// also where nobody subscribes to it.
+#[boxed]
+pub async fn publish_answer(
+    tx: &mut Tx,
+    now: Timestamp,
+    answered: &Answered<'_>,
+) -> Result<Option<i64>, StoreError> {
+    let instance = answered.instance;
+    let survey = surveys::get(&mut tx.conn(), instance.survey_id).await?;
+    let integration = survey.and_then(|survey| survey.integration_id);
+    let payload = answer_payload(answered, integration.as_deref());
+    let known = subscribers::all(&mut tx.conn()).await?;
+    let keys = concerned(&answered.version.schema, instance, answered.answers, &payload, &known);
+    let event = Event { event_type: RESPONSE_COMPLETED, instance, payload, keys };
+    let (ids, queued) = keep(&mut tx.conn(), now, &[event]).await?;
+    accept_in(tx, now, queued).await?;
+    Ok(ids.first().copied())
+}
+
+/// Something that happened to an instance beside an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Happened {
+    pub(super) event_type: String,
+    pub(super) public_id: String,
+}
+
+impl Happened {
+    pub(super) fn new(event_type: &str, instance: &InstanceRow) -> Self {
+        Self { event_type: event_type.to_owned(), public_id: instance.public_id.clone() }
+    }
+
+    pub(super) fn effect(&self) -> Effect {
+        Effect::PublishEvent(serde_json::to_value(self).unwrap_or_default())
+    }
+}
+
+/// Stores the events that have subscribers, and returns the notifications to queue. Most installations subscribe to answers
+/// alone, and then this is one read of a small table.
+pub(super) async fn publish_all(
+    conn: &mut Conn<'_>,
+    catalogue: &Catalogue,
+    now: Timestamp,
+    happened: &[Happened],
+) -> Result<Vec<NewNotification>, StoreError> {
+    let mut known = subscribers::all(conn).await?;
+    known.retain(|row| row.active && OF_INSTANCES.iter().any(|event_type| subscribes_to(row, event_type)));
+    if known.is_empty() {
+        return Ok(Vec::new());
+    }
+    // They are held already; this is how they stand now.
+    let rows =
+        survey_instances::lock(conn, happened.iter().map(|one| one.public_id.clone()).collect()).await?;
+    let versions = catalogue.versions(conn, rows.iter().map(|row| row.version_id)).await?;
+    let numbers: BTreeSet<i64> = rows.iter().map(|row| row.survey_id).collect();
+    let mut integrations: HashMap<i64, Option<String>> = HashMap::new();
+    for id in numbers {
+        let survey = surveys::get(conn, id).await?;
+        integrations.insert(id, survey.and_then(|survey| survey.integration_id));
+    }
+    let rows: HashMap<&str, &InstanceRow> = rows.iter().map(|row| (row.public_id.as_str(), row)).collect();
+    let mut events = Vec::new();
+    for one in happened {
+        let Some(instance) = rows.get(one.public_id.as_str()) else { continue };
+        let Some(event_type) = OF_INSTANCES.into_iter().find(|event_type| *event_type == one.event_type)
+        else {
+            continue;
+        };
+        let mut payload = common_payload(event_type, instance);
+        payload["surveyVersion"] = versions.get(&instance.version_id).map(|version| version.number).into();
+        payload["surveyIntegrationId"] = integrations.get(&instance.survey_id).cloned().flatten().into();
+        payload["occurredAt"] = json!(now);
+        payload["status"] = json!(instance.status);
+        payload["reasonCode"] = json!(instance.reason_code);
+        let none = Map::new();
+        let lookup = lookup(instance, &none, &payload);
+        let takes = |row: &&SubscriberRow| takes(row, event_type, &lookup);
+        let keys: Vec<String> = known.iter().filter(takes).map(|row| row.key.clone()).collect();
+        drop(lookup);
+        if !keys.is_empty() {
+            events.push(Event { event_type, instance, payload, keys });
+        }
+    }
+    events.sort_by_key(|event| (event.instance.id, event.event_type));
+    Ok(keep(conn, now, &events).await?.1)
+}
+
+/// An event and its subscribers.
+struct Event<'i> {
+    event_type: &'static str,
+    instance: &'i InstanceRow,
+    payload: Value,
+    keys: Vec<String>,
+}
+
+/// Stores events with their deliveries; returns the ids of those that are new, and the notifications to queue for them.
+async fn keep(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    events: &[Event<'_>],
+) -> Result<(Vec<i64>, Vec<NewNotification>), StoreError> {
+    let new: Vec<NewEvent> = events
+        .iter()
+        .map(|event| NewEvent {
+            event_type: event.event_type.to_owned(),
+            about: About::Survey {
+                instance_public_id: event.instance.public_id.clone(),
+                survey_id: event.instance.survey_id,
+            },
+            business_unit: event.instance.business_unit.clone(),
+            payload: event.payload.to_string(),
+        })
+        .collect();
+    let inserted = if new.is_empty() { Vec::new() } else { outbox::insert(conn, now, &new).await? };
+    let (mut deliveries, mut queued) = (Vec::new(), Vec::new());
+    for InsertedEvent { id, event_type, about } in &inserted {
+        let is_it = |event: &&Event<'_>| event.event_type == event_type && event.instance.public_id == *about;
+        let Some(event) = events.iter().find(is_it) else { continue };
+        for key in &event.keys {
+            let new = notification(key, event);
+            deliveries.push(NewDelivery {
+                event_id: *id,
+                subscriber: key.clone(),
+                notification_id: new.id.to_string(),
+            });
+            queued.push(new);
+        }
+    }
+    if !deliveries.is_empty() {
+        outbox::insert_deliveries(conn, &deliveries).await?;
+    }
+    Ok((inserted.into_iter().map(|event| event.id).collect(), queued))
+}
+
+/// What every event says of its instance.
+fn common_payload(event_type: &str, instance: &InstanceRow) -> Value {
+    let candidate: Value = serde_json::from_str(&instance.metadata).unwrap_or_default();
+    json!({
+        "eventType": event_type,
+        "surveyId": instance.survey_id,
+        "instancePublicId": instance.public_id,
+        "triggerId": instance.trigger_id,
+        "customerRef": instance.customer_ref,
+        "recipientAddress": instance.recipient_address,
+        "recipientLocale": instance.recipient_locale,
+        "candidateMetadataJson": instance.metadata,
+        "candidateMetadata": candidate,
+    })
+}
+
+/// What subscribers are given of an answer: all of it, so that nobody has to ask again.
+fn answer_payload(answered: &Answered<'_>, integration_id: Option<&str>) -> Value {
+    let mut payload = common_payload(RESPONSE_COMPLETED, answered.instance);
+    payload["surveyVersion"] = json!(answered.version.number);
+    payload["surveyIntegrationId"] = json!(integration_id);
+    payload["completedAt"] = json!(answered.completed_at);
+    payload["agentId"] = json!(answered.agent_id);
+    payload["answers"] = json!(answered.answers);
+    payload
+}
+
+/// What filters of subscribers may ask for: answers, fields of the event, and the payload.
+fn lookup<'a>(
+    instance: &'a InstanceRow,
+    answers: &'a Map<String, Value>,
+    payload: &'a Value,
+) -> impl Fn(&str) -> Option<Cow<'a, Value>> {
+    let metadata: Map<String, Value> = serde_json::from_str(&instance.metadata).unwrap_or_default();
+    move |path: &str| {
+        let answer = answers.get(path.strip_prefix("answers.").unwrap_or(path));
+        let candidate = Candidate {
+            survey_id: instance.survey_id,
+            payload: &metadata,
+            address: &instance.recipient_address,
+            locale: instance.recipient_locale.as_deref(),
+            customer_ref: instance.customer_ref.as_deref(),
+        };
+        answer
+            .map(Cow::Borrowed)
+            .or_else(|| candidate.get(path).map(|value| Cow::Owned(value.into_owned())))
+            .or_else(|| payload.get(path).map(Cow::Borrowed))
+    }
+}
+
+/// Whether a subscriber lists this type of events.
+fn subscribes_to(row: &SubscriberRow, event_type: &str) -> bool {
+    let events: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
+    events.iter().any(|event| event == event_type)
+}
+
+/// Whether a subscriber gets an event: it is switched on, lists the type, and its own filter is true.
+fn takes<'v>(
+    row: &SubscriberRow,
+    event_type: &str,
+    lookup: &impl Fn(&str) -> Option<Cow<'v, Value>>,
+) -> bool {
+    let filter = row.filter.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let filter = filter.and_then(|json: Value| Filter::parse(&json).ok());
+    row.active && subscribes_to(row, event_type) && filter.is_none_or(|filter| filter.matches(lookup))
+}
+
+/// The subscribers an answer goes to: those that the survey names and whose filter is true, or, where it names none, every
+/// subscriber of the event. A subscriber's own filter and switch count in both cases; a name that nobody has yet is parked
+/// at delivery.
+fn concerned(
+    schema: &Schema,
+    instance: &InstanceRow,
+    answers: &Map<String, Value>,
+    payload: &Value,
+    known: &[SubscriberRow],
+) -> Vec<String> {
+    let lookup = lookup(instance, answers, payload);
+    let takes = |row: &SubscriberRow| takes(row, RESPONSE_COMPLETED, &lookup);
+    match schema.routes(&instance.trigger_id) {
+        None => known.iter().filter(|row| takes(row)).map(|row| row.key.clone()).collect(),
+        Some(routes) => routes
+            .iter()
+            .filter(|route| route.filter.as_ref().is_none_or(|filter| filter.matches(&lookup)))
+            .filter(|route| known.iter().find(|row| row.key == route.key).is_none_or(takes))
+            .map(|route| route.key.clone())
+            .collect(),
+    }
+}
+
+/// A delivery is a notification like any other, so that retry, park and what people do are the same.
+fn notification(key: &str, event: &Event<'_>) -> NewNotification {
+    let (event_type, instance) = (event.event_type, event.instance);
+    let id = NotificationId(derive_uuid(&["outbox", event_type, &instance.public_id, key]));
+    let subject = format!("{event_type} for {key}");
+    let mut new = NewNotification::new(id, Audience::Targets(vec![key.to_owned()]), subject, "");
+    new.kind = EVENT.to_owned();
+    new.channel = subscriber_channel(key).parse().ok();
+    new.type_data = Some(event.payload.clone());
+    new.context = Some(json!({ "messageId": message_id(event_type, &instance.public_id) }));
+    new.business_unit = instance.business_unit.clone();
+    new
+}
+
+/// The id by which a receiver drops repeats: the instance's for an answer, and for other events with their type.
+pub fn message_id(event_type: &str, public_id: &str) -> String {
+    if event_type == RESPONSE_COMPLETED { public_id.to_owned() } else { format!("{public_id}:{event_type}") }
+}
+
+/// How an event stands, from its deliveries: failed where one was given up, dispatched where all arrived.
+pub fn event_status<'d>(deliveries: impl Iterator<Item = Option<&'d str>>) -> &'static str {
+    let mut pending = false;
+    for status in deliveries {
+        match status {
+            Some("parked" | "discarded") => return "failed",
+            Some("delivered" | "withdrawn") => {}
+            _ => pending = true,
+        }
+    }
+    if pending { "pending" } else { "dispatched" }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_message_id_is_the_instance_and_for_other_events_with_their_type() {
+        assert_eq!(message_id(RESPONSE_COMPLETED, "8f3a"), "8f3a");
+        assert_eq!(message_id("instance-expired", "8f3a"), "8f3a:instance-expired");
+    }
+
+    const STATES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "discarded", "withdrawn"];
+
+    proptest! {
+        /// The state of an event follows from its deliveries alone, in whatever order they stand.
+        #[test]
+        fn r17_the_state_of_an_event_follows_from_its_deliveries(
+            mut states in prop::collection::vec(0_usize..6, 0..=8),
+        ) {
+            let status = |states: &[usize]| event_status(states.iter().map(|state| Some(STATES[*state])));
+            let before = status(&states);
+            states.reverse();
+            prop_assert_eq!(before, status(&states));
+            let has = |wanted: &[&str]| states.iter().any(|state| wanted.contains(&STATES[*state]));
+            let expected = if has(&["parked", "discarded"]) {
+                "failed"
+            } else if has(&["pending", "retrying"]) {
+                "pending"
+            } else {
+                "dispatched"
+            };
+            prop_assert_eq!(before, expected);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Deciding about a message that is due, and about the end of an instance: pure, on instances that are held.
+
+use jiff::Timestamp;
+use punctual_engine::{Claimed, Decide};
+use punctual_model::{
+    Decided, Decision, Effect, ReasonCode, WorkKey,
+    survey::{InstanceEvent, InstanceStatus, is_too_late},
+};
+use punctual_store::survey_instances::{Change, InstanceRow};
+use serde_json::Value;
+
+use super::{
+    Held, Step, SurveyLink, Version,
+    fan_out::{Happened, INSTANCE_EXPIRED},
+    message::message,
+    read_key,
+};
+
+/// What was loaded for a batch.
+pub(super) struct Loaded {
+    pub(super) held: Held,
+    pub(super) link: SurveyLink,
+}
+
+impl Decide for Loaded {
+    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+        let Some((public_id, step, is_again)) = read_key(&row.key) else {
+            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+        };
+        let Some((instance, version)) = self.held.instances.get(&public_id) else {
+            return Decision::Hold(ReasonCode::new("instance-missing")).into();
+        };
+        if let Some(reason) = ended(instance) {
+            return Decision::Skip(reason).into();
+        }
+        match (step, version) {
+            (Step::Expire, _) => expire(instance, now),
+            (Step::Send(_), None) => Decision::Hold(ReasonCode::new("survey-unreadable")).into(),
+            (Step::Send(ordinal), Some(version)) => {
+                let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+                self.send(instance, version, ordinal, is_again, due_at, now)
+            }
+        }
+    }
+}
+
+impl Loaded {
+    fn send(
+        &self,
+        instance: &InstanceRow,
+        version: &Version,
+        ordinal: i64,
+        is_again: bool,
+        due_at: Timestamp,
+        now: Timestamp,
+    ) -> Decided {
+        let Some(trigger) = version.schema.trigger(&instance.trigger_id) else {
+            return Decision::Hold(ReasonCode::new("survey-unreadable")).into();
+        };
+        if !is_again && ordinal != instance.sends + 1 {
+            return Decision::Skip(ReasonCode::new("already-sent")).into();
+        }
+        if is_too_late(trigger, due_at, now) {
+            let mut decided = Decided::from(Decision::Skip(ReasonCode::new("too-late")));
+            decided.effects = over(instance, "too-late", now);
+            return decided;
+        }
+        Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
+    }
+}
+
+/// Why nothing more happens to an instance.
+fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
+    let status = InstanceStatus::parse(&instance.status);
+    match status {
+        _ if instance.deleted => Some(ReasonCode::new("deleted")),
+        Some(InstanceStatus::Completed) => Some(ReasonCode::new("answered")),
+        Some(InstanceStatus::Expired) => Some(ReasonCode::new("expired")),
+        Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => None,
+    }
+}
+
+/// The grace time is over. A message that was planned in between keeps the instance alive.
+fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
+    if instance.next_send_at.is_some() {
+        return Decision::Skip(ReasonCode::new("schedule-resumed")).into();
+    }
+    let reason = if instance.last_sent_at.is_some() { "not-answered" } else { "never-sent" };
+    let mut decided = Decided::from(Decision::Deliver(Vec::new()));
+    decided.effects = over(instance, reason, now);
+    // A message that waits for a person would lead to a page that is gone.
+    if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
+        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("expired") });
+    }
+    decided
+}
+
+/// An instance is over without an answer.
+fn over(instance: &InstanceRow, reason: &str, now: Timestamp) -> Vec<Effect> {
+    let event = Happened::new(INSTANCE_EXPIRED, instance).effect();
+    vec![put(expired(instance, reason, now)), Effect::Noted("expired"), event]
+}
+
+fn expired(instance: &InstanceRow, reason: &str, now: Timestamp) -> Change {
+    let status =
+        InstanceStatus::parse(&instance.status).and_then(|status| status.after(InstanceEvent::Expire));
+    Change {
+        status: status.map_or_else(|| instance.status.clone(), |status| status.as_str().to_owned()),
+        reason: Some(reason.to_owned()),
+        next_send_at: None,
+        finished_at: Some(now.as_microsecond()),
+        ..as_it_stands(instance)
+    }
+}
+
+pub(super) fn as_it_stands(instance: &InstanceRow) -> Change {
+    Change {
+        public_id: instance.public_id.clone(),
+        status: instance.status.clone(),
+        reason: instance.reason_code.clone(),
+        next_send_at: instance.next_send_at,
+        last_sent_at: instance.last_sent_at,
+        sends: instance.sends,
+        reminders_remaining: instance.reminders_remaining,
+        finished_at: instance.finished_at,
+    }
+}
+
+pub(super) fn put(change: Change) -> Effect {
+    Effect::Put(serde_json::to_value(change).unwrap_or_default())
+}
