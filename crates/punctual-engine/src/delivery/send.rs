@@ -219,7 +219,7 @@ impl Sender<'_> {
                 self.halt();
             }
             if writing.is_none() {
-                self.take_free_permits();
+                self.adjust_permits();
                 if let Some(window) = self.next_window() {
                     let (channel, promise) = (self.channel.clone(), self.promise.clone());
                     writing = Some(Box::pin(engine.record(channel, promise, window, until.clone())));
@@ -317,17 +317,18 @@ impl Sender<'_> {
     fn halt(&mut self) {
         self.halted = true;
         self.queue = Queue::default();
-        self.permits.split(usize::MAX);
         self.touched.extend(self.items.keys().copied());
     }
 
-    fn take_free_permits(&mut self) {
-        if let Some(class) = self.queue.class()
-            && self.may_start()
-        {
-            let left: usize = self.items.values().map(|one| one.item.targets.len() - one.intended).sum();
-            let wanted = left.saturating_sub(self.permits.count());
-            self.permits.append(self.channel.permits.take_free(class, wanted));
+    /// Takes permits that are free where calls are left to start, and gives back those that are of no use.
+    fn adjust_permits(&mut self) {
+        match self.queue.class() {
+            Some(class) if self.may_start() => {
+                let left: usize = self.items.values().map(|one| one.item.targets.len() - one.intended).sum();
+                let wanted = left.saturating_sub(self.permits.count());
+                self.permits.append(self.channel.permits.take_free(class, wanted));
+            }
+            Some(_) | None => drop(self.permits.split(usize::MAX)),
         }
     }
 
