@@ -6,11 +6,11 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
-    manners::standing::Standing,
+    delivery_policy::standing::Standing,
     settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
-use punctual_model::{Adapter, ChannelKey, SendOutcome, durations, manners::ChannelManners as Keeps};
+use punctual_model::{Adapter, ChannelKey, SendOutcome, delivery_policy::ChannelPolicy as Keeps, durations};
 use punctual_store::{
     Lane, StoreError,
     attempts::{self, HealthRow},
@@ -20,10 +20,9 @@ use punctual_store::{
 use punctual_wire::{
     Code, FieldError, Page, Problem,
     channels::{
-        Channel, ChannelHealth, ChannelManners, ChannelRequest, ChannelTest, ChannelTestRequest,
-        RetrySettings,
+        Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
     },
-    manners::{ChannelStanding, RateStanding},
+    delivery_policy::{ChannelStanding, RateStanding},
     names::channel_fault,
 };
 
@@ -81,7 +80,7 @@ pub async fn put(
         settings,
         retry: retry.map_err(|error| Failure::internal(&error))?,
         at_most_once: request.at_most_once,
-        manners: request.manners.stored().to_string(),
+        policy: request.policy.stored().to_string(),
         version: 0,
         updated_at: 0,
     };
@@ -118,8 +117,8 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
         // How it does, and its last error, come from messages of all business units.
         return Shaped::ok(&shape(&app, row)?);
     }
-    let (now, manners) = (app.engine.clock.now(), Keeps::read(&row.manners));
-    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &manners, now).await?;
+    let (now, policy) = (app.engine.clock.now(), Keeps::read(&row.policy));
+    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &policy, now).await?;
     Shaped::ok(&Channel { health: Some(stands(standing)), ..shape(&app, row)? })
 }
 
@@ -258,7 +257,7 @@ fn built_in(app: &App, key: &str) -> Option<ChannelRow> {
         settings: "{}".to_owned(),
         retry: "{}".to_owned(),
         at_most_once: false,
-        manners: "{}".to_owned(),
+        policy: "{}".to_owned(),
         version: 0,
         updated_at: Timestamp::UNIX_EPOCH.as_microsecond(),
     })
@@ -288,7 +287,7 @@ fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
         key: row.key,
         adapter: row.adapter,
         at_most_once: row.at_most_once,
-        manners: ChannelManners::of_stored(&row.manners),
+        policy: ChannelPolicy::of_stored(&row.policy),
         version: row.version,
         health: None,
     })

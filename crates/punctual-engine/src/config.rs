@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_model::manners::Breaker;
+use punctual_model::delivery_policy::Breaker;
 
 /// Every bound and interval of the pipeline.
 #[derive(Clone, Debug)]

@@ -278,7 +278,7 @@ pub struct KpiFigures {
     pub queue_depth: i64,
     /// Those that should have gone long ago, and do not wait for anything.
     pub stuck_count: i64,
-    /// Those that wait for an hour, a place under a limit, or a channel that rests; they go on by themselves.
+    /// Those that wait for an hour, a slot under a limit, or a channel that rests; they go on by themselves.
     #[serde(default)]
     pub waiting_count: i64,
     pub parked_count: i64,

@@ -11,12 +11,13 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
-    manners::{Circuit, standing::Standing},
+    delivery_policy::{Circuit, standing::Standing},
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{
-    ChannelKey, SendOutcome, durations,
-    manners::{ChannelManners, hours::written},
+    ChannelKey, SendOutcome,
+    delivery_policy::{ChannelPolicy, hours::written},
+    durations,
 };
 use punctual_store::{
     attempts::{self, HealthRow},
@@ -99,9 +100,9 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
     let mut standings = HashMap::new();
     for channel in &defined {
-        let manners = ChannelManners::read(&channel.manners);
-        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &manners, now).await?;
-        standings.insert(channel.key.as_str(), (manners, standing));
+        let policy = ChannelPolicy::read(&channel.policy);
+        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &policy, now).await?;
+        standings.insert(channel.key.as_str(), (policy, standing));
     }
     drop(reader);
     let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
@@ -126,7 +127,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
             fault,
             at_most_once,
             health,
-            keeps: standings.get(key).map(|(manners, standing)| keeps(manners, standing)).unwrap_or_default(),
+            keeps: standings.get(key).map(|(policy, standing)| keeps(policy, standing)).unwrap_or_default(),
             changed,
         }
     };
@@ -161,7 +162,7 @@ fn resting(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
 }
 
 /// Limits with what is used of them, and hours.
-fn keeps(manners: &ChannelManners, standing: &Standing) -> Vec<String> {
+fn keeps(policy: &ChannelPolicy, standing: &Standing) -> Vec<String> {
     let mut lines: Vec<String> = standing
         .rates
         .iter()
@@ -174,10 +175,9 @@ fn keeps(manners: &ChannelManners, standing: &Standing) -> Vec<String> {
             format!("{} of {} in {}{whose}", rate.used, rate.rate.max, durations::format(rate.rate.per))
         })
         .collect();
-    lines
-        .extend(manners.quiet_hours.map(|span| format!("quiet {}–{}", written(span.from), written(span.to))));
+    lines.extend(policy.quiet_hours.map(|span| format!("quiet {}–{}", written(span.from), written(span.to))));
     lines.extend(
-        manners
+        policy
             .send_window
             .as_ref()
             .map(|window| format!("sends {}–{}", written(window.from), written(window.to))),

@@ -15,8 +15,8 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
+    delivery_policy::held_back::HeldBack,
     kpis::{INTERVAL, OutboxKpis},
-    manners::held_back::HeldBack,
 };
 use punctual_store::{
     lists,

@@ -167,7 +167,7 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
 
 async fn rows_that_wait_say_why_and_are_not_stuck(bed: TestBed) {
     let slow = serde_json::json!({ "rates": [{ "max": 1, "per": "2h" }] });
-    bed.channel_with_manners("memory:slow", "memory", slow).await;
+    bed.channel_with_policy("memory:slow", "memory", slow).await;
     bed.accept(vec![bed.message_over("memory:slow", &["a"]), bed.message_over("memory:slow", &["b"])]).await;
     bed.run_for(1800).await;
     let client = Client::admin(&bed).await;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use punctual_model::{NextTry, RetryPolicy, SendOutcome};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
-use super::{ToSend, manners::deferred, parked, send::Answer};
+use super::{ToSend, parked, policy::deferred, send::Answer};
 
 /// What the answers of a notification come to so far. The answers themselves are recorded and gone.
 #[derive(Default)]
@@ -77,7 +77,7 @@ pub(super) fn conclude(
             NextTry::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
         };
     }
-    // Some were not called, or wait for an hour or a place: it goes on, and what has failed for good is not tried again.
+    // Some were not called, or wait for an hour or a slot: it goes on, and what has failed for good is not tried again.
     let rest = match item.later {
         _ if unfinished => Some(handed_back(row, now)),
         Some((until, reason)) => Some(deferred(row, until, reason)),

@@ -20,14 +20,14 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Promise, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
+    DeliveryReport, Reservation, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
     config::later,
     confine::{Pieces, guarded},
+    delivery_policy::Heard,
     due::chain,
-    manners::Heard,
 };
 
 /// How often a tick tries to write results before it fails.
@@ -101,13 +101,13 @@ impl Engine {
     pub(super) async fn record(
         &self,
         channel: Arc<Opened>,
-        promise: Promise,
+        reservation: Reservation,
         window: Window,
         until: Until,
     ) -> Result<Written, EngineError> {
         let mut tries = 0;
         loop {
-            let error = match self.write_in_pieces(&channel, &promise, &window, tries > 0).await {
+            let error = match self.write_in_pieces(&channel, &reservation, &window, tries > 0).await {
                 Ok(written) => return Ok(written),
                 Err(error) => error,
             };
@@ -131,7 +131,7 @@ impl Engine {
     async fn write_in_pieces(
         &self,
         channel: &Opened,
-        promise: &Promise,
+        reservation: &Reservation,
         window: &Window,
         again: bool,
     ) -> Result<Written, EngineError> {
@@ -139,7 +139,8 @@ impl Engine {
         let mut concerns_channel = true;
         let mut pieces = Pieces::of(&window.parts);
         while let Some(parts) = pieces.next() {
-            let written = guarded(self.write(channel, promise, window, parts, concerns_channel, again)).await;
+            let written =
+                guarded(self.write(channel, reservation, window, parts, concerns_channel, again)).await;
             concerns_channel &= written.is_err();
             pieces.worked(parts, written)?;
         }
@@ -162,7 +163,7 @@ impl Engine {
     async fn write(
         &self,
         channel: &Opened,
-        promise: &Promise,
+        reservation: &Reservation,
         window: &Window,
         parts: &[Part],
         concerns_channel: bool,
@@ -173,9 +174,9 @@ impl Engine {
         let mut circuit = None;
         if concerns_channel {
             circuit = self.write_rest(&mut tx, key, &window.heard, now).await?;
-            // What may have been written before is not written twice: those places lapse by themselves.
+            // What may have been written before is not written twice: those slots expire by themselves.
             if !again {
-                self.free_places(&mut tx, promise, &window.ended, now).await?;
+                self.free_slots(&mut tx, reservation, &window.ended, now).await?;
             }
         }
         self.follow_answers(&mut tx, channel, parts, now).await?;
@@ -189,7 +190,7 @@ impl Engine {
         tx.commit().await?;
         if concerns_channel {
             self.remember_rest(key, &window.heard, circuit);
-            self.manners.ask_again(key);
+            self.policy.ask_again(key);
         }
         let next = parts.iter().filter(|part| !part.intend.is_empty());
         let intended = next.map(|part| (part.item.row.seq, part.intend.len())).collect();

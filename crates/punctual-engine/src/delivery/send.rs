@@ -28,11 +28,11 @@ use punctual_store::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeliveryReport, Permit, Promise, Sending, ToSend,
+    DeliveryReport, Permit, Reservation, Sending, ToSend,
     conclude::{conclude, handed_back},
     files::{Files, Unread},
-    manners::failover,
     parked,
+    policy::failover,
     record::{Part, Window, Written},
     render::{Templates, Unrenderable},
 };
@@ -83,7 +83,7 @@ struct Renewed {
 struct Sender<'e> {
     engine: &'e Engine,
     channel: Arc<Opened>,
-    promise: Promise,
+    reservation: Reservation,
     until: Until,
     items: HashMap<i64, Underway>,
     queue: Queue,
@@ -105,12 +105,12 @@ impl Engine {
         sending: Sending,
         until: Until,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, promise, permits, claimed_at } = sending;
+        let Sending { channel, items, reservation, permits, claimed_at } = sending;
         let mut sender = Sender {
             engine: self,
             trusted_until: later(claimed_at, self.lease_for(Some(&channel))),
             channel,
-            promise,
+            reservation,
             until,
             items: HashMap::with_capacity(items.len()),
             queue: Queue::default(),
@@ -215,14 +215,14 @@ impl Sender<'_> {
         let mut renew_at = engine.clock.sleep_until(later(engine.clock.now(), engine.config.renew_every));
         loop {
             self.gather();
-            if !self.halted && (until.is_stopped() || self.is_past_its_places()) {
+            if !self.halted && (until.is_stopped() || self.is_past_its_reservation()) {
                 self.halt();
             }
             if writing.is_none() {
                 self.take_free_permits();
                 if let Some(window) = self.next_window() {
-                    let (channel, promise) = (self.channel.clone(), self.promise.clone());
-                    writing = Some(Box::pin(engine.record(channel, promise, window, until.clone())));
+                    let (channel, reservation) = (self.channel.clone(), self.reservation.clone());
+                    writing = Some(Box::pin(engine.record(channel, reservation, window, until.clone())));
                 } else if self.items.is_empty() {
                     return Ok(self.report);
                 }
@@ -282,11 +282,11 @@ impl Sender<'_> {
             && !self.renewal_failed
             && !self.until.is_stopped()
             && self.engine.clock.now() < self.trusted_until
-            && !self.is_past_its_places()
+            && !self.is_past_its_reservation()
     }
 
-    fn is_past_its_places(&self) -> bool {
-        self.promise.until().is_some_and(|until| self.engine.clock.now() >= until)
+    fn is_past_its_reservation(&self) -> bool {
+        self.reservation.until().is_some_and(|until| self.engine.clock.now() >= until)
     }
 
     /// Starts the calls of targets whose intents are on disk, or leaves their intents to be taken back.
@@ -388,7 +388,7 @@ impl Sender<'_> {
                 engine.random.unit()
             }),
         };
-        if self.promise.probe {
+        if self.reservation.probe {
             delivery = engine.spared(&item.row, delivery, now);
         }
         let delivery = failover::for_left_out(&item, delivery);

@@ -20,10 +20,9 @@ use punctual_store::{
 };
 
 use super::{
-    ToSend,
-    manners::{deferred, failover},
-    parked,
+    ToSend, parked,
     plan::{Ledger, Plan},
+    policy::{deferred, failover},
     send::Answer,
 };
 use crate::{Engine, channels::SUBSCRIBERS, suppressions::found_out};

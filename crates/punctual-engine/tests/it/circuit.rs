@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use punctual_model::{SendOutcome, manners::Breaker};
+use punctual_model::{SendOutcome, delivery_policy::Breaker};
 use punctual_testkit::{TestBed, TestBedBuilder, channel::delivered, on_both, scale};
 use serde_json::json;
 
@@ -57,13 +57,13 @@ async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: T
         bed.run_for(1).await;
         assert_eq!(tries.load(Ordering::Relaxed), tried);
     }
-    let circuit = bed.engine.manners.circuit("sms:default").unwrap();
+    let circuit = bed.engine.policy.circuit("sms:default").unwrap();
     assert_eq!((circuit.rests, circuit.last_error.as_str()), (5, "503 down for maintenance"));
     let spent = bed.notifications().await.iter().filter(|row| row.retry_count > 0).count();
     assert_eq!(spent, 20, "nobody's tries were spent but those that were on their way");
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
-    assert_eq!((arrivals.count(), bed.engine.manners.circuit("sms:default")), (40, None));
+    assert_eq!((arrivals.count(), bed.engine.policy.circuit("sms:default")), (40, None));
     assert!(bed.engine.metrics.encode().contains("channel_resting{channel=\"sms:default\"} 0"));
 }
 
@@ -113,7 +113,7 @@ async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
     handed_in(&bed, 60).await;
     for _ in 0..6 {
         bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
-        assert_eq!(bed.engine.manners.circuit("sms:default"), None);
+        assert_eq!(bed.engine.policy.circuit("sms:default"), None);
     }
     bed.leaves_open("most of them are tried again");
 }
@@ -122,7 +122,7 @@ async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
 async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else(bed: TestBed) {
     let (bed, arrivals, down, tries) = provider(&bed);
     let (waiting, max) = (scale(1_000, 100_000), scale(100, 5_000));
-    bed.channel_with_manners("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;
+    bed.channel_with_policy("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;
     handed_in(&bed, waiting).await;
     for minute in 0..60 {
         bed.accept_to(&[&format!("{minute}@example.org")]).await;
@@ -140,7 +140,7 @@ async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_e
     bed.run_for(seconds).await;
     assert_eq!(arrivals.count(), waiting, "all of them are delivered");
     let most = arrivals.most_within(10);
-    assert!(most <= max, "{most} of {max} within a stretch");
+    assert!(most <= max, "{most} of {max} within a window");
     let mut addresses = arrivals.addresses();
     addresses.sort_unstable();
     addresses.dedup();

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use punctual_model::{Decision, NewNotification, Priority, ReasonCode, SendOutcome, manners::Preference};
+use punctual_model::{
+    Decision, NewNotification, Priority, ReasonCode, SendOutcome, delivery_policy::Preference,
+};
 use punctual_testkit::{
     Gated, Scripted, TestBed, TestBedBuilder, TestWorkflow, channel::delivered, new_work, on_both, signal,
 };

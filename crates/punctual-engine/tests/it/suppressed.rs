@@ -1,6 +1,6 @@
 //! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
 
-use punctual_model::{NewNotification, ReasonCode, SendOutcome, manners::Preference};
+use punctual_model::{NewNotification, ReasonCode, SendOutcome, delivery_policy::Preference};
 use punctual_store::{
     skipped_targets,
     suppressions::{self, SuppressionRow},

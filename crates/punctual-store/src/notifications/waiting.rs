@@ -1,4 +1,4 @@
-//! Waiting and stuck are two things. What waits for an hour, a place under a limit or a channel that rests goes on by
+//! Waiting and stuck are two things. What waits for an hour, a slot under a limit or a channel that rests goes on by
 //! itself; what is stuck should have gone long ago, and nobody knows why it has not.
 //!
 //! A row that waits for its channel is not touched while it waits, so its row does not say so. Whoever asks says which

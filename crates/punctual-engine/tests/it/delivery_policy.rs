@@ -1,17 +1,17 @@
-//! What recipients want, minded when a message is about to leave: hours, topics, channels, orders, and enough for a day.
+//! The delivery policy, applied just before a message is sent: hours, topics, channels, orders, and the daily cap.
 
 use std::sync::{Arc, Mutex};
 
-use punctual_engine::manners::links::Holder;
+use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::{
     Audience, Decision, NewNotification, NotificationId, Priority, ReasonCode, SendOutcome,
-    manners::Preference,
+    delivery_policy::Preference,
 };
 use punctual_store::{
     Lane, business_units,
     business_units::BusinessUnitRow,
+    delivery_policy::SETTINGS,
     facts,
-    manners::SETTINGS,
     operations::people::{self, PersonRow},
 };
 use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both};
@@ -51,12 +51,12 @@ async fn everybody(bed: &TestBed, settings: Value) {
     let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), SETTINGS, &settings.to_string()).await.unwrap();
     tx.commit().await.unwrap();
-    bed.engine.manners.invalidate();
+    bed.engine.policy.invalidate();
 }
 
 async fn quiet_nights(bed: &TestBed) {
-    let manners = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "timeZone": "America/New_York" });
-    bed.channel_with_manners("memory:night", "memory", manners).await;
+    let policy = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "timeZone": "America/New_York" });
+    bed.channel_with_policy("memory:night", "memory", policy).await;
 }
 
 /// When a message waits until, and why.
@@ -139,8 +139,8 @@ async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: TestBe
 }
 
 async fn a_send_window_opens_where_its_recipient_lives(bed: TestBed) {
-    let manners = json!({ "sendWindow": { "days": ["sat"], "from": "09:00", "to": "12:00" }, "timeZone": "Europe/Berlin" });
-    bed.channel_with_manners("memory:sat", "memory", manners).await;
+    let policy = json!({ "sendWindow": { "days": ["sat"], "from": "09:00", "to": "12:00" }, "timeZone": "Europe/Berlin" });
+    bed.channel_with_policy("memory:sat", "memory", policy).await;
     let id = bed.accept_one(bed.message_over("memory:sat", &["ann@example.org"])).await;
     bed.tick().await;
     assert_eq!(waits(&bed, &id).await, ("2026-05-16T07:00:00Z".to_owned(), Some("send-window".to_owned())));
@@ -200,7 +200,7 @@ async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: TestBed) {
         }))
     });
     let hours = json!({ "quietHours": { "from": "22:00", "to": "07:00" } });
-    bed.channel_with_manners("later:default", "later", hours).await;
+    bed.channel_with_policy("later:default", "later", hours).await;
     let id = bed.accept_one(bed.message_over("later:default", &["ann@example.org"])).await;
     bed.run_for(3600).await;
     let row = bed.notification(&id).await;
@@ -251,7 +251,7 @@ async fn a_channel_that_somebody_does_not_want_is_not_used(bed: TestBed) {
 }
 
 async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: TestBed) {
-    bed.engine.manners.links_lead_to("https://punctual.example/");
+    bed.engine.policy.links_lead_to("https://punctual.example/");
     bed.accept_one(about(&bed, "offers", &["ann@example.org"])).await;
     bed.accept_one(bed.message("ann@example.org")).await;
     bed.accept_one(about(&bed, "offers", &["+49301234567"])).await;

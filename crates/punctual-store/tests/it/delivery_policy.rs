@@ -1,6 +1,6 @@
-//! The statements that manners are kept by.
+//! The statements of the delivery policy.
 
-use punctual_store::manners::{
+use punctual_store::delivery_policy::{
     circuits,
     days::{self, Day},
     digests::{self, DigestItem},
@@ -122,7 +122,7 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
 async fn what_a_node_must_know_comes_at_once(bed: TestBed) {
     let mut tx = bed.begin().await;
     assert!(standing(&mut tx.conn()).await.unwrap().is_empty(), "most installations have none");
-    punctual_store::facts::put(&mut tx.conn(), bed.now(), punctual_store::manners::SETTINGS, "{}")
+    punctual_store::facts::put(&mut tx.conn(), bed.now(), punctual_store::delivery_policy::SETTINGS, "{}")
         .await
         .unwrap();
     preferences::lock(&mut tx.conn(), bed.now(), "ann").await.unwrap();

@@ -1,8 +1,8 @@
-//! What this node knows of manners: the settings of the installation, which channels rest, and until when it is of no use
-//! to ask for another place under a limit.
+//! This node's cache of the delivery policy: the policy of the installation, the circuits that are open, and until when
+//! each channel has no free slot under its limits.
 //!
-//! The truth is in the database. What is kept here only spares asking for it: it is read again every second, and a node
-//! that knows nothing yet asks. What is decided with it is in `delivery/manners`.
+//! The database has the truth; the cache only saves queries. It is read again every second, and a node whose cache is
+//! still empty queries. The decisions are in `delivery/policy`.
 
 pub mod held_back;
 pub mod links;
@@ -18,11 +18,11 @@ use std::{
 use jiff::Timestamp;
 use punctual_model::{
     SendOutcome,
-    manners::{Settings, Urgency},
+    delivery_policy::{DeliveryPolicy, Urgency},
 };
 use punctual_store::{
     Conn, StoreError,
-    manners::{StandingRow, standing},
+    delivery_policy::{StandingRow, standing},
 };
 
 use crate::{channels::SUBSCRIBERS, config::later};
@@ -40,8 +40,9 @@ pub struct Circuit {
     pub last_error: String,
 }
 
+/// What this node has read of the delivery policy.
 #[derive(Default)]
-pub struct Manners {
+pub struct PolicyCache {
     state: Mutex<State>,
     /// The address that links to people's pages begin with.
     pub(crate) address: OnceLock<String>,
@@ -50,10 +51,10 @@ pub struct Manners {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
-    settings: Arc<Settings>,
+    settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
     circuits: HashMap<String, Circuit>,
-    /// Until when a channel has no place left, for each class of messages.
+    /// Until when a channel has no free slot, for each class of messages.
     full: HashMap<String, HashMap<Urgency, Timestamp>>,
     /// Failures that may pass, one after another.
     failures: HashMap<String, u32>,
@@ -70,22 +71,23 @@ pub(crate) enum Heard {
     Fails(String),
 }
 
-impl Manners {
+impl PolicyCache {
     pub(crate) fn is_stale(&self, now: Timestamp) -> bool {
         self.lock().read_at.is_none_or(|read| later(read, FRESH_FOR) <= now || read > now)
     }
 
-    /// The next look reads the tables again.
+    /// The next use reads the tables again.
     pub fn invalidate(&self) {
         self.lock().read_at = None;
     }
 
     pub(crate) async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
         let rows = standing(conn).await?;
-        let (mut settings, mut has_preferences, mut circuits) = (Settings::default(), false, HashMap::new());
+        let (mut settings, mut has_preferences, mut circuits) =
+            (DeliveryPolicy::default(), false, HashMap::new());
         for row in rows {
             match row.what.as_str() {
-                "settings" => settings = Settings::read(&row.text),
+                "settings" => settings = DeliveryPolicy::read(&row.text),
                 "preferences" => has_preferences = true,
                 _ => drop(circuits.insert(row.key.clone(), Circuit::of(row))),
             }
@@ -98,12 +100,12 @@ impl Manners {
         Ok(())
     }
 
-    pub fn settings(&self) -> Arc<Settings> {
+    pub fn settings(&self) -> Arc<DeliveryPolicy> {
         self.lock().settings.clone()
     }
 
-    /// Whether every message must be looked at; also where nothing is known yet.
-    pub(crate) fn concern_everyone(&self) -> bool {
+    /// Whether every message must be checked; true while the cache is empty.
+    pub(crate) fn concerns_everyone(&self) -> bool {
         let state = self.lock();
         state.has_preferences || state.settings.daily_cap.is_some() || state.read_at.is_none()
     }
@@ -120,7 +122,7 @@ impl Manners {
         all
     }
 
-    /// When a message that is ready then can be claimed at the earliest.
+    /// The earliest time at which a message that is ready then can be claimed.
     pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
         let state = self.lock();
         let rests =
@@ -129,12 +131,12 @@ impl Manners {
         ready_at.max(rests).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
     }
 
-    /// There is no place for this class before then.
+    /// There is no free slot for this class before then.
     pub(crate) fn full_until(&self, channel: &str, urgency: Urgency, until: Timestamp) {
         self.lock().full.entry(channel.to_owned()).or_default().insert(urgency, until);
     }
 
-    /// Something has ended: there may be a place.
+    /// A send has ended: there may be a free slot.
     pub(crate) fn ask_again(&self, channel: &str) {
         self.lock().full.remove(channel);
     }
@@ -222,30 +224,30 @@ mod tests {
 
     #[test]
     fn only_failures_without_a_success_between_them_make_a_channel_rest() {
-        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
-        let hear = |outcomes: &[SendOutcome]| manners.hear("sms:a", outcomes.iter(), 3, now);
+        let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
+        let hear = |outcomes: &[SendOutcome]| policy.hear("sms:a", outcomes.iter(), 3, now);
         assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
         assert_eq!(hear(&[delivered()]), Heard::Nothing);
         assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
         assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()));
         let circuit =
             |until| Circuit { rests: 1, opened_at: now, rests_until: until, last_error: String::new() };
-        manners.rests("sms:a", circuit(later(now, FRESH_FOR)));
+        policy.rests("sms:a", circuit(later(now, FRESH_FOR)));
         assert_eq!(hear(&[failed()]), Heard::Nothing, "it was on its way");
-        manners.rests("sms:a", circuit(now));
+        policy.rests("sms:a", circuit(now));
         assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()), "the one that tried failed too");
         assert_eq!(hear(&[delivered()]), Heard::Works);
         let event = [failed(), failed(), failed(), failed()];
-        assert_eq!(manners.hear("event.webhook:a", event.iter(), 3, now), Heard::Nothing);
+        assert_eq!(policy.hear("event.webhook:a", event.iter(), 3, now), Heard::Nothing);
     }
 
     #[test]
-    fn a_class_that_is_full_keeps_back_no_other() {
-        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
-        manners.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
-        assert_eq!(manners.claimable_at("sms:a", 8, 5), 60_000_000);
-        assert_eq!((manners.claimable_at("sms:a", 0, 5), manners.claimable_at("sms:b", 8, 5)), (5, 5));
-        manners.ask_again("sms:a");
-        assert_eq!(manners.claimable_at("sms:a", 8, 5), 5);
+    fn a_class_without_slots_holds_back_no_other() {
+        let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
+        policy.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
+        assert_eq!(policy.claimable_at("sms:a", 8, 5), 60_000_000);
+        assert_eq!((policy.claimable_at("sms:a", 0, 5), policy.claimable_at("sms:b", 8, 5)), (5, 5));
+        policy.ask_again("sms:a");
+        assert_eq!(policy.claimable_at("sms:a", 8, 5), 5);
     }
 }

@@ -1,7 +1,7 @@
-//! Manners through the API: limits and hours of channels, how they stand, what people want, and why a message waits.
+//! The delivery policy through the API: limits and hours of channels, their health, preferences, and why a message waits.
 
 use axum::http::Method;
-use punctual_model::{SendOutcome, manners::Breaker};
+use punctual_model::{SendOutcome, delivery_policy::Breaker};
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::json;
 
@@ -212,17 +212,17 @@ async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Te
 
 async fn what_holds_for_everybody_is_put_and_used(bed: TestBed) {
     let client = Client::new(&bed).await;
-    assert_eq!(client.get("/api/v1/manners").await.expect(200), json!({}));
+    assert_eq!(client.get("/api/v1/delivery-policy").await.expect(200), json!({}));
     let body =
         json!({ "dailyCap": 1, "digestAt": "07:00", "topics": [{ "name": "offers", "title": "Offers" }] });
-    assert_eq!(client.put("/api/v1/manners", body.clone()).await.expect(200), body);
-    assert_eq!(client.get("/api/v1/manners").await.expect(200), body);
+    assert_eq!(client.put("/api/v1/delivery-policy", body.clone()).await.expect(200), body);
+    assert_eq!(client.get("/api/v1/delivery-policy").await.expect(200), body);
     bed.accept_to(&["ann@example.org", "ann@example.org"]).await;
     bed.tick().await;
     assert_eq!(bed.sent().len(), 1);
     bed.run_for(2 * 86_400).await;
     assert_eq!(bed.sent().len(), 2, "and the digest");
-    client.put("/api/v1/manners", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
+    client.put("/api/v1/delivery-policy", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
 }
 
 async fn a_link_to_a_person_s_page_is_given_to_authors(bed: TestBed) {

@@ -9,18 +9,18 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::manners::{Limiter, Rate, Urgency, reasons};
+use punctual_model::delivery_policy::{Limiter, Rate, Urgency, reasons};
 use punctual_store::{
     StoreError,
-    manners::{limiters, standing},
+    delivery_policy::{limiters, standing},
     notifications::{ListedNotification, NotificationRow, Stuck, is_stuck},
 };
 
 use super::Circuit;
 use crate::{Engine, EngineError, config::earlier};
 
-/// A limit that was used up this lately is used up by what waits for it: places are taken as they come free. It is twice
-/// the slow poll, so that a node which missed its wake-up has looked again.
+/// A limit that was used up this recently is used up by what waits for it: slots are taken as soon as they are free. It
+/// is twice the slow poll, so that a node which missed its wake-up has polled again.
 const LATELY: Duration = Duration::from_secs(60);
 
 /// Why a channel holds messages back, and until when at least.
@@ -151,7 +151,7 @@ impl Engine {
             .keys()
             .into_iter()
             .filter_map(|key| {
-                let limiters = self.channels.get(&key)?.manners.limiters(&key);
+                let limiters = self.channels.get(&key)?.policy.limiters(&key);
                 (!limiters.is_empty()).then_some((key, limiters))
             })
             .collect();
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_counts_as_used_up_for_a_minute_after_its_last_place_came_free() {
+    fn a_limit_counts_as_used_up_for_a_minute_after_its_last_slot_was_freed() {
         let rates = [Rate { max: 2, per: Duration::from_secs(1) }];
         let mut limiter = Limiter::default().at(&rates, at(0));
         limiter.take(2, at(5));
         limiter.finish(2, at(5), at(0));
         let full = |seconds| full_until(&limiter, &rates, Urgency::Ordinary, at(seconds)).is_some();
-        assert!(full(0) && full(30) && full(59), "places are taken as they come free");
+        assert!(full(0) && full(30) && full(59), "slots are taken as soon as they are free");
         assert!(!full(70), "nothing takes them: what waits here is stuck");
         assert!(full_until(&Limiter::default(), &rates, Urgency::Ordinary, at(0)).is_none());
     }

@@ -1,10 +1,10 @@
 //! A channel that does not work rests, and one message tries whether it works again.
 
 use jiff::Timestamp;
-use punctual_model::{SendOutcome, manners::reasons};
+use punctual_model::{SendOutcome, delivery_policy::reasons};
 use punctual_store::{
     Stage, StoreError, Tx,
-    manners::circuits,
+    delivery_policy::circuits,
     notifications::{ClaimedNotification, Delivery},
 };
 
@@ -12,7 +12,7 @@ use super::deferred;
 use crate::{
     Engine,
     config::later,
-    manners::{Circuit, Heard},
+    delivery_policy::{Circuit, Heard},
 };
 
 impl Engine {
@@ -23,7 +23,7 @@ impl Engine {
         outcomes: impl Iterator<Item = &'o SendOutcome>,
         now: Timestamp,
     ) -> Heard {
-        self.manners.hear(channel, outcomes, self.config.breaker.after, now)
+        self.policy.hear(channel, outcomes, self.config.breaker.after, now)
     }
 
     /// Writes that a channel rests or works, with the record of what it answered. Returns when its rest ends.
@@ -42,7 +42,7 @@ impl Engine {
                 Ok(None)
             }
             Heard::Fails(error) => {
-                let before = self.manners.circuit(channel);
+                let before = self.policy.circuit(channel);
                 let rests = before.as_ref().map_or(1, |before| before.rests + 1);
                 let until = later(now, self.config.breaker.rest(rests));
                 let error: String = error.chars().take(500).collect();
@@ -64,12 +64,12 @@ impl Engine {
             (Heard::Works, _) => {
                 tracing::info!(channel.key = channel, "the channel works again");
                 self.metrics.channel_rests(channel, false);
-                self.manners.works(channel);
+                self.policy.works(channel);
             }
             (Heard::Fails(error), Some(circuit)) => {
                 tracing::warn!(channel.key = channel, until = %circuit.rests_until, error, "the channel rests");
                 self.metrics.channel_rests(channel, true);
-                self.manners.rests(channel, circuit);
+                self.policy.rests(channel, circuit);
             }
             _ => {}
         }
