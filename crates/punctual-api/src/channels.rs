@@ -10,7 +10,11 @@ use punctual_engine::{
     settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
-use punctual_model::{Adapter, ChannelKey, SendOutcome, delivery_policy::ChannelPolicy as Keeps, durations};
+use punctual_model::{
+    Adapter, ChannelKey, SendOutcome,
+    delivery_policy::{ChannelPolicy as Keeps, CircuitState},
+    durations,
+};
 use punctual_store::{
     Lane, StoreError,
     attempts::{self, HealthRow},
@@ -119,15 +123,15 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
     }
     let (now, policy) = (app.engine.clock.now(), Keeps::read(&row.policy));
     let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &policy, now).await?;
-    Shaped::ok(&Channel { health: Some(stands(standing)), ..shape(&app, row)? })
+    Shaped::ok(&Channel { health: Some(stands(standing, now)), ..shape(&app, row)? })
 }
 
-fn stands(standing: Standing) -> ChannelStanding {
+fn stands(standing: Standing, now: Timestamp) -> ChannelStanding {
     let circuit = standing.circuit.as_ref();
     ChannelStanding {
-        state: if circuit.is_some() { "resting" } else { "ready" }.to_owned(),
-        resting_until: circuit.map(|circuit| circuit.rests_until),
-        rests: circuit.map_or(0, |circuit| circuit.rests),
+        circuit: circuit.map_or(CircuitState::Closed, |circuit| circuit.state(now)).as_str().to_owned(),
+        open_until: circuit.map(|circuit| circuit.open_until),
+        open_count: circuit.map_or(0, |circuit| circuit.open_count),
         last_error: circuit.map(|circuit| circuit.last_error.clone()),
         rates: standing
             .rates

@@ -18,7 +18,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_model::{
     SendOutcome,
-    delivery_policy::{DeliveryPolicy, Urgency},
+    delivery_policy::{CircuitState, DeliveryPolicy, Urgency},
 };
 use punctual_store::{
     Conn, StoreError,
@@ -30,13 +30,14 @@ use crate::{channels::SUBSCRIBERS, config::later};
 /// How long what was read may be used.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// A channel that rests.
+/// A circuit that is open or half open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circuit {
-    /// How often it has rested in a row.
-    pub rests: i64,
+    /// How many times in a row it has opened.
+    pub open_count: i64,
     pub opened_at: Timestamp,
-    pub rests_until: Timestamp,
+    /// When it becomes half open.
+    pub open_until: Timestamp,
     pub last_error: String,
 }
 
@@ -56,18 +57,19 @@ struct State {
     circuits: HashMap<String, Circuit>,
     /// Until when a channel has no free slot, for each class of messages.
     full: HashMap<String, HashMap<Urgency, Timestamp>>,
-    /// Failures that may pass, one after another.
+    /// Transient failures in a row.
     failures: HashMap<String, u32>,
 }
 
-/// What the answers of a channel mean for it.
+/// What the results of a channel's calls mean for its circuit.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum ProbeResult {
+    /// The circuit stays as it is.
     #[default]
-    Nothing,
-    /// It rested, and works.
+    Unchanged,
+    /// A probe succeeded: the circuit closes.
     Works,
-    /// It has failed often enough to rest; this is what it said last.
+    /// A probe failed, or calls failed often enough in a row: the circuit opens. This is the last error.
     Fails(String),
 }
 
@@ -114,7 +116,7 @@ impl PolicyCache {
         self.lock().circuits.get(channel).cloned()
     }
 
-    /// The channels that rest, by key.
+    /// Returns the circuits that are open or half open, by channel key.
     pub fn circuits(&self) -> Vec<(String, Circuit)> {
         let mut all: Vec<_> =
             self.lock().circuits.iter().map(|(key, one)| (key.clone(), one.clone())).collect();
@@ -125,10 +127,10 @@ impl PolicyCache {
     /// The earliest time at which a message that is ready then can be claimed.
     pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
         let state = self.lock();
-        let rests =
-            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.rests_until.as_microsecond());
+        let open_until =
+            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.open_until.as_microsecond());
         let full = state.full.get(channel).and_then(|full| full.get(&Urgency::of(priority)));
-        ready_at.max(rests).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
+        ready_at.max(open_until).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
     }
 
     /// There is no free slot for this class before then.
@@ -141,17 +143,17 @@ impl PolicyCache {
         self.lock().full.remove(channel);
     }
 
-    /// Counts what a channel answered, and says what that means for it; `after` failures in a row make it rest.
-    /// Subscribers do not rest: one that does not answer is to be seen as such after its own tries.
-    pub(crate) fn hear<'o>(
+    /// Counts the results of a channel's calls and returns what they mean for its circuit, which opens after `limit`
+    /// failures in a row. Subscribers have no circuit: one that does not answer shows it after its own attempts.
+    pub(crate) fn probe_result<'o>(
         &self,
         channel: &str,
         outcomes: impl Iterator<Item = &'o SendOutcome>,
-        after: u32,
+        limit: u32,
         now: Timestamp,
-    ) -> Heard {
+    ) -> ProbeResult {
         if channel.starts_with(SUBSCRIBERS) {
-            return Heard::Nothing;
+            return ProbeResult::Unchanged;
         }
         let mut state = self.lock();
         let (mut failures, mut works) = (state.failures.get(channel).copied().unwrap_or(0), false);
@@ -174,20 +176,20 @@ impl PolicyCache {
         }
         let circuit = state.circuits.get(channel);
         match (last_error, circuit) {
-            (None, Some(_)) if works => Heard::Works,
-            // What was on its way when the rest began says nothing new.
-            (Some(_), Some(circuit)) if circuit.rests_until > now => Heard::Nothing,
-            (Some(error), Some(_)) if !works => Heard::Fails(error),
-            (Some(error), None) if failures >= after => Heard::Fails(error),
-            _ => Heard::Nothing,
+            (None, Some(_)) if works => ProbeResult::Works,
+            // Calls that were under way when the circuit opened tell nothing new.
+            (Some(_), Some(circuit)) if circuit.open_until > now => ProbeResult::Unchanged,
+            (Some(error), Some(_)) if !works => ProbeResult::Fails(error),
+            (Some(error), None) if failures >= limit => ProbeResult::Fails(error),
+            _ => ProbeResult::Unchanged,
         }
     }
 
-    pub(crate) fn rests(&self, channel: &str, circuit: Circuit) {
+    pub(crate) fn open_circuit(&self, channel: &str, circuit: Circuit) {
         self.lock().circuits.insert(channel.to_owned(), circuit);
     }
 
-    pub(crate) fn works(&self, channel: &str) {
+    pub(crate) fn close_circuit(&self, channel: &str) {
         let mut state = self.lock();
         state.circuits.remove(channel);
         state.full.remove(channel);
@@ -199,12 +201,17 @@ impl PolicyCache {
 }
 
 impl Circuit {
+    /// Returns the state at this moment.
+    pub fn state(&self, now: Timestamp) -> CircuitState {
+        if self.open_until > now { CircuitState::Open } else { CircuitState::HalfOpen }
+    }
+
     fn of(row: StandingRow) -> Self {
         let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
         Self {
-            rests: row.rests,
+            open_count: row.open_count,
             opened_at: at(row.opened_at),
-            rests_until: at(row.rests_until),
+            open_until: at(row.open_until),
             last_error: row.text,
         }
     }
@@ -223,22 +230,22 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_without_a_success_between_them_make_a_channel_rest() {
+    fn only_failures_without_a_success_between_them_open_a_circuit() {
         let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
-        let hear = |outcomes: &[SendOutcome]| policy.hear("sms:a", outcomes.iter(), 3, now);
-        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
-        assert_eq!(hear(&[delivered()]), Heard::Nothing);
-        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
-        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()));
+        let result = |outcomes: &[SendOutcome]| policy.probe_result("sms:a", outcomes.iter(), 3, now);
+        assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[delivered()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()));
         let circuit =
-            |until| Circuit { rests: 1, opened_at: now, rests_until: until, last_error: String::new() };
-        policy.rests("sms:a", circuit(later(now, FRESH_FOR)));
-        assert_eq!(hear(&[failed()]), Heard::Nothing, "it was on its way");
-        policy.rests("sms:a", circuit(now));
-        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()), "the one that tried failed too");
-        assert_eq!(hear(&[delivered()]), Heard::Works);
+            |until| Circuit { open_count: 1, opened_at: now, open_until: until, last_error: String::new() };
+        policy.open_circuit("sms:a", circuit(later(now, FRESH_FOR)));
+        assert_eq!(result(&[failed()]), ProbeResult::Unchanged, "it was under way");
+        policy.open_circuit("sms:a", circuit(now));
+        assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()), "the probe failed too");
+        assert_eq!(result(&[delivered()]), ProbeResult::Works);
         let event = [failed(), failed(), failed(), failed()];
-        assert_eq!(policy.hear("event.webhook:a", event.iter(), 3, now), Heard::Nothing);
+        assert_eq!(policy.probe_result("event.webhook:a", event.iter(), 3, now), ProbeResult::Unchanged);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The delivery policy: when, how often and over which channel people get messages, as plain values and pure functions.
 //!
-//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), how long a channel
-//! rests that does not work ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
+//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), when a channel
+//! that fails is not used ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
 //! ([`handling`]). Who asks and what is written is the engine's.
 
 pub mod circuit;
@@ -13,7 +13,7 @@ pub mod urgency;
 
 use serde::{Deserialize, Serialize};
 
-pub use circuit::Breaker;
+pub use circuit::{Breaker, CircuitState};
 pub use handling::{Handling, HandlingChange};
 pub use hours::{SendWindow, Span};
 pub use limiter::{Limiter, Rate};
@@ -25,7 +25,7 @@ pub mod reasons {
     pub const QUIET_HOURS: &str = "quiet-hours";
     pub const SEND_WINDOW: &str = "send-window";
     pub const RATE_LIMITED: &str = "rate-limited";
-    pub const CHANNEL_RESTING: &str = "channel-resting";
+    pub const CIRCUIT_OPEN: &str = "circuit-open";
     pub const DAILY_CAP: &str = "daily-cap";
     pub const PREFERENCE: &str = "preference";
     pub const UNSUBSCRIBED: &str = "unsubscribed";

@@ -50,7 +50,10 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "suppressed" => "Everybody it was for is on the suppression list",
         "send-window" => "It waits until the channel's hours begin",
         "rate-limited" => "The channel has sent as much as it may; it waits for its turn",
-        "channel-resting" => "The channel rests because it did not work; it waits until it does",
+        // Audit entries of earlier versions have `channel-resting`.
+        "circuit-open" | "channel-resting" => {
+            "The channel failed repeatedly; it waits until the channel works again"
+        }
         "daily-cap" => "Its recipient had enough messages for a day; it is in their digest",
         "preference" => "Its recipient does not want it over this channel",
         "unsubscribed" => "Its recipient does not want this topic",

@@ -155,13 +155,14 @@ impl SendWindow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStanding {
-    /// `ready`, or `resting` while it does not work.
-    #[schema(example = "ready")]
-    pub state: String,
-    /// When one message tries whether it works again.
-    pub resting_until: Option<Timestamp>,
-    /// How often it has rested in a row.
-    pub rests: i64,
+    /// `closed`: messages are sent. `open`: the channel failed repeatedly and nothing is sent. `halfOpen`: one message
+    /// probes whether it works again.
+    #[schema(example = "closed")]
+    pub circuit: String,
+    /// When an open circuit becomes half open.
+    pub open_until: Option<Timestamp>,
+    /// How many times in a row the circuit has opened.
+    pub open_count: i64,
     pub last_error: Option<String>,
     pub rates: Vec<RateStanding>,
 }

@@ -254,6 +254,6 @@ async fn t11_a_limited_key_is_not_told_how_a_channel_does(bed: TestBed) {
     let client = Client::new(&bed).await;
     let limited = client.new_key(&["read"], Some(&["nz"])).await;
     let path = "/api/v1/channels/memory:default";
-    assert_eq!(client.get(path).await.expect(200)["health"]["state"], "ready");
+    assert_eq!(client.get(path).await.expect(200)["health"]["circuit"], "closed");
     assert_eq!(limited.get(path).await.expect(200)["health"], Value::Null);
 }

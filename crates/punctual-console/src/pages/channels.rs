@@ -106,14 +106,14 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     }
     drop(reader);
     let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
-    let state = |key: &str| match app.engine.channels.broken(key) {
-        Some(broken) => ("bad", "cannot send", Some(broken.why)),
-        None if circuit(key).is_some() => {
-            let told = circuit(key).filter(|_| visit.viewer.sees_all());
-            ("warn", "rests", told.map(|one| resting(one, visit, now)))
+    let state = |key: &str| match (app.engine.channels.broken(key), circuit(key)) {
+        (Some(broken), _) => ("bad", "cannot send", Some(broken.why)),
+        (None, Some(circuit)) => {
+            let fault = visit.viewer.sees_all().then(|| circuit_fault(circuit, visit, now));
+            ("warn", "circuit open", fault)
         }
-        None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
-        None => ("muted", "not opened", None),
+        (None, None) if app.engine.channels.get(key).is_some() => ("good", "ready", None),
+        (None, None) => ("muted", "not opened", None),
     };
     let row = |key: &str, adapter: &str, at_most_once: bool, changed: Option<Timestamp>| {
         let (pill, word, fault) = state(key);
@@ -156,9 +156,9 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     page(&ChannelsPage { frame, sentence, rows, may_try, tried, chosen, entered })
 }
 
-/// Until when it rests, and why.
-fn resting(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
-    format!("until {}: {}", visit.zone.when(circuit.rests_until, now).text, circuit.last_error)
+/// Until when the circuit is open, and why.
+fn circuit_fault(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
+    format!("until {}: {}", visit.zone.when(circuit.open_until, now).text, circuit.last_error)
 }
 
 /// Limits with what is used of them, and hours.

@@ -5,11 +5,11 @@
 //! functions; nothing is read where nothing is configured.
 
 mod apply;
+pub(super) mod circuit;
 pub(super) mod claim_budget;
 mod digest;
 pub(super) mod failover;
 mod people;
-pub(super) mod rest;
 
 use jiff::Timestamp;
 use punctual_store::notifications::{ClaimedNotification, Delivery};

@@ -26,7 +26,7 @@ use crate::{
     Engine, EngineError, Opened,
     config::later,
     confine::{Pieces, guarded},
-    delivery_policy::Heard,
+    delivery_policy::ProbeResult,
     due::chain,
 };
 
@@ -79,7 +79,7 @@ impl Part {
 pub(super) struct Window {
     pub(super) parts: Vec<Part>,
     /// What the answers mean for the channel.
-    pub(super) heard: Heard,
+    pub(super) probe_result: ProbeResult,
     /// When each call ended.
     pub(super) ended: Vec<Timestamp>,
 }
@@ -173,7 +173,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Settle).await?;
         let mut circuit = None;
         if concerns_channel {
-            circuit = self.write_rest(&mut tx, key, &window.heard, now).await?;
+            circuit = self.write_circuit(&mut tx, key, &window.probe_result, now).await?;
             // What may have been written before is not written twice: those slots expire by themselves.
             if !again {
                 self.free_slots(&mut tx, reservation, &window.ended, now).await?;
@@ -189,7 +189,7 @@ impl Engine {
         self.write_intents(&mut tx, parts, &held, again, now).await?;
         tx.commit().await?;
         if concerns_channel {
-            self.remember_rest(key, &window.heard, circuit);
+            self.remember_circuit(key, &window.probe_result, circuit);
             self.policy.ask_again(key);
         }
         let next = parts.iter().filter(|part| !part.intend.is_empty());

@@ -359,8 +359,9 @@ impl Sender<'_> {
             return None;
         }
         let outcomes = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
-        let heard = self.engine.hear(self.channel.key.as_str(), outcomes.map(|answer| &answer.outcome), now);
-        Some(Window { parts: parts.into_values().collect(), heard, ended })
+        let outcomes = outcomes.map(|answer| &answer.outcome);
+        let probe_result = self.engine.probe_result(self.channel.key.as_str(), outcomes, now);
+        Some(Window { parts: parts.into_values().collect(), probe_result, ended })
     }
 
     /// One target of each notification in turn, for as many calls as there are permits.
@@ -389,7 +390,7 @@ impl Sender<'_> {
             }),
         };
         if self.reservation.probe {
-            delivery = engine.spared(&item.row, delivery, now);
+            delivery = engine.not_counted(&item.row, delivery, now);
         }
         let delivery = failover::for_left_out(&item, delivery);
         failover::go_on(&item.row, &item.failover, delivery, now)

@@ -1,4 +1,4 @@
-//! Which channels hold their messages back at this moment: those that rest, and those that have sent as much as they may.
+//! The channels that hold messages back at this moment: their circuit is open, or their limits are used up.
 //!
 //! Rows that wait for their channel are not touched while they wait, so whoever lists or counts them asks here.
 
@@ -125,7 +125,7 @@ waits!(NotificationRow);
 waits!(ListedNotification);
 
 impl Engine {
-    /// What holds messages back now. Where no channel has limits and none rests, one small statement.
+    /// What holds messages back now. Where no channel has limits and no circuit is open, one small statement.
     #[boxed]
     pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
         let now = self.clock.now();
@@ -138,7 +138,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         for row in standing(&mut reader.conn()).await?.into_iter().filter(|row| row.what == "circuit") {
             let channel = row.key.clone();
-            let why = (reasons::CHANNEL_RESTING, Circuit::of(row).rests_until);
+            let why = (reasons::CIRCUIT_OPEN, Circuit::of(row).open_until);
             held.channels.insert(channel, Urgency::ALL.map(|class| (class, why)).to_vec());
         }
         Ok(held)

@@ -1,4 +1,4 @@
-//! How a channel stands: whether it rests, and how much of its limits is used. Read when somebody asks.
+//! The health of a channel: its circuit, and how much of its limits is used. Read on request.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

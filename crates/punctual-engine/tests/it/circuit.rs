@@ -1,4 +1,4 @@
-//! A channel that does not work rests, one message tries, and nobody else pays for it.
+//! Circuits: after failures in a row nothing is sent, one message probes the channel, and its attempts are not counted.
 
 use std::sync::{
     Arc,
@@ -12,18 +12,18 @@ use serde_json::json;
 use crate::arrivals::{Arrivals, receiving_with};
 
 on_both! {
-    a_channel_that_fails_again_and_again_rests_and_one_message_tries with resting;
-    a_channel_at_rest_is_known_to_every_node with resting;
-    only_one_node_tries_whether_it_works_again with resting;
-    a_success_between_failures_keeps_a_channel_working with resting;
-    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with resting;
+    a_circuit_opens_after_failures_in_a_row_and_one_message_probes with breaker;
+    an_open_circuit_is_known_to_every_node with breaker;
+    only_one_node_probes_a_half_open_circuit with breaker;
+    a_success_between_failures_keeps_a_circuit_closed with breaker;
+    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with breaker;
 }
 
-fn resting(bed: TestBedBuilder) -> TestBedBuilder {
+fn breaker(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.breaker = Breaker::default())
 }
 
-/// A provider that can be switched off; every try is counted.
+/// A provider that can be switched off; every attempt is counted.
 fn provider(bed: &TestBed) -> (TestBed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
     let (down, tries) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let (is_down, tried) = (down.clone(), tries.clone());
@@ -44,30 +44,30 @@ async fn handed_in(bed: &TestBed, count: usize) {
     }
 }
 
-async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: TestBed) {
+async fn a_circuit_opens_after_failures_in_a_row_and_one_message_probes(bed: TestBed) {
     let (bed, arrivals, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 40).await;
     assert_eq!(bed.engine.delivery_tick(bed.now(), 20).await.unwrap().retrying, 20);
     assert_eq!(bed.engine.next_ready().await.unwrap(), Some(bed.after(30)), "all of them wait");
-    // Rests of 30 s, 1, 2 and 4 minutes, with one try after each.
-    for (rest, tried) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
-        bed.run_for(rest - 1).await;
+    // Open for 30 s, 1, 2 and 4 minutes, with one probe after each.
+    for (open, tried) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
+        bed.run_for(open - 1).await;
         assert_eq!(tries.load(Ordering::Relaxed), tried - 1);
         bed.run_for(1).await;
         assert_eq!(tries.load(Ordering::Relaxed), tried);
     }
     let circuit = bed.engine.policy.circuit("sms:default").unwrap();
-    assert_eq!((circuit.rests, circuit.last_error.as_str()), (5, "503 down for maintenance"));
+    assert_eq!((circuit.open_count, circuit.last_error.as_str()), (5, "503 down for maintenance"));
     let spent = bed.notifications().await.iter().filter(|row| row.retry_count > 0).count();
-    assert_eq!(spent, 20, "nobody's tries were spent but those that were on their way");
+    assert_eq!(spent, 20, "only attempts that were under way were counted");
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
     assert_eq!((arrivals.count(), bed.engine.policy.circuit("sms:default")), (40, None));
-    assert!(bed.engine.metrics.encode().contains("channel_resting{channel=\"sms:default\"} 0"));
+    assert!(bed.engine.metrics.encode().contains("channel_circuit_open{channel=\"sms:default\"} 0"));
 }
 
-async fn a_channel_at_rest_is_known_to_every_node(bed: TestBed) {
+async fn an_open_circuit_is_known_to_every_node(bed: TestBed) {
     let (bed, _, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
@@ -80,14 +80,14 @@ async fn a_channel_at_rest_is_known_to_every_node(bed: TestBed) {
         .engine
         .channel_standing(&mut reader.conn(), "sms:default", &Default::default(), bed.now())
         .await;
-    assert_eq!(standing.unwrap().circuit.unwrap().rests_until, bed.after(30));
+    assert_eq!(standing.unwrap().circuit.unwrap().open_until, bed.after(30));
     down.store(false, Ordering::Relaxed);
     drop(reader);
     other.run_for(600).await;
     bed.run_for(1).await;
 }
 
-async fn only_one_node_tries_whether_it_works_again(bed: TestBed) {
+async fn only_one_node_probes_a_half_open_circuit(bed: TestBed) {
     let (bed, _, down, tries) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
@@ -102,7 +102,7 @@ async fn only_one_node_tries_whether_it_works_again(bed: TestBed) {
     bed.run_for(600).await;
 }
 
-async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
+async fn a_success_between_failures_keeps_a_circuit_closed(bed: TestBed) {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = count.clone();
     let (bed, _) = receiving_with(&bed, "sms", move |_| match seen.fetch_add(1, Ordering::Relaxed) % 5 {
@@ -115,7 +115,7 @@ async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
         bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
         assert_eq!(bed.engine.policy.circuit("sms:default"), None);
     }
-    bed.leaves_open("most of them are tried again");
+    bed.leaves_open("most of them are retried");
 }
 
 /// A provider is down for an hour with many messages waiting, under a limit; others go on beside it.

@@ -24,7 +24,7 @@ pub(in crate::delivery) struct ClaimBudget {
     pub(in crate::delivery) limit: i64,
     /// The least urgent priority.
     pub(in crate::delivery) up_to: i64,
-    /// One message tries whether the channel works again.
+    /// One message probes whether the channel works again.
     probe: bool,
     slots: Option<Slots>,
 }
@@ -66,8 +66,8 @@ impl Engine {
         let Some(opened) = opened else { return Ok(Some(budget)) };
         if let Some(circuit) = self.policy.circuit(key) {
             let until = later(now, self.lease_for(Some(opened)));
-            if circuit.rests_until > now || !circuits::probe(&mut tx.conn(), now, key, until).await? {
-                let again = circuit.rests_until.max(later(now, ASK_AGAIN));
+            if circuit.open_until > now || !circuits::probe(&mut tx.conn(), now, key, until).await? {
+                let again = circuit.open_until.max(later(now, ASK_AGAIN));
                 Urgency::ALL.iter().for_each(|urgency| self.policy.full_until(key, *urgency, again));
                 return Ok(None);
             }
