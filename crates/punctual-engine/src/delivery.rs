@@ -197,7 +197,7 @@ impl Engine {
         };
         let (mut report, sendings) = self.claim_deliveries(key, now, limit, Class::Normal, open).await?;
         for sending in sendings {
-            report.add(&self.send_all(sending, Until::Tried).await?);
+            report.add(&self.send_all(sending, Until::Limited).await?);
         }
         Ok(report)
     }

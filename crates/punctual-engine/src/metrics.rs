@@ -105,7 +105,7 @@ impl Metrics {
             metrics.planned.clone(),
         );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
-        registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register("sends_uncertain", "Attempts with no certain end", metrics.uncertain.clone());
         registry.register(
             "receipts",
             "What providers told of messages, by the channel that was called back and what they said",

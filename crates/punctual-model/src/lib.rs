@@ -46,7 +46,7 @@ pub use phone::Phone;
 pub use reason::ReasonCode;
 pub use receipt::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState};
 pub use registry::{DuplicateKey, Registry};
-pub use retry::{NextTry, RetryPolicy};
+pub use retry::{NextAttempt, RetryPolicy};
 pub use secret::Secret;
 pub use secret_reference::SecretReference;
 pub use status::{NotificationStatus, WorkStatus};

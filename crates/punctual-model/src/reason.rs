@@ -117,7 +117,7 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "rule-canceled" => "The rule for it was deleted",
         "rule-inactive" => "The rule for it is paused",
         "rule-missing" => "There is no rule for it",
-        "retries-exhausted" => "All tries failed",
+        "retries-exhausted" => "All attempts failed",
         "secret_invalid" | "settings_invalid" => "The channel's settings cannot be used",
         "sender-invalid" => "The sender is not set up at the provider",
         "smtp-auth-failed" | "smtp-auth-required" => "The mail server did not accept the sign-in",

@@ -197,7 +197,7 @@ fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
     let error = row.last_error.clone().unwrap_or_else(|| "no answer".to_owned());
     Health {
         pill,
-        share: format!("{percent} % of {}", words::counted(row.tries, "try", "tries")),
+        share: format!("{percent} % of {}", words::counted(row.tries, "attempt", "attempts")),
         took: in_words(row.took_us / tries),
         last_error: failed_at.map(|at| (error, visit.zone.when(at, now))),
     }

@@ -219,7 +219,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &He
         }
         "retrying" => {
             let next = visit.zone.when(instant(row.ready_at), now).text;
-            let tries = counted(row.retry_count, "try", "tries");
+            let tries = counted(row.retry_count, "attempt", "attempts");
             joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
         }
         "pending" if row.ready_at > now.as_microsecond() => {

@@ -122,7 +122,10 @@ async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: TestBed) {
     bed.tick().await;
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox").await;
-    assert!(page.contains("1 try, next in 1 min: 451 later") && !page.contains("pill warn stuck"), "{page}");
+    assert!(
+        page.contains("1 attempt, next in 1 min: 451 later") && !page.contains("pill warn stuck"),
+        "{page}"
+    );
     bed.run_for(660).await;
     let page = client.page("/outbox?stuck=1").await;
     assert_eq!(rows(&page), [id]);

@@ -117,7 +117,7 @@ impl Engine {
         let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
         let (sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
         let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
-        let unsent = Outcomes { rows: &settled, tries: &[], again: false };
+        let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
         Ok((report, sending))

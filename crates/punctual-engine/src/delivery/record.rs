@@ -30,9 +30,9 @@ use crate::{
     due::chain,
 };
 
-/// How often a tick tries to write results before it fails.
-const TRIES: u32 = 3;
-/// The longest pause between two tries to write results.
+/// How many attempts to write results a tick makes before it fails.
+const ATTEMPTS: u32 = 3;
+/// The longest pause between two attempts to write results.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The reason of a notification whose results could not be written with all that belongs to them.
 const UNRECORDABLE: &str = "record-failed";
@@ -105,25 +105,25 @@ impl Engine {
         window: Window,
         until: Until,
     ) -> Result<Written, EngineError> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            let error = match self.write_in_pieces(&channel, &reservation, &window, tries > 0).await {
+            let error = match self.write_in_pieces(&channel, &reservation, &window, attempts > 0).await {
                 Ok(written) => return Ok(written),
                 Err(error) => error,
             };
-            tries += 1;
+            attempts += 1;
             tracing::warn!(
                 channel.key = channel.key.as_str(),
                 error = %chain(&error),
-                "results of calls could not be recorded; it is tried again"
+                "results of calls could not be recorded; retrying"
             );
             match until {
-                Until::Tried if tries >= TRIES => return Err(error),
-                Until::Written(_) if tries >= TRIES => {
-                    let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(tries));
+                Until::Limited if attempts >= ATTEMPTS => return Err(error),
+                Until::Written(_) if attempts >= ATTEMPTS => {
+                    let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(attempts));
                     self.clock.sleep_until(later(self.clock.now(), pause)).await;
                 }
-                Until::Tried | Until::Written(_) => {}
+                Until::Limited | Until::Written(_) => {}
             }
         }
     }
@@ -184,7 +184,7 @@ impl Engine {
         let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
         let settled: Vec<_> =
             parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
-        let outcomes = Outcomes { rows: &settled, tries: &results, again };
+        let outcomes = Outcomes { rows: &settled, attempts: &results, again };
         let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
         self.write_intents(&mut tx, parts, &held, again, now).await?;
         tx.commit().await?;

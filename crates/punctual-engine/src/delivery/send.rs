@@ -42,14 +42,14 @@ use underway::{Content, Queue, Underway};
 /// Answers that are gathered before they are written: about 5 ms of SQLite's writer.
 const WRITTEN_AT_ONCE: usize = 500;
 
-/// How soon a renewal that failed is tried again.
+/// How soon a renewal that failed is retried.
 const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// How long the results of calls are tried to be written.
+/// How long writing the results of calls is retried.
 #[derive(Clone)]
 pub(crate) enum Until {
     /// A few times: whoever ticks is told of the failure.
-    Tried,
+    Limited,
     /// Until they are written: forgetting them would repeat the calls. No call starts once a stop was asked for.
     Written(CancellationToken),
 }
@@ -61,7 +61,7 @@ impl Until {
 
     async fn stopped(&self) {
         match self {
-            Self::Tried => pending().await,
+            Self::Limited => pending().await,
             Self::Written(stop) => stop.cancelled().await,
         }
     }
@@ -170,7 +170,7 @@ impl Sender<'_> {
                     self.items.insert(seq, one);
                 }
                 Err(Unread::Gone(error)) => self.end_unsendable(item, "attachment-missing", error, now),
-                // Tried again as one that a channel did not take.
+                // Retried as one that a channel did not take.
                 Err(Unread::Unreachable(error)) => {
                     let mut one = Underway::new(item, Content { text, files: Files::default() });
                     one.end_uncalled(&SendOutcome::Transient { error, retry_after: None }, now);

@@ -25,16 +25,16 @@ fn breaker(bed: TestBedBuilder) -> TestBedBuilder {
 
 /// A provider that can be switched off; every attempt is counted.
 fn provider(bed: &TestBed) -> (TestBed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
-    let (down, tries) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
-    let (is_down, tried) = (down.clone(), tries.clone());
+    let (down, attempts) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (is_down, attempted) = (down.clone(), attempts.clone());
     let (bed, arrivals) = receiving_with(bed, "sms", move |_| {
-        tried.fetch_add(1, Ordering::Relaxed);
+        attempted.fetch_add(1, Ordering::Relaxed);
         if is_down.load(Ordering::Relaxed) {
             return SendOutcome::Transient { error: "503 down for maintenance".into(), retry_after: None };
         }
         delivered()
     });
-    (bed, arrivals, down, tries)
+    (bed, arrivals, down, attempts)
 }
 
 async fn handed_in(bed: &TestBed, count: usize) {
@@ -45,17 +45,17 @@ async fn handed_in(bed: &TestBed, count: usize) {
 }
 
 async fn a_circuit_opens_after_failures_in_a_row_and_one_message_probes(bed: TestBed) {
-    let (bed, arrivals, down, tries) = provider(&bed);
+    let (bed, arrivals, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 40).await;
     assert_eq!(bed.engine.delivery_tick(bed.now(), 20).await.unwrap().retrying, 20);
     assert_eq!(bed.engine.next_ready().await.unwrap(), Some(bed.after(30)), "all of them wait");
     // Open for 30 s, 1, 2 and 4 minutes, with one probe after each.
-    for (open, tried) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
+    for (open, attempted) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
         bed.run_for(open - 1).await;
-        assert_eq!(tries.load(Ordering::Relaxed), tried - 1);
+        assert_eq!(attempts.load(Ordering::Relaxed), attempted - 1);
         bed.run_for(1).await;
-        assert_eq!(tries.load(Ordering::Relaxed), tried);
+        assert_eq!(attempts.load(Ordering::Relaxed), attempted);
     }
     let circuit = bed.engine.policy.circuit("sms:default").unwrap();
     assert_eq!((circuit.open_count, circuit.last_error.as_str()), (5, "503 down for maintenance"));
@@ -68,13 +68,13 @@ async fn a_circuit_opens_after_failures_in_a_row_and_one_message_probes(bed: Tes
 }
 
 async fn an_open_circuit_is_known_to_every_node(bed: TestBed) {
-    let (bed, _, down, tries) = provider(&bed);
+    let (bed, _, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
     bed.engine.delivery_tick(bed.now(), 15).await.unwrap();
     let other = bed.node("b").await;
     assert_eq!(other.engine.delivery_tick(bed.now(), 15).await.unwrap().claimed, 0);
-    assert_eq!(tries.load(Ordering::Relaxed), 15);
+    assert_eq!(attempts.load(Ordering::Relaxed), 15);
     let mut reader = bed.read().await;
     let standing = other
         .engine
@@ -88,7 +88,7 @@ async fn an_open_circuit_is_known_to_every_node(bed: TestBed) {
 }
 
 async fn only_one_node_probes_a_half_open_circuit(bed: TestBed) {
-    let (bed, _, down, tries) = provider(&bed);
+    let (bed, _, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
     bed.engine.delivery_tick(bed.now(), 15).await.unwrap();
@@ -97,7 +97,7 @@ async fn only_one_node_probes_a_half_open_circuit(bed: TestBed) {
     let now = bed.now();
     let (one, two) = tokio::join!(bed.engine.delivery_tick(now, 15), other.engine.delivery_tick(now, 15));
     assert_eq!(one.unwrap().claimed + two.unwrap().claimed, 1);
-    assert_eq!(tries.load(Ordering::Relaxed), 16);
+    assert_eq!(attempts.load(Ordering::Relaxed), 16);
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
 }
@@ -120,7 +120,7 @@ async fn a_success_between_failures_keeps_a_circuit_closed(bed: TestBed) {
 
 /// A provider is down for an hour with many messages waiting, under a limit; others go on beside it.
 async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else(bed: TestBed) {
-    let (bed, arrivals, down, tries) = provider(&bed);
+    let (bed, arrivals, down, attempts) = provider(&bed);
     let (waiting, max) = (scale(1_000, 100_000), scale(100, 5_000));
     bed.channel_with_policy("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;
     handed_in(&bed, waiting).await;
@@ -132,8 +132,8 @@ async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_e
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert!(total.stuck <= 20, "what waits for the channel is not stuck: {total:?}");
     assert!(total.waiting + 20 >= i64::try_from(waiting).unwrap(), "{total:?}");
-    let during = tries.load(Ordering::Relaxed);
-    assert!(during <= max + 20, "{during} tries in an hour");
+    let during = attempts.load(Ordering::Relaxed);
+    assert!(during <= max + 20, "{during} attempts in an hour");
     assert_eq!(arrivals.count(), 0);
     down.store(false, Ordering::Relaxed);
     let seconds = i64::try_from(waiting / max * 12 + 900).unwrap();

@@ -33,13 +33,13 @@ on_both! {
     a_workflow_is_called_when_its_message_was_not_wanted;
     the_language_of_a_person_is_used_where_a_message_says_none;
     the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
-    the_next_channel_is_taken_when_all_tries_have_failed;
+    the_next_channel_is_taken_when_all_attempts_have_failed;
     who_has_it_over_one_channel_does_not_get_it_over_the_next;
     a_person_s_own_order_of_channels_is_used_where_a_message_has_none;
     where_no_channel_gets_it_across_it_is_parked_once;
     what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning;
     a_cap_holds_over_two_nodes;
-    a_second_try_is_not_a_second_message_of_the_day;
+    a_second_attempt_is_not_a_second_message_of_the_day;
 }
 
 async fn wants(bed: &TestBed, person: &str, wanted: Value) {
@@ -190,7 +190,7 @@ async fn what_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     bed.run_for(86_400).await;
 }
 
-/// It has failed once before its hours began: it waits for their end, not for its next try.
+/// It has failed once before its hours began: it waits for their end, not for its next attempt.
 async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     bed.wait(16 * 3600 + 59 * 60);
     let bed = bed.with(|bed| {
@@ -363,7 +363,7 @@ async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed:
     assert_eq!(tried(&log).len(), 3, "once each");
 }
 
-async fn the_next_channel_is_taken_when_all_tries_have_failed(bed: TestBed) {
+async fn the_next_channel_is_taken_when_all_attempts_have_failed(bed: TestBed) {
     let (bed, log) = three(&bed, |channel, _| match channel {
         "sms:default" => delivered(),
         _ => SendOutcome::Transient { error: "busy".into(), retry_after: None },
@@ -478,7 +478,7 @@ async fn a_cap_holds_over_two_nodes(bed: TestBed) {
     assert_eq!(bed.sent().len(), 4, "and one digest");
 }
 
-async fn a_second_try_is_not_a_second_message_of_the_day(bed: TestBed) {
+async fn a_second_attempt_is_not_a_second_message_of_the_day(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 1 })).await;
     let memory = "memory:default".parse().unwrap();
     bed.captured.misbehave(memory, punctual_channels::Misbehaviour::Transient, 1, "busy");

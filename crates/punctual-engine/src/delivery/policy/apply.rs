@@ -209,8 +209,8 @@ impl Engine {
             }
             for target in one.go.iter() {
                 let Some(cap) = people.preference(target).daily_cap.or(everybody) else { continue };
-                // A second try is not a second message.
-                if ledger.was_tried(row.seq, target) {
+                // A second attempt is not a second message.
+                if ledger.was_attempted(row.seq, target) {
                     continue;
                 }
                 let date = people.zone(target, row, opened).to_datetime(now).date().to_string();
