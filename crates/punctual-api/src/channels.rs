@@ -6,11 +6,15 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
-    manners::standing::Standing,
+    delivery_policy::standing::Standing,
     settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
-use punctual_model::{Adapter, ChannelKey, SendOutcome, durations, manners::ChannelManners as Keeps};
+use punctual_model::{
+    Adapter, ChannelKey, SendOutcome,
+    delivery_policy::{ChannelPolicy as Keeps, CircuitState},
+    durations,
+};
 use punctual_store::{
     Lane, StoreError,
     attempts::{self, HealthRow},
@@ -20,10 +24,9 @@ use punctual_store::{
 use punctual_wire::{
     Code, FieldError, Page, Problem,
     channels::{
-        Channel, ChannelHealth, ChannelManners, ChannelRequest, ChannelTest, ChannelTestRequest,
-        RetrySettings,
+        Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
     },
-    manners::{ChannelStanding, RateStanding},
+    delivery_policy::{ChannelStanding, RateStanding},
     names::channel_fault,
 };
 
@@ -81,7 +84,7 @@ pub async fn put(
         settings,
         retry: retry.map_err(|error| Failure::internal(&error))?,
         at_most_once: request.at_most_once,
-        manners: request.manners.stored().to_string(),
+        policy: request.policy.stored().to_string(),
         version: 0,
         updated_at: 0,
     };
@@ -118,17 +121,17 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
         // How it does, and its last error, come from messages of all business units.
         return Shaped::ok(&shape(&app, row)?);
     }
-    let (now, manners) = (app.engine.clock.now(), Keeps::read(&row.manners));
-    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &manners, now).await?;
-    Shaped::ok(&Channel { health: Some(stands(standing)), ..shape(&app, row)? })
+    let (now, policy) = (app.engine.clock.now(), Keeps::read(&row.policy));
+    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &policy, now).await?;
+    Shaped::ok(&Channel { health: Some(stands(standing, now)), ..shape(&app, row)? })
 }
 
-fn stands(standing: Standing) -> ChannelStanding {
+fn stands(standing: Standing, now: Timestamp) -> ChannelStanding {
     let circuit = standing.circuit.as_ref();
     ChannelStanding {
-        state: if circuit.is_some() { "resting" } else { "ready" }.to_owned(),
-        resting_until: circuit.map(|circuit| circuit.rests_until),
-        rests: circuit.map_or(0, |circuit| circuit.rests),
+        circuit: circuit.map_or(CircuitState::Closed, |circuit| circuit.state(now)).as_str().to_owned(),
+        open_until: circuit.map(|circuit| circuit.open_until),
+        open_count: circuit.map_or(0, |circuit| circuit.open_count),
         last_error: circuit.map(|circuit| circuit.last_error.clone()),
         rates: standing
             .rates
@@ -258,7 +261,7 @@ fn built_in(app: &App, key: &str) -> Option<ChannelRow> {
         settings: "{}".to_owned(),
         retry: "{}".to_owned(),
         at_most_once: false,
-        manners: "{}".to_owned(),
+        policy: "{}".to_owned(),
         version: 0,
         updated_at: Timestamp::UNIX_EPOCH.as_microsecond(),
     })
@@ -288,7 +291,7 @@ fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
         key: row.key,
         adapter: row.adapter,
         at_most_once: row.at_most_once,
-        manners: ChannelManners::of_stored(&row.manners),
+        policy: ChannelPolicy::of_stored(&row.policy),
         version: row.version,
         health: None,
     })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use punctual_engine::{EnsureOutcome, Ensured};
-use punctual_model::{NotificationId, WorkKey, manners::Handling};
+use punctual_model::{NotificationId, WorkKey, delivery_policy::Handling};
 use punctual_store::{
     messages::{self, MessageRow},
     work::{self, WorkFilter, WorkRow, instant},

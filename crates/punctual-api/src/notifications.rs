@@ -4,7 +4,7 @@ pub(crate) mod intake;
 mod targets;
 
 use axum::extract::State;
-use punctual_engine::{kpis::INTERVAL, manners::held_back::HeldBack};
+use punctual_engine::{delivery_policy::held_back::HeldBack, kpis::INTERVAL};
 use punctual_model::Priority;
 use punctual_store::{
     StoreError,

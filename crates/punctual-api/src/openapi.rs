@@ -49,7 +49,7 @@ use crate::{
         (name = "Suppressions", description = "Addresses that get nothing"),
         (name = "Callbacks", description = "What providers tell later of messages; signed, without a key"),
         (name = "Inbox", description = "Messages to whoever asks"),
-        (name = "Manners", description = "What people want, and what holds for everybody"),
+        (name = "Delivery policy", description = "Preferences of people, and the policy for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
         (name = "Operations", description = "Events and tasks that announce their own start and end"),
@@ -202,7 +202,7 @@ fn of_everybody() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(channels::list))
         .routes(routes!(channels::get))
-        .routes(routes!(preferences::settings))
+        .routes(routes!(preferences::delivery_policy))
         .routes(routes!(templates::list))
         .routes(routes!(templates::get))
         .routes(routes!(templates::preview))
@@ -229,7 +229,7 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(preferences::list))
         .routes(routes!(preferences::get, preferences::put, preferences::delete))
         .routes(routes!(preferences::link))
-        .routes(routes!(preferences::put_settings))
+        .routes(routes!(preferences::put_delivery_policy))
         .routes(routes!(templates::put, templates::delete))
         .routes(routes!(sites::list, sites::post))
         .routes(routes!(sites::get))

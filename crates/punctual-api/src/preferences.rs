@@ -1,20 +1,21 @@
-//! `/api/v1/preferences` and `/api/v1/manners`: what people want, and what holds for everybody.
+//! `/api/v1/preferences` and `/api/v1/delivery-policy`: what people want, and the policy for everybody.
 
 use axum::extract::State;
-use punctual_engine::manners::links::Holder;
-use punctual_model::manners::Preference as Wanted;
+use punctual_engine::delivery_policy::links::Holder;
+use punctual_model::delivery_policy::Preference as Wanted;
 use punctual_store::{
-    Lane, StoreError, facts,
-    manners::{
+    Lane, StoreError,
+    delivery_policy::{
         SETTINGS,
         preferences::{self, PreferenceRow},
     },
+    facts,
     work::instant,
 };
 use punctual_wire::{
     Page, Problem,
+    delivery_policy::{DeliveryPolicy, Preference, PreferenceLink, PreferenceRequest},
     limits::MAIL_ADDRESS_MAX,
-    manners::{MannersSettings, Preference, PreferenceLink, PreferenceRequest},
     names::name_fault,
     page::NamePageQuery,
 };
@@ -36,7 +37,7 @@ fn checked_person(person: &str) -> Result<(), Failure> {
 /// Say what a person wants
 ///
 /// The person is a name of your own, or an address. Whoever is kept under a name is found by each of their addresses.
-#[utoipa::path(put, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["author"])),
+#[utoipa::path(put, path = "/api/v1/preferences/{person}", tag = "Delivery policy", security(("key" = ["author"])),
     params(("person" = String, Path, example = "ann@example.org")), request_body(content = PreferenceRequest, example = json!({"timeZone": "Europe/Berlin", "quietHours": {"from": "22:00", "to": "07:00"}, "topics": {"offers": {"subscribed": false}}})),
     responses((status = 200, body = Preference)))]
 pub async fn put(
@@ -55,7 +56,7 @@ pub async fn put(
 }
 
 /// What a person wants
-#[utoipa::path(get, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/preferences/{person}", tag = "Delivery policy", security(("key" = ["read"])),
     params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = Preference)))]
 pub async fn get(
     State(app): State<Shared>,
@@ -71,7 +72,7 @@ async fn found(app: &App, person: &str) -> Result<PreferenceRow, Failure> {
 }
 
 /// What people want, by name
-#[utoipa::path(get, path = "/api/v1/preferences", tag = "Manners", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/preferences", tag = "Delivery policy", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Preference>)))]
 pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.name_page()?;
@@ -86,7 +87,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: 
 /// Forget what a person wants
 ///
 /// Also that they have unsubscribed: messages go to them as to anybody.
-#[utoipa::path(delete, path = "/api/v1/preferences/{person}", tag = "Manners", security(("key" = ["author"])),
+#[utoipa::path(delete, path = "/api/v1/preferences/{person}", tag = "Delivery policy", security(("key" = ["author"])),
     params(("person" = String, Path)), responses((status = 204)))]
 pub async fn delete(
     State(app): State<Shared>,
@@ -102,7 +103,7 @@ pub async fn delete(
 /// A link to a person's own page
 ///
 /// The link does not run out; whoever has it may change what this person wants.
-#[utoipa::path(post, path = "/api/v1/preferences/{person}/link", tag = "Manners", security(("key" = ["author"])),
+#[utoipa::path(post, path = "/api/v1/preferences/{person}/link", tag = "Delivery policy", security(("key" = ["author"])),
     params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = PreferenceLink)))]
 pub async fn link(
     State(app): State<Shared>,
@@ -119,31 +120,32 @@ pub async fn link(
     .await
 }
 
-/// What holds for everybody
-#[utoipa::path(get, path = "/api/v1/manners", tag = "Manners", security(("key" = ["read"])),
-    responses((status = 200, body = MannersSettings)))]
-pub async fn settings(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
+/// Get the delivery policy
+#[utoipa::path(get, path = "/api/v1/delivery-policy", tag = "Delivery policy", security(("key" = ["read"])),
+    responses((status = 200, body = DeliveryPolicy)))]
+pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let stored = facts::get(&mut reader.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
-    let settings: MannersSettings =
+    let policy: DeliveryPolicy =
         serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.manners"))?;
-    Shaped::ok(&settings)
+    Shaped::ok(&policy)
 }
 
-/// Say what holds for everybody
-#[utoipa::path(put, path = "/api/v1/manners", tag = "Manners", security(("key" = ["admin"])),
-    request_body(content = MannersSettings, example = json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers and news"}]})),
-    responses((status = 200, body = MannersSettings)))]
-pub async fn put_settings(State(app): State<Shared>, caller: Caller<Admin>, body: Json) -> Answer {
-    let settings = MannersSettings::read(&body.value, "")?;
-    let text = serde_json::to_string(&settings).map_err(|error| Failure::internal(&error))?;
+/// Set the delivery policy
+#[utoipa::path(put, path = "/api/v1/delivery-policy", tag = "Delivery policy", security(("key" = ["admin"])),
+    request_body(content = DeliveryPolicy, example = json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers and news"}]})),
+    responses((status = 200, body = DeliveryPolicy)))]
+pub async fn put_delivery_policy(State(app): State<Shared>, caller: Caller<Admin>, body: Json) -> Answer {
+    let policy = DeliveryPolicy::read(&body.value, "")?;
+    let text = serde_json::to_string(&policy).map_err(|error| Failure::internal(&error))?;
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     facts::put(&mut tx.conn(), now, SETTINGS, &text).await?;
+    // "manners" is a stored name: audit entries are not rewritten.
     audited(&mut tx, now, &caller, "put", "manners", "settings").await?;
     tx.commit().await?;
-    app.engine.manners.invalidate();
-    Shaped::ok(&settings)
+    app.engine.policy.invalidate();
+    Shaped::ok(&policy)
 }
 
 fn shape(row: PreferenceRow) -> Result<Preference, StoreError> {

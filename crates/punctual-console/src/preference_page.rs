@@ -17,10 +17,10 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use punctual_engine::manners::links::Holder;
+use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::{
+    delivery_policy::{Preference, Span, Topic, hours::written},
     local_time,
-    manners::{Preference, Span, Topic, hours::written},
 };
 
 use words::Words;
@@ -98,7 +98,7 @@ async fn page(
     // Their own language first, then what their browser says.
     let words = words::of(wants.locale.as_deref().into_iter().chain(accepted(headers)));
     app.engine.look_again().await?;
-    let settings = app.engine.manners.settings();
+    let settings = app.engine.policy.settings();
     let mut names: Vec<&str> = settings.topics.iter().map(|topic| topic.name.as_str()).collect();
     names.extend(wants.topics.keys().map(String::as_str));
     names.extend(holder.topic.as_deref());

@@ -40,7 +40,7 @@ pub fn work(status: &str, on_hold: bool) -> Pill {
     }
 }
 
-/// What came of one try.
+/// The result of one attempt.
 pub fn outcome(outcome: Option<&str>) -> Pill {
     match outcome {
         Some("delivered") => pill("accepted", "good"),

@@ -18,9 +18,9 @@ use crate::{Engine, EngineError, config::earlier};
 pub enum Kind {
     /// Work on hold.
     Hold,
-    /// A notification that will not be tried again by itself.
+    /// A notification that will not be retried by itself.
     Parked,
-    /// A delivery to a subscriber that will not be tried again by itself.
+    /// A delivery to a subscriber that will not be retried by itself.
     Subscriber,
     /// A rule that is out of step with its schedule.
     Sync,

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
     Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, Secret, SecretReference,
-    manners::ChannelManners,
+    delivery_policy::ChannelPolicy,
 };
 use punctual_store::{Conn, StoreError, channels, subscribers};
 
@@ -36,8 +36,8 @@ pub struct Opened {
     pub retry: RetryPolicy,
     /// An attempt with no certain end is parked for a person instead of being repeated.
     pub at_most_once: bool,
-    /// What it keeps to.
-    pub manners: ChannelManners,
+    /// Its limits and hours.
+    pub policy: ChannelPolicy,
     pub(crate) permits: Arc<Permits>,
     adapter: String,
     written: Written,
@@ -87,7 +87,7 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
         settings: row.settings,
         retry: row.retry,
         at_most_once: false,
-        manners: "{}".into(),
+        policy: "{}".into(),
         version: row.version,
         updated_at: row.updated_at,
     }
@@ -242,7 +242,7 @@ impl Channels {
                     settings: "{}".into(),
                     retry: "{}".into(),
                     at_most_once: false,
-                    manners: "{}".into(),
+                    policy: "{}".into(),
                     version: 0,
                     updated_at: 0,
                 });
@@ -296,7 +296,7 @@ impl Channels {
             channel,
             retry,
             at_most_once: row.at_most_once,
-            manners: ChannelManners::read(&row.manners),
+            policy: ChannelPolicy::read(&row.policy),
             permits,
             adapter: row.adapter.clone(),
             written: written(row),

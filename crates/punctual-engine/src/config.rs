@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_model::manners::Breaker;
+use punctual_model::delivery_policy::Breaker;
 
 /// Every bound and interval of the pipeline.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct EngineConfig {
     pub purge_share: f64,
     /// Rows that a purge removes without asking, whatever their share.
     pub purge_unasked: i64,
-    /// When a channel that does not work rests, and for how long.
+    /// When the circuit of a channel opens, and for how long.
     pub breaker: Breaker,
     /// How long a stopping node waits for what is under way.
     pub grace: Duration,

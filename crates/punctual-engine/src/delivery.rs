@@ -9,10 +9,10 @@
 mod claim;
 mod conclude;
 mod files;
-mod manners;
 mod own;
 mod permits;
 mod plan;
+mod policy;
 mod record;
 mod render;
 mod send;
@@ -33,9 +33,9 @@ use punctual_store::{
 };
 
 pub(crate) use claim::Open;
-use manners::Promise;
 pub(crate) use own::HandOver;
 pub(crate) use permits::{Class, Permit, Permits};
+use policy::Reservation;
 pub(crate) use send::Until;
 
 use crate::{Engine, EngineError, Opened};
@@ -48,7 +48,7 @@ pub struct DeliveryReport {
     pub retrying: usize,
     pub parked: usize,
     pub rerouted: usize,
-    /// Those that wait for an hour or a place.
+    /// Those that wait for an hour or a slot.
     pub deferred: usize,
     /// Those that nobody wants, or that are told in a digest.
     pub withdrawn: usize,
@@ -79,7 +79,7 @@ pub(crate) struct Sending {
     pub(crate) channel: Arc<Opened>,
     pub(crate) items: Vec<ToSend>,
     /// What is to be kept when it has ended.
-    pub(crate) promise: Promise,
+    pub(crate) reservation: Reservation,
     /// For the calls whose intents are on disk.
     pub(crate) permits: Permit,
     /// When the claim was asked for: its lease is trusted from then on.
@@ -197,7 +197,7 @@ impl Engine {
         };
         let (mut report, sendings) = self.claim_deliveries(key, now, limit, Class::Normal, open).await?;
         for sending in sendings {
-            report.add(&self.send_all(sending, Until::Tried).await?);
+            report.add(&self.send_all(sending, Until::Limited).await?);
         }
         Ok(report)
     }
@@ -225,7 +225,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let rows = notifications::earliest(&mut reader.conn()).await?;
         let earliest = rows.into_iter().map(|row| {
-            let at = self.manners.claimable_at(&row.channel, row.priority, row.ready_at);
+            let at = self.policy.claimable_at(&row.channel, row.priority, row.ready_at);
             (row.channel, Class::of(row.priority), at)
         });
         Ok(earliest.collect())
@@ -244,9 +244,9 @@ impl Engine {
             let mut reader = self.store.read().await?;
             self.channels.refresh(&mut reader.conn(), now).await?;
         }
-        if self.manners.is_stale(now) {
+        if self.policy.is_stale(now) {
             let mut reader = self.store.read().await?;
-            self.manners.refresh(&mut reader.conn(), now).await?;
+            self.policy.refresh(&mut reader.conn(), now).await?;
         }
         Ok(())
     }

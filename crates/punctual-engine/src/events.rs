@@ -21,8 +21,8 @@ use crate::{Engine, EngineError};
 
 /// The type of an event that carries the state of a source.
 pub const SOURCE_CHANGED: &str = "source.changed";
-/// How often events that collide with others are tried.
-const TRIES: usize = 5;
+/// How many attempts are made for events that collide with others.
+const ATTEMPTS: usize = 5;
 /// The type of an event that says a source is gone.
 pub const SOURCE_DELETED: &str = "source.deleted";
 
@@ -133,10 +133,12 @@ impl Engine {
         sinks: &EventSinks,
         incoming: &[IncomingEvent],
     ) -> Result<Vec<EventTaken>, EngineError> {
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             match self.take_events_once(sinks, incoming).await {
-                Err(EngineError::Store(error)) if error.is_collision() && tries < TRIES => tries += 1,
+                Err(EngineError::Store(error)) if error.is_collision() && attempts < ATTEMPTS => {
+                    attempts += 1
+                }
                 done => return done,
             }
         }

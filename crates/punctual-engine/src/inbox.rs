@@ -94,7 +94,7 @@ impl Channel for InboxChannel {
                 retry_after: None,
             };
             match kept {
-                // The id is the same in every try, so that a second one finds the message there.
+                // The id is the same in every attempt, so that a second one finds the message there.
                 Ok(Ok(())) => SendOutcome::Delivered { provider_id: id },
                 Ok(Err(error)) => failed(&error),
                 Err(error) => failed(&error),

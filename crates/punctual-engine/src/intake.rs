@@ -1,7 +1,7 @@
 //! Intake of notifications: concurrent requests are gathered into one commit.
 //!
 //! Whoever finds the commit slot free takes everything that is waiting and commits it; the others find their answer
-//! there. Nobody waits longer than the commit under way. A group that fails is tried again one by one, so that one
+//! there. Nobody waits longer than the commit under way. A group that fails is retried one by one, so that one
 //! bad request harms only itself.
 
 use std::{

@@ -9,6 +9,7 @@ pub mod channels;
 pub mod config;
 mod confine;
 mod delivery;
+pub mod delivery_policy;
 mod due;
 pub mod effects;
 mod ensure;
@@ -18,7 +19,6 @@ pub mod inbox;
 pub mod intake;
 pub mod kpis;
 pub mod listeners;
-pub mod manners;
 pub mod metrics;
 pub mod operate;
 mod purge;
@@ -76,8 +76,8 @@ pub struct Parts {
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
     pub(crate) suppressions: suppressions::Suppressions,
-    /// What this node knows of manners.
-    pub manners: manners::Manners,
+    /// This node's cache of the delivery policy.
+    pub policy: delivery_policy::PolicyCache,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     /// The loops of this node, while they run.
@@ -123,7 +123,7 @@ impl Engine {
             vault: setup.vault,
             metrics: Metrics::new(),
             suppressions: suppressions::Suppressions::default(),
-            manners: manners::Manners::default(),
+            policy: delivery_policy::PolicyCache::default(),
             intake,
             held: Arc::default(),
             running: std::sync::Mutex::default(),

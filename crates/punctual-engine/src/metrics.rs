@@ -64,7 +64,7 @@ pub struct Metrics {
     loop_failures: Counter<u64, AtomicU64>,
     panics: Family<ByTask, Counter>,
     isolated: Counter,
-    resting: Family<OfChannel, Gauge>,
+    circuit_open: Family<OfChannel, Gauge>,
     held_back: Family<ByReason, Counter>,
 }
 
@@ -93,7 +93,7 @@ impl Metrics {
             loop_failures: Counter::default(),
             panics: Family::default(),
             isolated: Counter::default(),
-            resting: Family::default(),
+            circuit_open: Family::default(),
             held_back: Family::default(),
             registry: Registry::default(),
         };
@@ -105,7 +105,7 @@ impl Metrics {
             metrics.planned.clone(),
         );
         registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
-        registry.register("sends_uncertain", "Tries with no certain end", metrics.uncertain.clone());
+        registry.register("sends_uncertain", "Attempts with no certain end", metrics.uncertain.clone());
         registry.register(
             "receipts",
             "What providers told of messages, by the channel that was called back and what they said",
@@ -126,7 +126,11 @@ impl Metrics {
             "Rows that failed alone and were taken out of their batch",
             metrics.isolated.clone(),
         );
-        registry.register("channel_resting", "1 for a channel that rests", metrics.resting.clone());
+        registry.register(
+            "channel_circuit_open",
+            "1 while the circuit of a channel is open or half open",
+            metrics.circuit_open.clone(),
+        );
         registry.register(
             "held_back",
             "Messages that waited, moved or stayed, by reason",
@@ -219,8 +223,8 @@ impl Metrics {
         self.isolated.inc();
     }
 
-    pub(crate) fn channel_rests(&self, channel: &str, rests: bool) {
-        self.resting.get_or_create(&OfChannel { channel: channel.to_owned() }).set(i64::from(rests));
+    pub(crate) fn circuit_open(&self, channel: &str, is_open: bool) {
+        self.circuit_open.get_or_create(&OfChannel { channel: channel.to_owned() }).set(i64::from(is_open));
     }
 
     pub(crate) fn held_back(&self, reason: &str) {

@@ -33,7 +33,7 @@ impl Engine {
         self.work_row(id).await
     }
 
-    /// Another try of a row that ended without completing; of a completed one, a second send under a new key that is
+    /// Another attempt of a row that ended without completing; of a completed one, a second send under a new key that is
     /// linked to it.
     #[boxed]
     pub async fn retry_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
@@ -92,7 +92,7 @@ impl Engine {
         work::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)
     }
 
-    /// A parked notification is tried again, its count and next attempt reset.
+    /// A parked notification is retried, its count and next attempt reset.
     #[boxed]
     pub async fn retry_notification(&self, id: &str, actor: &str) -> Result<NotificationRow, EngineError> {
         let now = self.clock.now();

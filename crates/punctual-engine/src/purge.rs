@@ -8,9 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
-    Lane, facts, idempotency, inbox,
-    manners::{days, digests},
-    notifications, receipts,
+    Lane,
+    delivery_policy::{days, digests},
+    facts, idempotency, inbox, notifications, receipts,
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What providers tell later about messages that they took: receipts are matched to the try by the provider's id of the
+//! What providers tell later about messages that they took: receipts are matched to the attempt by the provider's id of the
 //! message, and what they mean for an address goes onto the suppression list.
 
 use std::collections::BTreeMap;

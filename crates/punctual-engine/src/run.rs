@@ -243,6 +243,6 @@ impl Node {
 
     fn failed(&self, stage: &'static str, error: &EngineError) {
         self.engine.metrics.loop_failed();
-        tracing::warn!(stage, error = %chain(error), "a pass failed; it is tried again");
+        tracing::warn!(stage, error = %chain(error), "a pass failed; it is retried");
     }
 }

@@ -1,10 +1,10 @@
-//! The sweep: claims whose worker is gone go back in line, and tries with no certain end are marked.
+//! The sweep: claims whose worker is gone are queued again, and attempts with no certain end are marked.
 
 use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{NextTry, RetryPolicy};
+use punctual_model::{NextAttempt, RetryPolicy};
 use punctual_store::{
     Lane, Stage, attempts, audit,
     notifications::{self, Delivery, NotificationHead},
@@ -221,7 +221,7 @@ impl Engine {
                 seq: row.seq,
                 token: row.version,
                 status: if parks { "parked" } else { "retrying" },
-                // The try under way counts: it may well have gone out.
+                // The attempt under way counts: it may well have gone out.
                 retry_count: row.retry_count + i64::from(doubt),
                 last_error: doubt
                     .then(|| "the node stopped while sending; it may or may not have been sent".into()),
@@ -268,8 +268,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// When a notification whose node is gone is tried again; never, where a person must look: the channel sends at
-    /// most once, or one message has now taken down its sender as often as the policy allows tries.
+    /// When a notification whose node is gone is retried; never, where a person must check: the channel sends at
+    /// most once, or one message has now taken down its sender as often as the policy allows attempts.
     fn after_doubt(
         &self,
         channel: Option<&crate::Opened>,
@@ -283,9 +283,9 @@ impl Engine {
         }
         let failures = u32::try_from(retry_count + 1).unwrap_or(u32::MAX);
         match channel.retry.next(failures, now, self.random.unit(), None) {
-            NextTry::At(_) if failures <= 1 => Some(now),
-            NextTry::At(at) => Some(at),
-            NextTry::GiveUp => None,
+            NextAttempt::At(_) if failures <= 1 => Some(now),
+            NextAttempt::At(at) => Some(at),
+            NextAttempt::GiveUp => None,
         }
     }
 }
@@ -294,12 +294,12 @@ impl Engine {
 fn after_expiry(row: &work::Expired, policy: RetryPolicy, now: Timestamp, unit_random: f64) -> Settlement {
     let expiries = row.retry_count + 1;
     let next = match u32::try_from(expiries).unwrap_or(u32::MAX) {
-        0 | 1 => NextTry::At(now),
+        0 | 1 => NextAttempt::At(now),
         later => policy.next(later - 1, now, unit_random, None),
     };
     let (retry_at, on_hold) = match next {
-        NextTry::At(at) => (Some(at), false),
-        NextTry::GiveUp => (None, true),
+        NextAttempt::At(at) => (Some(at), false),
+        NextAttempt::GiveUp => (None, true),
     };
     Settlement {
         id: row.id,

@@ -62,7 +62,7 @@ impl Engine {
             moments.push(moment(
                 attempt.started_at,
                 "attemptStarted",
-                format!("try {} to {} was claimed by {} and written down", attempt.n, attempt.target, attempt.node),
+                format!("attempt {} to {} was claimed by {} and recorded", attempt.n, attempt.target, attempt.node),
                 json!({ "target": attempt.target, "attempt": attempt.n, "node": attempt.node, "channel": attempt.channel }),
             ));
             if let (Some(finished), Some(outcome)) = (attempt.finished_at, &attempt.outcome) {

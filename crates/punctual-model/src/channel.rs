@@ -13,7 +13,7 @@ pub struct Outgoing {
     pub notification: NotificationId,
     pub channel: ChannelKey,
     pub address: String,
-    /// Which try this is, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: i64,
     /// The same in every attempt, for receivers that drop repeats (Message-ID, webhook-id).
     pub message_id: String,
@@ -39,7 +39,7 @@ pub struct Attachment {
     pub content_id: Option<String>,
 }
 
-/// What came of one try.
+/// The result of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SendOutcome {
     /// The other side took it.

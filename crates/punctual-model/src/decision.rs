@@ -78,7 +78,7 @@ pub enum Decision {
     Retry(ReasonCode),
     /// A person must look.
     Hold(ReasonCode),
-    /// Not now; try again at this instant, without counting a failure.
+    /// Not now; retried at this instant, without counting a failure.
     Defer(Timestamp, ReasonCode),
 }
 

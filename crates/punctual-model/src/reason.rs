@@ -50,7 +50,10 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "suppressed" => "Everybody it was for is on the suppression list",
         "send-window" => "It waits until the channel's hours begin",
         "rate-limited" => "The channel has sent as much as it may; it waits for its turn",
-        "channel-resting" => "The channel rests because it did not work; it waits until it does",
+        // Audit entries of earlier versions have `channel-resting`.
+        "circuit-open" | "channel-resting" => {
+            "The channel failed repeatedly; it waits until the channel works again"
+        }
         "daily-cap" => "Its recipient had enough messages for a day; it is in their digest",
         "preference" => "Its recipient does not want it over this channel",
         "unsubscribed" => "Its recipient does not want this topic",
@@ -114,7 +117,7 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "rule-canceled" => "The rule for it was deleted",
         "rule-inactive" => "The rule for it is paused",
         "rule-missing" => "There is no rule for it",
-        "retries-exhausted" => "All tries failed",
+        "retries-exhausted" => "All attempts failed",
         "secret_invalid" | "settings_invalid" => "The channel's settings cannot be used",
         "sender-invalid" => "The sender is not set up at the provider",
         "smtp-auth-failed" | "smtp-auth-required" => "The mail server did not accept the sign-in",

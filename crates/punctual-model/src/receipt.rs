@@ -16,7 +16,7 @@ pub enum ReceiptState {
     Delivered,
     /// Somebody looked at it.
     Read,
-    /// It did not arrive, or came back, and will not be tried again by the provider.
+    /// It did not arrive, or came back, and will not be retried by the provider.
     Failed,
     /// Its reader called it spam.
     Complained,

@@ -45,7 +45,7 @@ pub enum RetryPolicy {
 
 /// What comes after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextTry {
+pub enum NextAttempt {
     At(Timestamp),
     /// The policy is used up; the caller holds or parks.
     GiveUp,
@@ -58,23 +58,23 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The next try after the failure of that number, 1 being the first.
+    /// The next attempt after the failure of that number, 1 being the first.
     ///
     /// `unit_random` is a number in `0.0..1.0`. `retry_after` is what the other side asked for: it is
-    /// honoured up to [`RETRY_AFTER_CAP`], never makes a try earlier than the policy's own, and never
-    /// adds a try.
+    /// honoured up to [`RETRY_AFTER_CAP`], never makes an attempt earlier than the policy's own, and never
+    /// adds an attempt.
     pub fn next(
         &self,
         failures_so_far: u32,
         now: Timestamp,
         unit_random: f64,
         retry_after: Option<Duration>,
-    ) -> NextTry {
+    ) -> NextAttempt {
         let Some(own) = self.delay(failures_so_far.max(1), unit_random) else {
-            return NextTry::GiveUp;
+            return NextAttempt::GiveUp;
         };
         let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_CAP);
-        NextTry::At(later(now, own.max(asked)))
+        NextAttempt::At(later(now, own.max(asked)))
     }
 
     /// How long to wait after the failure of that number; none when the policy is used up.

@@ -32,7 +32,7 @@ pub enum WorkEvent {
     Requeue,
     /// A person stops it.
     Cancel,
-    /// A person asks for another try of a row that ended without completing.
+    /// A person asks for another attempt of a row that ended without completing.
     Retry,
 }
 
@@ -141,13 +141,13 @@ pub enum NotificationStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotificationEvent {
     Deliver,
-    /// A try failed and another is planned.
+    /// An attempt failed and another is planned.
     FailTransient,
-    /// A permanent failure, or no tries left.
+    /// A permanent failure, or no attempts left.
     Park,
     /// Its reason went away.
     Withdraw,
-    /// A person asks for another try.
+    /// A person asks for another attempt.
     Retry,
     /// A person gives it up.
     Discard,

@@ -16,8 +16,8 @@ pub struct ChannelRow {
     /// The retry policy as JSON.
     pub retry: String,
     pub at_most_once: bool,
-    /// Limits and hours, as JSON.
-    pub manners: String,
+    /// Limits and hours, as JSON; the column's stored name is `manners`.
+    pub policy: String,
     pub version: i64,
     pub updated_at: i64,
 }
@@ -33,14 +33,14 @@ const PUT: Sql = Sql::same(
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, channel: &ChannelRow) -> Result<()> {
     let c = channel;
-    conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once, &c.manners])
+    conn.execute(&PUT, args![now, &c.key, &c.adapter, &c.settings, &c.retry, c.at_most_once, &c.policy])
         .await?;
     Ok(())
 }
 
 const GET: Sql = Sql::same(
     "channels.get",
-    "SELECT key, adapter, settings, retry, at_most_once, manners, version, updated_at FROM channels WHERE key = $1",
+    "SELECT key, adapter, settings, retry, at_most_once, manners AS policy, version, updated_at FROM channels WHERE key = $1",
 );
 
 #[boxed]
@@ -50,7 +50,7 @@ pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<ChannelRow>> {
 
 const ALL: Sql = Sql::same(
     "channels.all",
-    "SELECT key, adapter, settings, retry, at_most_once, manners, version, updated_at FROM channels ORDER BY key",
+    "SELECT key, adapter, settings, retry, at_most_once, manners AS policy, version, updated_at FROM channels ORDER BY key",
 );
 
 /// Every channel; there are few.

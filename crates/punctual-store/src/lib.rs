@@ -11,6 +11,7 @@ pub mod blobs;
 pub mod business_units;
 pub mod channels;
 mod db;
+pub mod delivery_policy;
 pub mod error;
 pub mod facts;
 pub mod foreign;
@@ -18,7 +19,6 @@ pub mod idempotency;
 pub mod inbox;
 pub mod lists;
 pub mod maintenance;
-pub mod manners;
 pub mod messages;
 mod migrate;
 pub mod notifications;
@@ -55,7 +55,7 @@ pub use wake::{Stage, Wake};
 
 db::statements![
     ; api_keys, attempts, attention, audit, business_units, channels, db, facts, idempotency, inbox, lists,
-    manners, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
+    delivery_policy, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
     sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_tries,
     surveys, templates, work

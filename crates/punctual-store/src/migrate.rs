@@ -43,6 +43,7 @@ const STEPS: &[Step] = &[
     step!(12, "0012_report_files"),
     step!(13, "0013_handling"),
     step!(14, "0014_keys"),
+    step!(15, "0015_circuit_open"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

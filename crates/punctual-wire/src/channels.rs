@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use crate::{
     batch::Item,
+    delivery_policy::{ChannelStanding, Limits, SendWindow, quiet_hours},
     fields::Fields,
     limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
-    manners::{ChannelStanding, Limits, SendWindow, quiet_hours},
     problem::Code,
     reminders::QuietHours,
 };
@@ -32,13 +32,13 @@ pub struct ChannelRequest {
     #[schema(required = false)]
     pub at_most_once: bool,
     #[serde(flatten)]
-    pub manners: ChannelManners,
+    pub policy: ChannelPolicy,
 }
 
 /// What a channel keeps to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChannelManners {
+pub struct ChannelPolicy {
     /// How much it may send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
@@ -54,7 +54,7 @@ pub struct ChannelManners {
     pub time_zone: Option<String>,
 }
 
-impl ChannelManners {
+impl ChannelPolicy {
     fn read(fields: &mut Fields<'_>) -> Self {
         Self {
             limits: fields.nested("limits", Limits::read),
@@ -141,7 +141,7 @@ impl ChannelRequest {
                 .unwrap_or_else(|| Value::Object(Default::default())),
             retry: fields.nested("retry", RetrySettings::read),
             at_most_once: fields.bool("atMostOnce", false),
-            manners: ChannelManners::read(&mut fields),
+            policy: ChannelPolicy::read(&mut fields),
         };
         fields.deny_unknown();
         fields.finish().map(|()| request)
@@ -194,7 +194,7 @@ pub struct Channel {
     pub retry: RetrySettings,
     pub at_most_once: bool,
     #[serde(flatten)]
-    pub manners: ChannelManners,
+    pub policy: ChannelPolicy,
     pub version: i64,
     pub updated_at: Timestamp,
     /// How it stands; told where one channel is asked for.
@@ -319,23 +319,23 @@ mod tests {
 
     #[test]
     fn limits_and_hours_are_read_stored_and_answered_alike() {
-        let manners = json!({"limits": {"rates": [{"max": 30, "per": "1m"}], "provider": "acme", "providerRates": [{"max": 5, "per": "1s"}]},
+        let policy = json!({"limits": {"rates": [{"max": 30, "per": "1m"}], "provider": "acme", "providerRates": [{"max": 5, "per": "1s"}]},
             "quietHours": {"from": "22:00", "to": "07:00"}, "sendWindow": {"days": ["mon"], "from": "08:00", "to": "18:00"}, "timeZone": "UTC"});
-        let mut body = manners.clone();
+        let mut body = policy.clone();
         body["adapter"] = "smtp".into();
-        let read = ChannelRequest::read(&body, "").unwrap().manners;
+        let read = ChannelRequest::read(&body, "").unwrap().policy;
         let stored = read.stored().to_string();
-        assert_eq!(ChannelManners::of_stored(&stored), read);
-        assert_eq!(serde_json::to_value(&read).unwrap(), manners);
-        let model = punctual_model::manners::ChannelManners::read(&stored);
+        assert_eq!(ChannelPolicy::of_stored(&stored), read);
+        assert_eq!(serde_json::to_value(&read).unwrap(), policy);
+        let model = punctual_model::delivery_policy::ChannelPolicy::read(&stored);
         assert_eq!((model.rates.len(), model.provider_rates.len(), model.has_hours()), (1, 1, true));
-        assert_eq!(ChannelManners::of_stored("{}"), ChannelManners::default());
-        assert_eq!(ChannelManners::default().stored(), json!({}));
+        assert_eq!(ChannelPolicy::of_stored("{}"), ChannelPolicy::default());
+        assert_eq!(ChannelPolicy::default().stored(), json!({}));
     }
 
     #[test]
     fn limits_and_hours_that_cannot_be_name_their_field() {
-        for (manners, pointer, code) in [
+        for (policy, pointer, code) in [
             (json!({"limits": {"rates": [{"max": 0, "per": "1m"}]}}), "/limits/rates/0/max", "out_of_range"),
             (
                 json!({"limits": {"rates": [{"max": 1, "per": "1 month"}]}}),
@@ -361,7 +361,7 @@ mod tests {
             (json!({"sendWindow": {"from": "18:00", "to": "08:00"}}), "/sendWindow/to", "out_of_range"),
             (json!({"timeZone": "Berlin"}), "/timeZone", "zone_unknown"),
         ] {
-            let mut body = manners;
+            let mut body = policy;
             body["adapter"] = "smtp".into();
             let faults = ChannelRequest::read(&body, "").unwrap_err();
             assert_eq!(

@@ -1,11 +1,11 @@
 //! Topic, priority and order of channels: the fields that everything which sends messages takes, read in one way.
 
-use punctual_model::{Priority, manners};
+use punctual_model::{Priority, delivery_policy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{fields::Fields, manners::order};
+use crate::{delivery_policy::order, fields::Fields};
 
 /// How a message is handled on its way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -35,15 +35,15 @@ impl Handling {
     }
 }
 
-impl From<Handling> for manners::Handling {
+impl From<Handling> for delivery_policy::Handling {
     fn from(given: Handling) -> Self {
         let failover = given.failover.iter().filter_map(|key| key.parse().ok()).collect();
         Self { topic: given.topic, priority: given.priority, failover }
     }
 }
 
-impl From<manners::Handling> for Handling {
-    fn from(stored: manners::Handling) -> Self {
+impl From<delivery_policy::Handling> for Handling {
+    fn from(stored: delivery_policy::Handling) -> Self {
         let failover = stored.failover.iter().map(ToString::to_string).collect();
         Self { topic: stored.topic, priority: stored.priority, failover }
     }
@@ -76,7 +76,7 @@ impl HandlingChange {
     }
 }
 
-impl From<HandlingChange> for manners::HandlingChange {
+impl From<HandlingChange> for delivery_policy::HandlingChange {
     fn from(given: HandlingChange) -> Self {
         let HandlingChange { topic, priority, failover } = given;
         let failover = failover.map(|keys| keys.iter().filter_map(|key| key.parse().ok()).collect());
@@ -98,7 +98,7 @@ mod tests {
         fields.deny_unknown();
         fields.finish().unwrap();
         assert_eq!(serde_json::to_value(&handling).unwrap(), body);
-        let stored = manners::Handling::from(handling.clone());
+        let stored = delivery_policy::Handling::from(handling.clone());
         assert_eq!(Handling::from(stored), handling);
         assert_eq!(serde_json::to_value(Handling::default()).unwrap(), json!({}));
     }
@@ -110,8 +110,8 @@ mod tests {
             let mut fields = Fields::new(&change, "");
             let read = HandlingChange::read(&mut fields, &change);
             fields.finish().unwrap();
-            let change = manners::HandlingChange::from(read);
-            serde_json::to_value(change.of(manners::Handling::of(&before))).unwrap()
+            let change = delivery_policy::HandlingChange::from(read);
+            serde_json::to_value(change.of(delivery_policy::Handling::of(&before))).unwrap()
         };
         assert_eq!(after(json!({})), before);
         assert_eq!(after(json!({"topic": null, "failover": []})), json!({"priority": "high"}));

@@ -196,7 +196,7 @@ pub struct NotificationQuery {
     pub from: Option<Timestamp>,
     /// Created before this instant.
     pub to: Option<Timestamp>,
-    /// Only those that should have gone long ago; what waits for an hour, a limit or a resting channel is not stuck.
+    /// Only those that should have been sent long ago; what waits for an hour, a limit or an open circuit is not stuck.
     #[param(value_type = Option<bool>)]
     pub stuck: bool,
     /// A keyword in the subject.
@@ -278,7 +278,7 @@ pub struct KpiFigures {
     pub queue_depth: i64,
     /// Those that should have gone long ago, and do not wait for anything.
     pub stuck_count: i64,
-    /// Those that wait for an hour, a place under a limit, or a channel that rests; they go on by themselves.
+    /// Those that wait for an hour, a slot under a limit, or an open circuit; they are sent later by themselves.
     #[serde(default)]
     pub waiting_count: i64,
     pub parked_count: i64,

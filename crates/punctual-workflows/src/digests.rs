@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Workflow, manners::preferences::DIGEST};
+use punctual_engine::{Claimed, Decide, Workflow, delivery_policy::preferences::DIGEST};
 use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_store::{
     Conn, StoreError,
-    manners::{
+    delivery_policy::{
         days::Day,
         digests::{self, DigestItem},
     },

@@ -8,7 +8,7 @@ use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow, ensure_in};
 use punctual_model::{
     Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
-    ReasonCode, Trigger, WorkKey, keys::KeyParts, manners::Handling,
+    ReasonCode, Trigger, WorkKey, delivery_policy::Handling, keys::KeyParts,
 };
 use punctual_store::{
     Conn, Lane, StoreError,

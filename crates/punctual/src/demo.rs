@@ -1,7 +1,7 @@
 //! `punctual demo`: the sandbox with sample data, a flowing clock and the loops on.
 
 mod channels;
-mod manners;
+mod delivery_policy;
 mod operations;
 mod reminders;
 mod reports;
@@ -32,7 +32,7 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     let listener = listen(&config).await?;
     let address = format!("http://{}", listener.local_addr()?);
     node.survey_link.set(config.survey_link(listener.local_addr()?));
-    node.engine.manners.links_lead_to(config.public_address(listener.local_addr()?));
+    node.engine.policy.links_lead_to(config.public_address(listener.local_addr()?));
     node.let_time_flow();
     reports::start_old_scheduler(node.engine.clone(), node.wall.clone());
     let running = node.start_working().await?;

@@ -26,7 +26,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let listener = listen(&config).await?;
     let address = listener.local_addr()?;
     node.survey_link.set(config.survey_link(address));
-    node.engine.manners.links_lead_to(config.public_address(address));
+    node.engine.policy.links_lead_to(config.public_address(address));
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };

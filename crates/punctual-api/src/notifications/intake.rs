@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::extract::State;
 use punctual_engine::Accepted;
-use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId, manners::Handling};
+use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId, delivery_policy::Handling};
 use punctual_wire::{
     Batch, BatchItem, FieldError, Problem,
     batch::{Item, OneOrMany},

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::{local_time, manners::Handling};
+use punctual_model::{delivery_policy::Handling, local_time};
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},

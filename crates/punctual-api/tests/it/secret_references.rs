@@ -146,7 +146,7 @@ async fn stored_before(bed: &TestBed, references: &[(&str, &str)]) {
             settings: smtp(reference)["settings"].to_string(),
             retry: "{}".to_owned(),
             at_most_once: false,
-            manners: "{}".to_owned(),
+            policy: "{}".to_owned(),
             version: 1,
             updated_at: 0,
         };

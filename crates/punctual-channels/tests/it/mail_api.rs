@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     open_guard, outgoing,
     receiver::Request,
-    stand_in::{Reply, StandIn, check_manners, error, header, json_of, send, word},
+    stand_in::{Reply, StandIn, check_failures, error, header, json_of, send, word},
     test_trust,
 };
 
@@ -148,5 +148,6 @@ async fn each_refusal_of_sendgrid_has_its_reason() {
 async fn sendgrid_may_misbehave() {
     let stand_in = StandIn::start(sendgrid).await;
     let settings = settings(&stand_in);
-    check_manners(&adapter(), &stand_in, &settings, &["SG.canary-key"], "ann@example.org", "uncertain").await;
+    check_failures(&adapter(), &stand_in, &settings, &["SG.canary-key"], "ann@example.org", "uncertain")
+        .await;
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     open_guard, outgoing,
     receiver::Request,
-    stand_in::{Reply, StandIn, check_manners, error, header, json_of, send, word},
+    stand_in::{Reply, StandIn, check_failures, error, header, json_of, send, word},
     test_trust,
 };
 
@@ -90,7 +90,7 @@ async fn each_refusal_of_slack_has_its_reason() {
 async fn slack_may_misbehave() {
     let stand_in = StandIn::start(slack).await;
     let settings = slack_settings(&stand_in);
-    check_manners(&slack_adapter(), &stand_in, &settings, &["canary-slack-hook"], "ops", "uncertain").await;
+    check_failures(&slack_adapter(), &stand_in, &settings, &["canary-slack-hook"], "ops", "uncertain").await;
 }
 
 /// A workflow with the trigger "when a Teams webhook request is received".
@@ -185,5 +185,5 @@ async fn each_refusal_of_a_workflow_has_its_reason() {
 async fn a_workflow_may_misbehave() {
     let stand_in = StandIn::start(workflow).await;
     let settings = teams_settings(&stand_in, "a");
-    check_manners(&teams_adapter(), &stand_in, &settings, &["canary-signature"], "ops", "delivered").await;
+    check_failures(&teams_adapter(), &stand_in, &settings, &["canary-signature"], "ops", "delivered").await;
 }

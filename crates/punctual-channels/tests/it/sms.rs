@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     open_guard, outgoing,
     receiver::Request,
-    stand_in::{Reply, StandIn, check_manners, error, form, header, json_of, send, word},
+    stand_in::{Reply, StandIn, check_failures, error, form, header, json_of, send, word},
     test_trust,
 };
 
@@ -150,7 +150,7 @@ async fn twilio_may_misbehave() {
     let stand_in = StandIn::start(twilio).await;
     let settings = twilio_settings(&stand_in);
     let secrets = ["canary-token", BASIC.trim_start_matches("Basic ")];
-    check_manners(&twilio_adapter(), &stand_in, &settings, &secrets, "+49301234567", "uncertain").await;
+    check_failures(&twilio_adapter(), &stand_in, &settings, &secrets, "+49301234567", "uncertain").await;
 }
 
 /// A gateway of the plain sort: everything is 200, and a word says how it went.
@@ -225,8 +225,15 @@ async fn a_gateway_may_want_a_form_and_its_key_elsewhere() {
 async fn a_gateway_may_misbehave() {
     let stand_in = StandIn::start(gateway).await;
     let settings = gateway_settings(&stand_in);
-    check_manners(&gateway_adapter(), &stand_in, &settings, &["canary-gateway"], "+49301234567", "uncertain")
-        .await;
+    check_failures(
+        &gateway_adapter(),
+        &stand_in,
+        &settings,
+        &["canary-gateway"],
+        "+49301234567",
+        "uncertain",
+    )
+    .await;
 }
 
 #[tokio::test]

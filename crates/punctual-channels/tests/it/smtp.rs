@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     open_guard, outgoing,
     smtp_peer::Server,
-    smtp_sink::{Manner, Sink},
+    smtp_sink::{Behaviour, Sink},
     test_trust,
 };
 
@@ -319,12 +319,12 @@ async fn many_mails_at_once_each_arrive_once() {
 #[tokio::test]
 async fn no_mail_waits_for_an_acknowledgement_of_the_network() {
     let modes = [
-        Manner::default(),
-        Manner { starttls: true, ..Manner::default() },
-        Manner { implicit: true, ..Manner::default() },
+        Behaviour::default(),
+        Behaviour { starttls: true, ..Behaviour::default() },
+        Behaviour { implicit: true, ..Behaviour::default() },
     ];
-    for manner in modes {
-        let sink = Sink::start(manner).await;
+    for behaviour in modes {
+        let sink = Sink::start(behaviour).await;
         let channel = sink.channel();
         let mut times = Vec::new();
         for n in 0..20 {
@@ -346,7 +346,7 @@ fn now() -> Instant {
 
 #[tokio::test]
 async fn a_connection_that_was_just_used_is_not_tested_and_an_older_one_is() {
-    let sink = Sink::start(Manner::default()).await;
+    let sink = Sink::start(Behaviour::default()).await;
     let channel = sink.channel();
     let later = |seconds| Outgoing { at: crate::at() + Duration::from_secs(seconds), ..mail("a@b.example") };
     for (message, expected) in [
@@ -361,7 +361,7 @@ async fn a_connection_that_was_just_used_is_not_tested_and_an_older_one_is() {
 
 #[tokio::test]
 async fn a_kept_connection_that_the_relay_closed_costs_no_attempt() {
-    let sink = Sink::start(Manner { closes_after: Some(1), ..Manner::default() }).await;
+    let sink = Sink::start(Behaviour { closes_after: Some(1), ..Behaviour::default() }).await;
     let channel = sink.channel();
     for _ in 0..3 {
         let outcome = channel.send(mail("a@b.example")).await;
@@ -374,7 +374,7 @@ async fn a_kept_connection_that_the_relay_closed_costs_no_attempt() {
 #[tokio::test]
 async fn sender_recipient_and_data_are_one_write_where_the_relay_pipelines() {
     for starttls in [false, true] {
-        let sink = Sink::start(Manner { pipelines: true, starttls, ..Manner::default() }).await;
+        let sink = Sink::start(Behaviour { pipelines: true, starttls, ..Behaviour::default() }).await;
         let channel = sink.channel();
         for to in ["a@b.example", "refused@b.example", "c@b.example"] {
             let outcome = channel.send(mail(to)).await;
@@ -393,7 +393,8 @@ async fn sender_recipient_and_data_are_one_write_where_the_relay_pipelines() {
 #[tokio::test]
 async fn r11_no_content_follows_a_refused_recipient() {
     let sink =
-        Sink::start(Manner { pipelines: true, takes_data_from_nobody: true, ..Manner::default() }).await;
+        Sink::start(Behaviour { pipelines: true, takes_data_from_nobody: true, ..Behaviour::default() })
+            .await;
     let channel = sink.channel();
     let outcome = channel.send(mail("refused@b.example")).await;
     assert!(matches!(outcome, SendOutcome::Permanent { .. }), "{outcome:?}");

@@ -17,7 +17,7 @@ use crate::{open_guard, test_trust, webhook::acceptor};
 
 /// How a sink behaves.
 #[derive(Clone, Copy, Default)]
-pub struct Manner {
+pub struct Behaviour {
     pub starttls: bool,
     pub implicit: bool,
     /// Offers PIPELINING, and says nothing to MAIL and RCPT before DATA has come.
@@ -38,7 +38,7 @@ struct Seen {
 
 pub struct Sink {
     port: u16,
-    manner: Manner,
+    behaviour: Behaviour,
     seen: Arc<Seen>,
 }
 
@@ -46,7 +46,7 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 
 impl Sink {
-    pub async fn start(manner: Manner) -> Self {
+    pub async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::<Seen>::default();
@@ -55,16 +55,16 @@ impl Sink {
             while let Ok((stream, _)) = listener.accept().await {
                 shared.connections.fetch_add(1, Ordering::Relaxed);
                 let seen = Arc::clone(&shared);
-                tokio::spawn(async move { drop(serve(stream, manner, &seen).await) });
+                tokio::spawn(async move { drop(serve(stream, behaviour, &seen).await) });
             }
         });
-        Self { port, manner, seen }
+        Self { port, behaviour, seen }
     }
 
     pub fn channel(&self) -> Arc<dyn Channel> {
-        let tls = match self.manner {
-            Manner { implicit: true, .. } => "implicit",
-            Manner { starttls: true, .. } => "starttls",
+        let tls = match self.behaviour {
+            Behaviour { implicit: true, .. } => "implicit",
+            Behaviour { starttls: true, .. } => "starttls",
             _ => "none",
         };
         let settings = json!({
@@ -87,13 +87,16 @@ impl Sink {
     }
 }
 
-async fn serve(stream: TcpStream, manner: Manner, seen: &Seen) -> std::io::Result<()> {
-    let mut stream: Box<dyn Duplex> =
-        if manner.implicit { Box::new(acceptor("server").accept(stream).await?) } else { Box::new(stream) };
+async fn serve(stream: TcpStream, behaviour: Behaviour, seen: &Seen) -> std::io::Result<()> {
+    let mut stream: Box<dyn Duplex> = if behaviour.implicit {
+        Box::new(acceptor("server").accept(stream).await?)
+    } else {
+        Box::new(stream)
+    };
     stream.write_all(b"220 sink\r\n").await?;
-    if talk(&mut stream, manner, manner.starttls, seen).await? {
+    if talk(&mut stream, behaviour, behaviour.starttls, seen).await? {
         let mut stream = acceptor("server").accept(stream).await?;
-        talk(&mut stream, manner, false, seen).await?;
+        talk(&mut stream, behaviour, false, seen).await?;
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ async fn serve(stream: TcpStream, manner: Manner, seen: &Seen) -> std::io::Resul
 /// Answers until the client goes; true when it asked for TLS.
 async fn talk(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    manner: Manner,
+    behaviour: Behaviour,
     offers_tls: bool,
     seen: &Seen,
 ) -> std::io::Result<bool> {
@@ -121,7 +124,7 @@ async fn talk(
             let answer = match word.as_str() {
                 "EHLO" => {
                     let tls = if offers_tls { "250-STARTTLS\r\n" } else { "" };
-                    let pipelining = if manner.pipelines { "250-PIPELINING\r\n" } else { "" };
+                    let pipelining = if behaviour.pipelines { "250-PIPELINING\r\n" } else { "" };
                     format!("250-sink\r\n{tls}{pipelining}250 8BITMIME")
                 }
                 "STARTTLS" => {
@@ -132,7 +135,9 @@ async fn talk(
                     refused = line.contains("<refused@");
                     if refused { "550 no such mailbox".to_owned() } else { "250 fine".to_owned() }
                 }
-                "DATA" if refused && !manner.takes_data_from_nobody => "503 nobody to send it to".to_owned(),
+                "DATA" if refused && !behaviour.takes_data_from_nobody => {
+                    "503 nobody to send it to".to_owned()
+                }
                 "DATA" => {
                     in_content = true;
                     "354 go on".to_owned()
@@ -141,13 +146,13 @@ async fn talk(
             };
             answers.push_str(&answer);
             answers.push_str("\r\n");
-            if manner.pipelines && ["MAIL", "RCPT"].contains(&word.as_str()) {
+            if behaviour.pipelines && ["MAIL", "RCPT"].contains(&word.as_str()) {
                 continue;
             }
             stream.write_all(answers.as_bytes()).await?;
             answers.clear();
         }
-        if manner.closes_after.is_some_and(|most| taken >= most) {
+        if behaviour.closes_after.is_some_and(|most| taken >= most) {
             return Ok(false);
         }
         if stream.read_buf(&mut input).await? == 0 {

@@ -158,7 +158,7 @@ pub async fn send(adapter: &dyn Adapter, settings: &Value, address: &str) -> Sen
 
 /// What every adapter makes of a server that misbehaves. `page` is the outcome of a 200 with a page in it, which a
 /// provider that has no shape of its own for a yes cannot tell from one.
-pub async fn check_manners(
+pub async fn check_failures(
     adapter: &dyn Adapter,
     stand_in: &StandIn,
     settings: &Value,

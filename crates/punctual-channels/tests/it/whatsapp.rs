@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     open_guard,
     receiver::Request,
-    stand_in::{Reply, StandIn, check_manners, error, header, json_of, send, word},
+    stand_in::{Reply, StandIn, check_failures, error, header, json_of, send, word},
     test_trust,
 };
 
@@ -171,11 +171,18 @@ async fn each_refusal_of_the_cloud_api_has_its_reason() {
 async fn meta_and_360dialog_may_misbehave() {
     let stand_in = StandIn::start(meta).await;
     let settings = meta_settings(&stand_in);
-    check_manners(&meta_adapter(), &stand_in, &settings, &["canary-meta-token"], "+49301234567", "uncertain")
-        .await;
+    check_failures(
+        &meta_adapter(),
+        &stand_in,
+        &settings,
+        &["canary-meta-token"],
+        "+49301234567",
+        "uncertain",
+    )
+    .await;
     let stand_in = StandIn::start(dialog360).await;
     let settings = dialog_settings(&stand_in);
-    check_manners(&dialog_adapter(), &stand_in, &settings, &["canary-360-key"], "+49301234567", "uncertain")
+    check_failures(&dialog_adapter(), &stand_in, &settings, &["canary-360-key"], "+49301234567", "uncertain")
         .await;
 }
 
@@ -286,7 +293,7 @@ async fn infobip_gets_our_id_and_each_refusal_has_its_reason() {
 async fn infobip_may_misbehave() {
     let stand_in = StandIn::start(infobip).await;
     let settings = infobip_settings(&stand_in);
-    check_manners(
+    check_failures(
         &infobip_adapter(),
         &stand_in,
         &settings,

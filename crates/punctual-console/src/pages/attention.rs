@@ -92,13 +92,13 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::Parked => (
             "Parked notifications",
-            "These will not be tried again by themselves. Retry them once the cause is gone, or discard them.",
+            "These will not be retried by themselves. Retry them once the cause is gone, or discard them.",
             Some("/outbox?status=parked"),
         ),
-        Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be tried again.", None),
+        Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be retried.", None),
         Kind::Sync => (
             "Out of step",
-            "Rules whose schedule could not be brought up to date. They are tried again by themselves; a repair does it at once.",
+            "Rules whose schedule could not be brought up to date. They are retried by themselves; a repair does it at once.",
             Some("/operations?view=list"),
         ),
         Kind::Site => (
@@ -113,12 +113,12 @@ fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
         ),
         Kind::RunHeld => (
             "Reports on hold",
-            "Nothing was made for these runs: the other scheduler owns them, or somebody held them. Look at who owns a run before it is tried again.",
+            "Nothing was made for these runs: the other scheduler owns them, or somebody held them. Look at who owns a run before it is retried.",
             Some("/work?list=held"),
         ),
         Kind::RunFailed => (
             "Reports that failed",
-            "These will not be tried again by themselves. Put the cause right and try them again; once a later run has gone out, they are no longer listed.",
+            "These will not be retried by themselves. Put the cause right and retry them; once a later run has gone out, they are no longer listed.",
             Some("/work?list=failed"),
         ),
         Kind::Orphan => (

@@ -11,12 +11,13 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
-    manners::{Circuit, standing::Standing},
+    delivery_policy::{Circuit, standing::Standing},
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{
-    ChannelKey, SendOutcome, durations,
-    manners::{ChannelManners, hours::written},
+    ChannelKey, SendOutcome,
+    delivery_policy::{ChannelPolicy, hours::written},
+    durations,
 };
 use punctual_store::{
     attempts::{self, HealthRow},
@@ -99,20 +100,20 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
     let mut standings = HashMap::new();
     for channel in &defined {
-        let manners = ChannelManners::read(&channel.manners);
-        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &manners, now).await?;
-        standings.insert(channel.key.as_str(), (manners, standing));
+        let policy = ChannelPolicy::read(&channel.policy);
+        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &policy, now).await?;
+        standings.insert(channel.key.as_str(), (policy, standing));
     }
     drop(reader);
     let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
-    let state = |key: &str| match app.engine.channels.broken(key) {
-        Some(broken) => ("bad", "cannot send", Some(broken.why)),
-        None if circuit(key).is_some() => {
-            let told = circuit(key).filter(|_| visit.viewer.sees_all());
-            ("warn", "rests", told.map(|one| resting(one, visit, now)))
+    let state = |key: &str| match (app.engine.channels.broken(key), circuit(key)) {
+        (Some(broken), _) => ("bad", "cannot send", Some(broken.why)),
+        (None, Some(circuit)) => {
+            let fault = visit.viewer.sees_all().then(|| circuit_fault(circuit, visit, now));
+            ("warn", "circuit open", fault)
         }
-        None if app.engine.channels.get(key).is_some() => ("good", "ready", None),
-        None => ("muted", "not opened", None),
+        (None, None) if app.engine.channels.get(key).is_some() => ("good", "ready", None),
+        (None, None) => ("muted", "not opened", None),
     };
     let row = |key: &str, adapter: &str, at_most_once: bool, changed: Option<Timestamp>| {
         let (pill, word, fault) = state(key);
@@ -126,7 +127,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
             fault,
             at_most_once,
             health,
-            keeps: standings.get(key).map(|(manners, standing)| keeps(manners, standing)).unwrap_or_default(),
+            keeps: standings.get(key).map(|(policy, standing)| keeps(policy, standing)).unwrap_or_default(),
             changed,
         }
     };
@@ -155,13 +156,13 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     page(&ChannelsPage { frame, sentence, rows, may_try, tried, chosen, entered })
 }
 
-/// Until when it rests, and why.
-fn resting(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
-    format!("until {}: {}", visit.zone.when(circuit.rests_until, now).text, circuit.last_error)
+/// Until when the circuit is open, and why.
+fn circuit_fault(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
+    format!("until {}: {}", visit.zone.when(circuit.open_until, now).text, circuit.last_error)
 }
 
 /// Limits with what is used of them, and hours.
-fn keeps(manners: &ChannelManners, standing: &Standing) -> Vec<String> {
+fn keeps(policy: &ChannelPolicy, standing: &Standing) -> Vec<String> {
     let mut lines: Vec<String> = standing
         .rates
         .iter()
@@ -174,10 +175,9 @@ fn keeps(manners: &ChannelManners, standing: &Standing) -> Vec<String> {
             format!("{} of {} in {}{whose}", rate.used, rate.rate.max, durations::format(rate.rate.per))
         })
         .collect();
-    lines
-        .extend(manners.quiet_hours.map(|span| format!("quiet {}–{}", written(span.from), written(span.to))));
+    lines.extend(policy.quiet_hours.map(|span| format!("quiet {}–{}", written(span.from), written(span.to))));
     lines.extend(
-        manners
+        policy
             .send_window
             .as_ref()
             .map(|window| format!("sends {}–{}", written(window.from), written(window.to))),
@@ -197,7 +197,7 @@ fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
     let error = row.last_error.clone().unwrap_or_else(|| "no answer".to_owned());
     Health {
         pill,
-        share: format!("{percent} % of {}", words::counted(row.tries, "try", "tries")),
+        share: format!("{percent} % of {}", words::counted(row.tries, "attempt", "attempts")),
         took: in_words(row.took_us / tries),
         last_error: failed_at.map(|at| (error, visit.zone.when(at, now))),
     }

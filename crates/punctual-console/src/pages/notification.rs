@@ -126,7 +126,7 @@ fn instant(at: i64) -> Timestamp {
 
 fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
-    let tries = counted(row.retry_count, "try", "tries");
+    let tries = counted(row.retry_count, "attempt", "attempts");
     let is_live = matches!(row.status.as_str(), "pending" | "retrying");
     match row.status.as_str() {
         "delivered" => format!(
@@ -183,7 +183,7 @@ fn not_delivered(row: &ReceiptRow) -> String {
     format!("{}: {said}", row.target.as_deref().unwrap_or_default())
 }
 
-/// What a provider told of a try, with when it arrived or failed.
+/// What a provider told of an attempt, with when it arrived or failed.
 fn told_of(
     receipts: &[ReceiptRow],
     one: &AttemptRow,
@@ -197,7 +197,7 @@ fn told_of(
     Some((words::receipt(state), at.map(|at| visit.zone.when(instant(at), now))))
 }
 
-/// One line a target, with the latest try; and those that were left out.
+/// One line a target, with the latest attempt; and those that were left out.
 fn targets(
     tries: &[AttemptRow],
     skipped: &[SkippedTarget],
@@ -218,7 +218,7 @@ fn targets(
     let shaped = found.into_iter().map(|(one, count)| Target {
         address: one.target.clone(),
         pill: words::outcome(one.outcome.as_deref()),
-        tries: counted(count, "try", "tries"),
+        tries: counted(count, "attempt", "attempts"),
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
         when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
@@ -242,7 +242,7 @@ fn targets(
     shaped.chain(left_out).collect()
 }
 
-/// The moments of the engine as people read them: a try that ended is told once, with its end.
+/// The moments of the engine as people read them: an attempt that ended is told once, with its end.
 fn happened(moments: Vec<Moment>, zone: &Zone) -> Vec<Happened> {
     let key = |moment: &Moment| (moment.data["target"].clone(), moment.data["attempt"].clone());
     let ended: Vec<_> = moments.iter().filter(|moment| moment.what == "attemptEnded").map(key).collect();
@@ -275,13 +275,13 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
             one.detail = format!("for {}", text("channel"));
         }
         "attemptStarted" => {
-            one.title = format!("Try {} to {} is under way", moment.data["attempt"], text("target"));
+            one.title = format!("Attempt {} to {} is under way", moment.data["attempt"], text("target"));
             one.detail = format!("by {}", text("node"));
         }
         "attemptEnded" => {
             let pill = words::outcome(Some(text("outcome")));
             one.class = pill.class.split(' ').next().unwrap_or_default();
-            one.title = format!("Try {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
+            one.title = format!("Attempt {} to {}: {}", moment.data["attempt"], text("target"), pill.word);
             let took = moment.data["durationMs"]
                 .as_i64()
                 .map_or(String::new(), |ms| format!("within {}", rough(ms * 1_000)));

@@ -15,8 +15,8 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
+    delivery_policy::held_back::HeldBack,
     kpis::{INTERVAL, OutboxKpis},
-    manners::held_back::HeldBack,
 };
 use punctual_store::{
     lists,
@@ -219,7 +219,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &He
         }
         "retrying" => {
             let next = visit.zone.when(instant(row.ready_at), now).text;
-            let tries = counted(row.retry_count, "try", "tries");
+            let tries = counted(row.retry_count, "attempt", "attempts");
             joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
         }
         "pending" if row.ready_at > now.as_microsecond() => {

@@ -3,8 +3,8 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
-use punctual_model::manners::{Preference, hours::written};
-use punctual_store::manners::preferences::{self, PreferenceRow};
+use punctual_model::delivery_policy::{Preference, hours::written};
+use punctual_store::delivery_policy::preferences::{self, PreferenceRow};
 
 use crate::{
     Shared,
@@ -61,7 +61,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         format!("/preferences{}", query([("after", last.as_str())]))
     });
     app.engine.look_again().await?;
-    let cap = app.engine.manners.settings().daily_cap;
+    let cap = app.engine.policy.settings().daily_cap;
     let sentence = match (found.len(), asked.is_empty()) {
         (0, true) => String::new(),
         (0, false) => format!("Nothing is known of {asked}: messages go there as to anybody."),

@@ -93,7 +93,7 @@ fn in_words(outcome: &str) -> &'static str {
         "cancelled" | "cancel" => "Cancelled",
         "onHold" | "hold" => "Put on hold",
         "release" => "Released",
-        "retry" => "Tried again",
+        "retry" => "Retried",
         "conflict" => "Held: two inputs under one key",
         "notWanted" => "Not wanted",
         "otherDay" => "Planned for other days",

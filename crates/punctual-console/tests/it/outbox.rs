@@ -122,7 +122,10 @@ async fn stuck_rows_have_a_badge_and_a_list_of_their_own(bed: TestBed) {
     bed.tick().await;
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox").await;
-    assert!(page.contains("1 try, next in 1 min: 451 later") && !page.contains("pill warn stuck"), "{page}");
+    assert!(
+        page.contains("1 attempt, next in 1 min: 451 later") && !page.contains("pill warn stuck"),
+        "{page}"
+    );
     bed.run_for(660).await;
     let page = client.page("/outbox?stuck=1").await;
     assert_eq!(rows(&page), [id]);
@@ -167,7 +170,7 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
 
 async fn rows_that_wait_say_why_and_are_not_stuck(bed: TestBed) {
     let slow = serde_json::json!({ "rates": [{ "max": 1, "per": "2h" }] });
-    bed.channel_with_manners("memory:slow", "memory", slow).await;
+    bed.channel_with_policy("memory:slow", "memory", slow).await;
     bed.accept(vec![bed.message_over("memory:slow", &["a"]), bed.message_over("memory:slow", &["b"])]).await;
     bed.run_for(1800).await;
     let client = Client::admin(&bed).await;

@@ -8,7 +8,7 @@ use crate::client::{Client, rows};
 
 on_both! {
     the_overview_counts_what_ended_and_how_late;
-    a_story_tells_every_try_with_its_answer;
+    a_story_tells_every_attempt_with_its_answer;
     times_are_in_the_viewer_s_zone;
     a_channel_that_cannot_send_says_why;
     a_channel_s_last_hour_is_shown;
@@ -38,7 +38,7 @@ async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
     bed.leaves_open("one comes in an hour");
 }
 
-async fn a_story_tells_every_try_with_its_answer(bed: TestBed) {
+async fn a_story_tells_every_attempt_with_its_answer(bed: TestBed) {
     let answers = std::sync::Mutex::new(vec![
         SendOutcome::Delivered { provider_id: "id-77".into() },
         SendOutcome::Transient { error: "451 greylisted".into(), retry_after: None },
@@ -55,10 +55,10 @@ async fn a_story_tells_every_try_with_its_answer(bed: TestBed) {
     let page = client.page(&format!("/notifications/{id}")).await;
     for told in [
         "Delivered 1 min ago, 1 min after it was queued.",
-        "Try 1 to a@example.org: failed for now",
+        "Attempt 1 to a@example.org: failed for now",
         "451 greylisted",
-        "Try 2 to a@example.org: accepted",
-        "2 tries",
+        "Attempt 2 to a@example.org: accepted",
+        "2 attempts",
         "id-77",
         "sandbox src=\"/notifications/",
         "&#60;h1&#62;Hello",
@@ -101,7 +101,7 @@ async fn a_channel_s_last_hour_is_shown(bed: TestBed) {
     bed.tick().await;
     let client = Client::admin(&bed).await;
     let page = client.page("/channels").await;
-    assert!(page.contains("troubled</span> 50 % of 2 tries, under 1 ms each"), "{page}");
+    assert!(page.contains("troubled</span> 50 % of 2 attempts, under 1 ms each"), "{page}");
     assert!(page.contains("last error <time") && page.contains("550 &#60;no&#62;"), "{page}");
 }
 

@@ -1,8 +1,8 @@
 //! A person's own page, and what operators see: no session for the one, all business units for the other.
 
 use axum::http::Method;
-use punctual_engine::manners::links::Holder;
-use punctual_model::manners::Preference;
+use punctual_engine::delivery_policy::links::Holder;
+use punctual_model::delivery_policy::Preference;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
@@ -142,9 +142,9 @@ async fn operators_see_what_people_want(bed: TestBed) {
 }
 
 async fn a_channel_shows_what_it_keeps_to(bed: TestBed) {
-    let manners =
+    let policy =
         json!({ "rates": [{ "max": 3, "per": "1h" }], "quietHours": { "from": "22:00", "to": "04:00" } });
-    bed.channel_with_manners("memory:slow", "memory", manners).await;
+    bed.channel_with_policy("memory:slow", "memory", policy).await;
     bed.accept_one(bed.message_over("memory:slow", &["a@example.org"])).await;
     bed.tick().await;
     let page = Client::admin(&bed).await.page("/channels").await;
@@ -152,7 +152,7 @@ async fn a_channel_shows_what_it_keeps_to(bed: TestBed) {
 }
 
 async fn a_message_that_waits_says_why_on_its_page(bed: TestBed) {
-    bed.channel_with_manners(
+    bed.channel_with_policy(
         "memory:night",
         "memory",
         json!({ "quietHours": { "from": "04:00", "to": "06:00" } }),

@@ -128,7 +128,7 @@ async fn a_link_has_its_story(bed: TestBed) {
     let page = client.page(&format!("{path}/{id}")).await;
     for told in [
         "The event happened",
-        "First message, try 1: arrived",
+        "First message, attempt 1: arrived",
         "The next message is planned",
         "Last message just now, the next one in 1 d",
     ] {

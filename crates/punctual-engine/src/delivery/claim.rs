@@ -10,8 +10,8 @@ use punctual_store::{
 
 use super::{
     Class, DeliveryReport, Permit, Sending, first_window,
-    manners::{failover, terms::Terms},
     plan::{self, Plan, plan},
+    policy::{claim_budget::ClaimBudget, failover},
     settle::Outcomes,
 };
 use crate::{
@@ -106,16 +106,17 @@ impl Engine {
         let opened = open.as_ref().map(|open| open.channel.clone());
         let lease_until = later(now, self.lease_for(opened.as_deref()));
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let Some(terms) = self.terms(&mut tx, opened.as_deref(), key, now, which.limit()).await? else {
+        let Some(budget) = self.claim_budget(&mut tx, opened.as_deref(), key, now, which.limit()).await?
+        else {
             return Ok(Default::default());
         };
         let rows = match which {
             Which::Ready { class, .. } => {
-                let up_to = terms.up_to.min(class.up_to());
-                notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, terms.limit).await?
+                let up_to = budget.up_to.min(class.up_to());
+                notifications::claim_up_to(&mut tx, key, up_to, now, lease_until, budget.limit).await?
             }
             Which::These(heads) => {
-                let allowed = usize::try_from(terms.limit).unwrap_or(0).min(heads.len());
+                let allowed = usize::try_from(budget.limit).unwrap_or(0).min(heads.len());
                 notifications::claim_these(&mut tx, &heads[..allowed], now, lease_until).await?
             }
         };
@@ -125,9 +126,9 @@ impl Engine {
         self.metrics.claimed(rows.len());
         let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
         let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
-        let (sending, settled) = self.first_intents(&mut tx, open, terms, planned, now).await?;
+        let (sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
         let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
-        let unsent = Outcomes { rows: &settled, tries: &[], again: false };
+        let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
         Ok((report, sending))
@@ -138,7 +139,7 @@ impl Engine {
         &self,
         tx: &mut Tx,
         open: Option<&mut Open>,
-        terms: Terms,
+        budget: ClaimBudget,
         planned: Vec<Plan>,
         now: Timestamp,
     ) -> Result<(Option<Sending>, Vec<(ClaimedNotification, Delivery)>), StoreError> {
@@ -154,7 +155,7 @@ impl Engine {
         }
         // Without an open channel nothing is planned to be sent.
         let Some(open) = open else { return Ok((None, settled)) };
-        let (promise, given_back) = self.take_places(tx, terms, &open.channel, &mut items, now).await?;
+        let (reservation, given_back) = self.take_slots(tx, budget, &open.channel, &mut items, now).await?;
         settled.extend(given_back);
         if items.is_empty() {
             return Ok((None, settled));
@@ -164,7 +165,7 @@ impl Engine {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
         let (channel, permits) = (open.channel.clone(), open.permits.split(intents.len()));
-        Ok((Some(Sending { channel, items, promise, permits, claimed_at: now }), settled))
+        Ok((Some(Sending { channel, items, reservation, permits, claimed_at: now }), settled))
     }
 
     async fn plan_in(
@@ -185,7 +186,7 @@ impl Engine {
             .map(|row| plan(row, opened.is_some(), broken.as_ref(), &lists, &ledger, now))
             .collect();
         // The list last: an order of channels may have led to another address.
-        let plans = self.mind(tx, opened, plans, &ledger, now).await?;
+        let plans = self.apply_policy(tx, opened, plans, &ledger, now).await?;
         self.leave_out_suppressed(tx, plans, &ledger, now).await
     }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use punctual_model::{NextTry, RetryPolicy, SendOutcome};
+use punctual_model::{NextAttempt, RetryPolicy, SendOutcome};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
-use super::{ToSend, manners::deferred, parked, send::Answer};
+use super::{ToSend, parked, policy::deferred, send::Answer};
 
 /// What the answers of a notification come to so far. The answers themselves are recorded and gone.
 #[derive(Default)]
@@ -62,7 +62,7 @@ pub(super) fn conclude(
     if let Some(error) = transient.or(uncertain) {
         let failures = u32::try_from(tries).unwrap_or(u32::MAX);
         return match retry.next(failures, now, unit_random(), retry_after) {
-            NextTry::At(at) => Delivery {
+            NextAttempt::At(at) => Delivery {
                 seq: row.seq,
                 token: row.version,
                 status: "retrying",
@@ -73,11 +73,13 @@ pub(super) fn conclude(
                 channel: None,
             },
             // Those that were not called have their attempts before them.
-            NextTry::GiveUp if unfinished => Delivery { last_error: Some(error), ..handed_back(row, now) },
-            NextTry::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
+            NextAttempt::GiveUp if unfinished => {
+                Delivery { last_error: Some(error), ..handed_back(row, now) }
+            }
+            NextAttempt::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
         };
     }
-    // Some were not called, or wait for an hour or a place: it goes on, and what has failed for good is not tried again.
+    // Some were not called, or wait for an hour or a slot: it goes on, and what has failed for good is not retried.
     let rest = match item.later {
         _ if unfinished => Some(handed_back(row, now)),
         Some((until, reason)) => Some(deferred(row, until, reason)),

@@ -7,7 +7,7 @@ use punctual_store::notifications::ClaimedNotification;
 
 use crate::{Engine, due::chain};
 
-/// The files of one message. Each try copies them when it is its turn, so that no more than a channel's permits are in
+/// The files of one message. Each attempt copies them when it is its turn, so that no more than a channel's permits are in
 /// memory at once.
 pub(super) type Files = Arc<Vec<Attachment>>;
 

@@ -10,7 +10,7 @@ use punctual_store::{
     notifications::{ClaimedNotification, InsertedNotification, Queued},
 };
 
-use super::{Class, Open, Promise, Sending, ToSend, first_window};
+use super::{Class, Open, Reservation, Sending, ToSend, first_window};
 use crate::{Engine, Opened, channels::SUBSCRIBERS, config::later};
 
 /// What a committed decision leaves to be sent by this node.
@@ -76,13 +76,13 @@ impl Engine {
             }
     }
 
-    /// Whether nothing is to be looked at before this channel sends: no limits or hours, no rest, nobody's wishes.
+    /// Whether this channel sends without any check: no limits, no hours, no open circuit, no preferences.
     fn sends_freely(&self, channel: &Opened) -> bool {
         let key = channel.key.as_str();
-        let keeps_to_something = channel.manners.has_hours() || !channel.manners.limiters(key).is_empty();
-        !keeps_to_something
-            && self.manners.circuit(key).is_none()
-            && (key.starts_with(SUBSCRIBERS) || !self.manners.concern_everyone())
+        let has_policy = channel.policy.has_hours() || !channel.policy.limiters(key).is_empty();
+        !has_policy
+            && self.policy.circuit(key).is_none()
+            && (key.starts_with(SUBSCRIBERS) || !self.policy.concerns_everyone())
     }
 
     /// Writes the intents of what was inserted already claimed, and makes it ready for sending.
@@ -115,8 +115,8 @@ impl Engine {
             let window = first_window(&mut items, permits.count());
             let permits = permits.split(window.len());
             intents.extend(window);
-            let promise = Promise::default();
-            sendings.push(Sending { channel, items, promise, permits, claimed_at: now });
+            let reservation = Reservation::default();
+            sendings.push(Sending { channel, items, reservation, permits, claimed_at: now });
         }
         if !intents.is_empty() {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;

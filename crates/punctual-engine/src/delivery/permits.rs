@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use punctual_model::{Priority, manners::Urgency};
+use punctual_model::{Priority, delivery_policy::Urgency};
 use tokio::sync::oneshot;
 
 /// Channels with at least this many permits keep some of them for urgent messages.

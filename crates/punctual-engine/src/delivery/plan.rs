@@ -20,7 +20,7 @@ pub(super) enum Plan {
     Settle(ClaimedNotification, Delivery),
 }
 
-/// What earlier tries of these notifications came to, by notification and target, in comparable form: a list whose
+/// What earlier attempts of these notifications came to, by notification and target, in comparable form: a list whose
 /// spelling has changed names the same people.
 pub(super) struct Ledger(HashMap<i64, BTreeMap<String, Past>>);
 
@@ -74,7 +74,7 @@ impl Ledger {
         self.0.get(&seq).is_some_and(|targets| targets.values().any(|past| *past == Past::Delivered))
     }
 
-    pub(super) fn was_tried(&self, seq: i64, target: &str) -> bool {
+    pub(super) fn was_attempted(&self, seq: i64, target: &str) -> bool {
         self.past(seq, target).is_some()
     }
 
@@ -139,14 +139,14 @@ pub(super) fn plan(
 fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
     let mut failed_before = None;
     // An operator's retry starts the count again, and with it the targets that had failed for good.
-    let tries_all_failed = row.retry_count == 0;
+    let attempts_all_failed = row.retry_count == 0;
     let mut open = Targets::default();
     for target in targets {
         match ledger.past(row.seq, &target) {
             Some(Past::Delivered) => {}
             Some(Past::Permanent { channel, answer }) if *channel == row.channel => {
                 failed_before = failed_before.or_else(|| Some(format!("{target}: {answer}")));
-                if tries_all_failed {
+                if attempts_all_failed {
                     open.add(target);
                 }
             }
@@ -156,7 +156,7 @@ fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
         }
     }
     if !open.is_empty() {
-        let failed_before = if tries_all_failed { None } else { failed_before };
+        let failed_before = if attempts_all_failed { None } else { failed_before };
         return Plan::Send(ToSend { failed_before, ..ToSend::new(row, open) });
     }
     let delivery = match failed_before {

@@ -20,19 +20,19 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Promise, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
+    DeliveryReport, Reservation, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
     config::later,
     confine::{Pieces, guarded},
+    delivery_policy::ProbeResult,
     due::chain,
-    manners::Heard,
 };
 
-/// How often a tick tries to write results before it fails.
-const TRIES: u32 = 3;
-/// The longest pause between two tries to write results.
+/// How many attempts to write results a tick makes before it fails.
+const ATTEMPTS: u32 = 3;
+/// The longest pause between two attempts to write results.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The reason of a notification whose results could not be written with all that belongs to them.
 const UNRECORDABLE: &str = "record-failed";
@@ -79,7 +79,7 @@ impl Part {
 pub(super) struct Window {
     pub(super) parts: Vec<Part>,
     /// What the answers mean for the channel.
-    pub(super) heard: Heard,
+    pub(super) probe_result: ProbeResult,
     /// When each call ended.
     pub(super) ended: Vec<Timestamp>,
 }
@@ -101,29 +101,29 @@ impl Engine {
     pub(super) async fn record(
         &self,
         channel: Arc<Opened>,
-        promise: Promise,
+        reservation: Reservation,
         window: Window,
         until: Until,
     ) -> Result<Written, EngineError> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            let error = match self.write_in_pieces(&channel, &promise, &window, tries > 0).await {
+            let error = match self.write_in_pieces(&channel, &reservation, &window, attempts > 0).await {
                 Ok(written) => return Ok(written),
                 Err(error) => error,
             };
-            tries += 1;
+            attempts += 1;
             tracing::warn!(
                 channel.key = channel.key.as_str(),
                 error = %chain(&error),
-                "results of calls could not be recorded; it is tried again"
+                "results of calls could not be recorded; retrying"
             );
             match until {
-                Until::Tried if tries >= TRIES => return Err(error),
-                Until::Written(_) if tries >= TRIES => {
-                    let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(tries));
+                Until::Limited if attempts >= ATTEMPTS => return Err(error),
+                Until::Written(_) if attempts >= ATTEMPTS => {
+                    let pause = LONGEST_PAUSE.min(Duration::from_millis(250).saturating_mul(attempts));
                     self.clock.sleep_until(later(self.clock.now(), pause)).await;
                 }
-                Until::Tried | Until::Written(_) => {}
+                Until::Limited | Until::Written(_) => {}
             }
         }
     }
@@ -131,7 +131,7 @@ impl Engine {
     async fn write_in_pieces(
         &self,
         channel: &Opened,
-        promise: &Promise,
+        reservation: &Reservation,
         window: &Window,
         again: bool,
     ) -> Result<Written, EngineError> {
@@ -139,7 +139,8 @@ impl Engine {
         let mut concerns_channel = true;
         let mut pieces = Pieces::of(&window.parts);
         while let Some(parts) = pieces.next() {
-            let written = guarded(self.write(channel, promise, window, parts, concerns_channel, again)).await;
+            let written =
+                guarded(self.write(channel, reservation, window, parts, concerns_channel, again)).await;
             concerns_channel &= written.is_err();
             pieces.worked(parts, written)?;
         }
@@ -162,7 +163,7 @@ impl Engine {
     async fn write(
         &self,
         channel: &Opened,
-        promise: &Promise,
+        reservation: &Reservation,
         window: &Window,
         parts: &[Part],
         concerns_channel: bool,
@@ -172,10 +173,10 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Settle).await?;
         let mut circuit = None;
         if concerns_channel {
-            circuit = self.write_rest(&mut tx, key, &window.heard, now).await?;
-            // What may have been written before is not written twice: those places lapse by themselves.
+            circuit = self.write_circuit(&mut tx, key, &window.probe_result, now).await?;
+            // What may have been written before is not written twice: those slots expire by themselves.
             if !again {
-                self.free_places(&mut tx, promise, &window.ended, now).await?;
+                self.free_slots(&mut tx, reservation, &window.ended, now).await?;
             }
         }
         self.follow_answers(&mut tx, channel, parts, now).await?;
@@ -183,13 +184,13 @@ impl Engine {
         let results: Vec<AttemptResult> = parts.iter().flat_map(Part::results).collect();
         let settled: Vec<_> =
             parts.iter().filter_map(|part| Some((&part.item.row, part.delivery.as_ref()?))).collect();
-        let outcomes = Outcomes { rows: &settled, tries: &results, again };
+        let outcomes = Outcomes { rows: &settled, attempts: &results, again };
         let report = self.settle_deliveries_in(&mut tx, &outcomes, now).await?;
         self.write_intents(&mut tx, parts, &held, again, now).await?;
         tx.commit().await?;
         if concerns_channel {
-            self.remember_rest(key, &window.heard, circuit);
-            self.manners.ask_again(key);
+            self.remember_circuit(key, &window.probe_result, circuit);
+            self.policy.ask_again(key);
         }
         let next = parts.iter().filter(|part| !part.intend.is_empty());
         let intended = next.map(|part| (part.item.row.seq, part.intend.len())).collect();

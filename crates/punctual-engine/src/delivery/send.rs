@@ -28,11 +28,11 @@ use punctual_store::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeliveryReport, Permit, Promise, Sending, ToSend,
+    DeliveryReport, Permit, Reservation, Sending, ToSend,
     conclude::{conclude, handed_back},
     files::{Files, Unread},
-    manners::failover,
     parked,
+    policy::failover,
     record::{Part, Window, Written},
     render::{Templates, Unrenderable},
 };
@@ -42,14 +42,14 @@ use underway::{Content, Queue, Underway};
 /// Answers that are gathered before they are written: about 5 ms of SQLite's writer.
 const WRITTEN_AT_ONCE: usize = 500;
 
-/// How soon a renewal that failed is tried again.
+/// How soon a renewal that failed is retried.
 const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// How long the results of calls are tried to be written.
+/// How long writing the results of calls is retried.
 #[derive(Clone)]
 pub(crate) enum Until {
     /// A few times: whoever ticks is told of the failure.
-    Tried,
+    Limited,
     /// Until they are written: forgetting them would repeat the calls. No call starts once a stop was asked for.
     Written(CancellationToken),
 }
@@ -61,7 +61,7 @@ impl Until {
 
     async fn stopped(&self) {
         match self {
-            Self::Tried => pending().await,
+            Self::Limited => pending().await,
             Self::Written(stop) => stop.cancelled().await,
         }
     }
@@ -83,7 +83,7 @@ struct Renewed {
 struct Sender<'e> {
     engine: &'e Engine,
     channel: Arc<Opened>,
-    promise: Promise,
+    reservation: Reservation,
     until: Until,
     items: HashMap<i64, Underway>,
     queue: Queue,
@@ -105,12 +105,12 @@ impl Engine {
         sending: Sending,
         until: Until,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, promise, permits, claimed_at } = sending;
+        let Sending { channel, items, reservation, permits, claimed_at } = sending;
         let mut sender = Sender {
             engine: self,
             trusted_until: later(claimed_at, self.lease_for(Some(&channel))),
             channel,
-            promise,
+            reservation,
             until,
             items: HashMap::with_capacity(items.len()),
             queue: Queue::default(),
@@ -170,7 +170,7 @@ impl Sender<'_> {
                     self.items.insert(seq, one);
                 }
                 Err(Unread::Gone(error)) => self.end_unsendable(item, "attachment-missing", error, now),
-                // Tried again as one that a channel did not take.
+                // Retried as one that a channel did not take.
                 Err(Unread::Unreachable(error)) => {
                     let mut one = Underway::new(item, Content { text, files: Files::default() });
                     one.end_uncalled(&SendOutcome::Transient { error, retry_after: None }, now);
@@ -215,14 +215,14 @@ impl Sender<'_> {
         let mut renew_at = engine.clock.sleep_until(later(engine.clock.now(), engine.config.renew_every));
         loop {
             self.gather();
-            if !self.halted && (until.is_stopped() || self.is_past_its_places()) {
+            if !self.halted && (until.is_stopped() || self.is_past_its_reservation()) {
                 self.halt();
             }
             if writing.is_none() {
                 self.adjust_permits();
                 if let Some(window) = self.next_window() {
-                    let (channel, promise) = (self.channel.clone(), self.promise.clone());
-                    writing = Some(Box::pin(engine.record(channel, promise, window, until.clone())));
+                    let (channel, reservation) = (self.channel.clone(), self.reservation.clone());
+                    writing = Some(Box::pin(engine.record(channel, reservation, window, until.clone())));
                 } else if self.items.is_empty() {
                     return Ok(self.report);
                 }
@@ -282,11 +282,11 @@ impl Sender<'_> {
             && !self.renewal_failed
             && !self.until.is_stopped()
             && self.engine.clock.now() < self.trusted_until
-            && !self.is_past_its_places()
+            && !self.is_past_its_reservation()
     }
 
-    fn is_past_its_places(&self) -> bool {
-        self.promise.until().is_some_and(|until| self.engine.clock.now() >= until)
+    fn is_past_its_reservation(&self) -> bool {
+        self.reservation.until().is_some_and(|until| self.engine.clock.now() >= until)
     }
 
     /// Starts the calls of targets whose intents are on disk, or leaves their intents to be taken back.
@@ -360,8 +360,9 @@ impl Sender<'_> {
             return None;
         }
         let outcomes = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
-        let heard = self.engine.hear(self.channel.key.as_str(), outcomes.map(|answer| &answer.outcome), now);
-        Some(Window { parts: parts.into_values().collect(), heard, ended })
+        let outcomes = outcomes.map(|answer| &answer.outcome);
+        let probe_result = self.engine.probe_result(self.channel.key.as_str(), outcomes, now);
+        Some(Window { parts: parts.into_values().collect(), probe_result, ended })
     }
 
     /// One target of each notification in turn, for as many calls as there are permits.
@@ -389,8 +390,8 @@ impl Sender<'_> {
                 engine.random.unit()
             }),
         };
-        if self.promise.probe {
-            delivery = engine.spared(&item.row, delivery, now);
+        if self.reservation.probe {
+            delivery = engine.not_counted(&item.row, delivery, now);
         }
         let delivery = failover::for_left_out(&item, delivery);
         failover::go_on(&item.row, &item.failover, delivery, now)

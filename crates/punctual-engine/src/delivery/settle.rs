@@ -22,7 +22,7 @@ use crate::{Engine, SettledWork, effects};
 pub(super) struct Outcomes<'a> {
     pub(super) rows: &'a [(&'a ClaimedNotification, &'a Delivery)],
     /// What calls have answered, of these notifications and of others that go on.
-    pub(super) tries: &'a [AttemptResult],
+    pub(super) attempts: &'a [AttemptResult],
     /// The same was written before and not confirmed: a row already in its target state was written by us.
     pub(super) again: bool,
 }
@@ -36,7 +36,7 @@ impl Engine {
         outcomes: &Outcomes<'_>,
         now: Timestamp,
     ) -> Result<DeliveryReport, StoreError> {
-        let Outcomes { rows, tries, again } = *outcomes;
+        let Outcomes { rows, attempts, again } = *outcomes;
         let mut report = DeliveryReport::default();
         let held: HashSet<i64> = if rows.is_empty() {
             HashSet::new()
@@ -44,7 +44,7 @@ impl Engine {
             let deliveries: Vec<Delivery> = rows.iter().map(|(_, delivery)| (*delivery).clone()).collect();
             notifications::settle(&mut tx.conn(), now, &deliveries).await?.into_iter().collect()
         };
-        let uncertain = write_results(tx, tries).await?;
+        let uncertain = write_results(tx, attempts).await?;
         self.metrics.uncertain(uncertain);
         if rows.is_empty() {
             return Ok(report);

@@ -1,8 +1,8 @@
 //! Leaving out who is on the suppression list, and finding out who belongs there.
 //!
-//! Whoever is left out is written down with the reason; no try is made. A notification goes to its other targets as
+//! Whoever is left out is written down with the reason; no attempt is made. A notification goes to its other targets as
 //! usual. Where it has an order of channels it then goes on over the next one to those who were left out; else one that is
-//! for nobody else is parked, and not tried again by itself.
+//! for nobody else is parked, and not retried by itself.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,9 @@ use punctual_store::{
 };
 
 use super::{
-    ToSend,
-    manners::{deferred, failover},
-    parked,
+    ToSend, parked,
     plan::{Ledger, Plan},
+    policy::{deferred, failover},
     send::Answer,
 };
 use crate::{Engine, channels::SUBSCRIBERS, suppressions::found_out};

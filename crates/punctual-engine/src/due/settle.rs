@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Arrival, Decided, Decision, Effect, NewNotification, NextTry, NotificationId, WorkId, WorkStatus,
+    Arrival, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
@@ -230,8 +230,8 @@ impl Engine {
                 settlement.retry_count += 1;
                 let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
                 match batch.workflow.retry_policy().next(failures, now, self.random.unit(), None) {
-                    NextTry::At(at) => settlement.retry_at = Some(at),
-                    NextTry::GiveUp => hold(&mut settlement),
+                    NextAttempt::At(at) => settlement.retry_at = Some(at),
+                    NextAttempt::GiveUp => hold(&mut settlement),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What a receiver sees of limits: when messages came, and how many within one stretch.
+//! What a receiver sees of limits: when messages came, and how many within one window.
 
 use std::{
     collections::VecDeque,
@@ -29,7 +29,7 @@ impl Arrivals {
         self.0.lock().unwrap().clear();
     }
 
-    /// The most that came within any stretch of so many seconds.
+    /// The most that came within any window of so many seconds.
     pub fn most_within(&self, seconds: i64) -> usize {
         let mut all: Vec<i64> = self.0.lock().unwrap().iter().map(|(at, _)| *at).collect();
         all.sort_unstable();

@@ -1,40 +1,40 @@
-//! A channel that does not work rests, one message tries, and nobody else pays for it.
+//! Circuits: after failures in a row nothing is sent, one message probes the channel, and its attempts are not counted.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use punctual_model::{SendOutcome, manners::Breaker};
+use punctual_model::{SendOutcome, delivery_policy::Breaker};
 use punctual_testkit::{TestBed, TestBedBuilder, channel::delivered, on_both, scale};
 use serde_json::json;
 
 use crate::arrivals::{Arrivals, receiving_with};
 
 on_both! {
-    a_channel_that_fails_again_and_again_rests_and_one_message_tries with resting;
-    a_channel_at_rest_is_known_to_every_node with resting;
-    only_one_node_tries_whether_it_works_again with resting;
-    a_success_between_failures_keeps_a_channel_working with resting;
-    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with resting;
+    a_circuit_opens_after_failures_in_a_row_and_one_message_probes with breaker;
+    an_open_circuit_is_known_to_every_node with breaker;
+    only_one_node_probes_a_half_open_circuit with breaker;
+    a_success_between_failures_keeps_a_circuit_closed with breaker;
+    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with breaker;
 }
 
-fn resting(bed: TestBedBuilder) -> TestBedBuilder {
+fn breaker(bed: TestBedBuilder) -> TestBedBuilder {
     bed.config(|config| config.breaker = Breaker::default())
 }
 
-/// A provider that can be switched off; every try is counted.
+/// A provider that can be switched off; every attempt is counted.
 fn provider(bed: &TestBed) -> (TestBed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsize>) {
-    let (down, tries) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
-    let (is_down, tried) = (down.clone(), tries.clone());
+    let (down, attempts) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (is_down, attempted) = (down.clone(), attempts.clone());
     let (bed, arrivals) = receiving_with(bed, "sms", move |_| {
-        tried.fetch_add(1, Ordering::Relaxed);
+        attempted.fetch_add(1, Ordering::Relaxed);
         if is_down.load(Ordering::Relaxed) {
             return SendOutcome::Transient { error: "503 down for maintenance".into(), retry_after: None };
         }
         delivered()
     });
-    (bed, arrivals, down, tries)
+    (bed, arrivals, down, attempts)
 }
 
 async fn handed_in(bed: &TestBed, count: usize) {
@@ -44,51 +44,51 @@ async fn handed_in(bed: &TestBed, count: usize) {
     }
 }
 
-async fn a_channel_that_fails_again_and_again_rests_and_one_message_tries(bed: TestBed) {
-    let (bed, arrivals, down, tries) = provider(&bed);
+async fn a_circuit_opens_after_failures_in_a_row_and_one_message_probes(bed: TestBed) {
+    let (bed, arrivals, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 40).await;
     assert_eq!(bed.engine.delivery_tick(bed.now(), 20).await.unwrap().retrying, 20);
     assert_eq!(bed.engine.next_ready().await.unwrap(), Some(bed.after(30)), "all of them wait");
-    // Rests of 30 s, 1, 2 and 4 minutes, with one try after each.
-    for (rest, tried) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
-        bed.run_for(rest - 1).await;
-        assert_eq!(tries.load(Ordering::Relaxed), tried - 1);
+    // Open for 30 s, 1, 2 and 4 minutes, with one probe after each.
+    for (open, attempted) in [(30, 21), (60, 22), (120, 23), (240, 24)] {
+        bed.run_for(open - 1).await;
+        assert_eq!(attempts.load(Ordering::Relaxed), attempted - 1);
         bed.run_for(1).await;
-        assert_eq!(tries.load(Ordering::Relaxed), tried);
+        assert_eq!(attempts.load(Ordering::Relaxed), attempted);
     }
-    let circuit = bed.engine.manners.circuit("sms:default").unwrap();
-    assert_eq!((circuit.rests, circuit.last_error.as_str()), (5, "503 down for maintenance"));
+    let circuit = bed.engine.policy.circuit("sms:default").unwrap();
+    assert_eq!((circuit.open_count, circuit.last_error.as_str()), (5, "503 down for maintenance"));
     let spent = bed.notifications().await.iter().filter(|row| row.retry_count > 0).count();
-    assert_eq!(spent, 20, "nobody's tries were spent but those that were on their way");
+    assert_eq!(spent, 20, "only attempts that were under way were counted");
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
-    assert_eq!((arrivals.count(), bed.engine.manners.circuit("sms:default")), (40, None));
-    assert!(bed.engine.metrics.encode().contains("channel_resting{channel=\"sms:default\"} 0"));
+    assert_eq!((arrivals.count(), bed.engine.policy.circuit("sms:default")), (40, None));
+    assert!(bed.engine.metrics.encode().contains("channel_circuit_open{channel=\"sms:default\"} 0"));
 }
 
-async fn a_channel_at_rest_is_known_to_every_node(bed: TestBed) {
-    let (bed, _, down, tries) = provider(&bed);
+async fn an_open_circuit_is_known_to_every_node(bed: TestBed) {
+    let (bed, _, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
     bed.engine.delivery_tick(bed.now(), 15).await.unwrap();
     let other = bed.node("b").await;
     assert_eq!(other.engine.delivery_tick(bed.now(), 15).await.unwrap().claimed, 0);
-    assert_eq!(tries.load(Ordering::Relaxed), 15);
+    assert_eq!(attempts.load(Ordering::Relaxed), 15);
     let mut reader = bed.read().await;
     let standing = other
         .engine
         .channel_standing(&mut reader.conn(), "sms:default", &Default::default(), bed.now())
         .await;
-    assert_eq!(standing.unwrap().circuit.unwrap().rests_until, bed.after(30));
+    assert_eq!(standing.unwrap().circuit.unwrap().open_until, bed.after(30));
     down.store(false, Ordering::Relaxed);
     drop(reader);
     other.run_for(600).await;
     bed.run_for(1).await;
 }
 
-async fn only_one_node_tries_whether_it_works_again(bed: TestBed) {
-    let (bed, _, down, tries) = provider(&bed);
+async fn only_one_node_probes_a_half_open_circuit(bed: TestBed) {
+    let (bed, _, down, attempts) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;
     bed.engine.delivery_tick(bed.now(), 15).await.unwrap();
@@ -97,12 +97,12 @@ async fn only_one_node_tries_whether_it_works_again(bed: TestBed) {
     let now = bed.now();
     let (one, two) = tokio::join!(bed.engine.delivery_tick(now, 15), other.engine.delivery_tick(now, 15));
     assert_eq!(one.unwrap().claimed + two.unwrap().claimed, 1);
-    assert_eq!(tries.load(Ordering::Relaxed), 16);
+    assert_eq!(attempts.load(Ordering::Relaxed), 16);
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
 }
 
-async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
+async fn a_success_between_failures_keeps_a_circuit_closed(bed: TestBed) {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = count.clone();
     let (bed, _) = receiving_with(&bed, "sms", move |_| match seen.fetch_add(1, Ordering::Relaxed) % 5 {
@@ -113,16 +113,16 @@ async fn a_success_between_failures_keeps_a_channel_working(bed: TestBed) {
     handed_in(&bed, 60).await;
     for _ in 0..6 {
         bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
-        assert_eq!(bed.engine.manners.circuit("sms:default"), None);
+        assert_eq!(bed.engine.policy.circuit("sms:default"), None);
     }
-    bed.leaves_open("most of them are tried again");
+    bed.leaves_open("most of them are retried");
 }
 
 /// A provider is down for an hour with many messages waiting, under a limit; others go on beside it.
 async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else(bed: TestBed) {
-    let (bed, arrivals, down, tries) = provider(&bed);
+    let (bed, arrivals, down, attempts) = provider(&bed);
     let (waiting, max) = (scale(1_000, 100_000), scale(100, 5_000));
-    bed.channel_with_manners("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;
+    bed.channel_with_policy("sms:default", "sms", json!({ "rates": [{ "max": max, "per": "10s" }] })).await;
     handed_in(&bed, waiting).await;
     for minute in 0..60 {
         bed.accept_to(&[&format!("{minute}@example.org")]).await;
@@ -132,15 +132,15 @@ async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_e
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert!(total.stuck <= 20, "what waits for the channel is not stuck: {total:?}");
     assert!(total.waiting + 20 >= i64::try_from(waiting).unwrap(), "{total:?}");
-    let during = tries.load(Ordering::Relaxed);
-    assert!(during <= max + 20, "{during} tries in an hour");
+    let during = attempts.load(Ordering::Relaxed);
+    assert!(during <= max + 20, "{during} attempts in an hour");
     assert_eq!(arrivals.count(), 0);
     down.store(false, Ordering::Relaxed);
     let seconds = i64::try_from(waiting / max * 12 + 900).unwrap();
     bed.run_for(seconds).await;
     assert_eq!(arrivals.count(), waiting, "all of them are delivered");
     let most = arrivals.most_within(10);
-    assert!(most <= max, "{most} of {max} within a stretch");
+    assert!(most <= max, "{most} of {max} within a window");
     let mut addresses = arrivals.addresses();
     addresses.sort_unstable();
     addresses.dedup();

@@ -14,7 +14,7 @@ on_both! {
     defer_waits_without_counting_a_failure with deciding;
     r12_retries_climb_the_ladder_and_then_hold with deciding;
     r12_a_daily_policy_never_gives_up with deciding;
-    a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again with deciding;
+    a_batch_that_cannot_be_written_is_split_and_its_rows_are_retried with deciding;
     a_row_of_a_kind_that_nobody_knows_waits with deciding;
 }
 
@@ -163,7 +163,7 @@ async fn r12_a_daily_policy_never_gives_up(bed: TestBed) {
     bed.leaves_open("it is retried for good");
 }
 
-async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_tried_again(bed: TestBed) {
+async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_retried(bed: TestBed) {
     let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("deliver:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
     // The whole batch fails, locked and claimed, and then the first row on its own: the other nine do not suffer.

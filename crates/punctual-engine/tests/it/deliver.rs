@@ -1,4 +1,4 @@
-//! Delivery: who gets a message, what its answers mean, and what is tried again.
+//! Delivery: who gets a message, what its answers mean, and what is retried.
 
 use std::{
     sync::{Arc, Mutex},
@@ -13,7 +13,7 @@ use serde_json::json;
 
 on_both! {
     a_message_is_delivered_and_says_when_and_how;
-    a_transient_failure_is_tried_again_after_the_interval_and_then_parked;
+    a_transient_failure_is_retried_after_the_interval_and_then_parked;
     a_permanent_failure_is_parked_at_once_with_its_reason;
     r12_exponential_backoff_stays_in_its_band;
     r12_a_wish_to_come_back_later_is_honoured_up_to_a_day;
@@ -69,7 +69,7 @@ async fn a_message_is_delivered_and_says_when_and_how(bed: TestBed) {
     );
 }
 
-async fn a_transient_failure_is_tried_again_after_the_interval_and_then_parked(bed: TestBed) {
+async fn a_transient_failure_is_retried_after_the_interval_and_then_parked(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 99);
     for tries in 1..=3 {
@@ -132,7 +132,7 @@ async fn r12_a_wish_to_come_back_later_is_honoured_up_to_a_day(bed: TestBed) {
         assert_eq!(report.retrying, 1);
         assert_eq!(bed.notification(&id).await.ready_at, bed.after(waited).as_microsecond(), "asked {asked}");
     }
-    bed.leaves_open("they are tried again later");
+    bed.leaves_open("they are retried later");
 }
 
 async fn who_already_has_it_does_not_get_it_again(bed: TestBed) {
@@ -320,7 +320,7 @@ async fn a_channel_that_hangs_is_uncertain_and_holds_back_no_other(bed: TestBed)
     assert_eq!((report.retrying, report.delivered), (1, 1));
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.uncertain), ("retrying", 1));
-    bed.leaves_open("it is tried again later");
+    bed.leaves_open("it is retried later");
 }
 
 /// A store that fails once after the send must not cost a second send.
@@ -378,7 +378,7 @@ async fn r07_a_late_result_is_kept_and_changes_nothing(bed: TestBed) {
     let later = bed.after(3600);
     assert_eq!(other.engine.sweep_tick(later).await.unwrap().uncertain, 1);
     let engine = other.engine.clone();
-    let second_try = tokio::spawn(async move { engine.delivery_tick(later, 10).await });
+    let second_attempt = tokio::spawn(async move { engine.delivery_tick(later, 10).await });
     let second = gate.arrived().await;
     assert_eq!(first.message_id, second.message_id, "a receiver that looks at the id is not troubled");
     assert_eq!((first.attempt, second.attempt), (1, 2));
@@ -389,7 +389,7 @@ async fn r07_a_late_result_is_kept_and_changes_nothing(bed: TestBed) {
     assert_eq!((stalled.lost, stalled.delivered), (1, 0));
     assert_eq!(bed.notification(&id).await, before, "the late result changed nothing");
     gate.let_go(1);
-    let done = signal("the second sender's end", second_try).await.unwrap().unwrap();
+    let done = signal("the second sender's end", second_attempt).await.unwrap().unwrap();
     assert_eq!((done.delivered, done.lost), (1, 0));
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 1));

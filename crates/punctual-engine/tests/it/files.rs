@@ -5,7 +5,7 @@ use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     files_go_along_to_every_target;
-    a_message_whose_file_is_gone_is_parked_without_a_try;
+    a_message_whose_file_is_gone_is_parked_without_an_attempt;
 }
 
 fn file(blob: &str) -> FileRef {
@@ -28,7 +28,7 @@ async fn files_go_along_to_every_target(bed: TestBed) {
     assert!(sent.iter().all(|one| one.attachments == ["figures.csv"]));
 }
 
-async fn a_message_whose_file_is_gone_is_parked_without_a_try(bed: TestBed) {
+async fn a_message_whose_file_is_gone_is_parked_without_an_attempt(bed: TestBed) {
     let mut new = bed.message("x");
     new.attachments = vec![file("runs/none/figures.csv")];
     let id = bed.accept_one(new).await;

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use punctual_model::{Decision, NewNotification, Priority, ReasonCode, SendOutcome, manners::Preference};
+use punctual_model::{
+    Decision, NewNotification, Priority, ReasonCode, SendOutcome, delivery_policy::Preference,
+};
 use punctual_testkit::{
     Gated, Scripted, TestBed, TestBedBuilder, TestWorkflow, channel::delivered, new_work, on_both, signal,
 };
@@ -195,7 +197,7 @@ async fn work_whose_completion_the_database_refuses_is_put_back_and_its_neighbou
         let row = bed.work(key).await;
         assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("pending", Some("decision-failed")));
     }
-    bed.leaves_open("what the database refuses is tried again later");
+    bed.leaves_open("what the database refuses is retried later");
 }
 
 /// Waits until this notification has that status.

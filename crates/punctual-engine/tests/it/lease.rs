@@ -12,7 +12,7 @@ on_both! {
     r10_a_row_that_kills_its_worker_is_held_after_so_many_claims with daily_too;
     a_lease_that_has_not_run_out_is_left_alone with daily_too;
     a_sweep_takes_all_of_many_in_bounded_passes with daily_too;
-    an_expired_send_is_uncertain_and_tried_again;
+    an_expired_send_is_uncertain_and_retried;
     a_send_that_never_ends_well_is_parked_in_the_end;
     at_most_once_parks_what_is_uncertain;
     leases_left_by_a_crash_are_released_at_start_up_where_one_process_owns_the_file;
@@ -122,7 +122,7 @@ async fn send_and_die(bed: &TestBed, channel: &str) -> usize {
     claimed.len()
 }
 
-async fn an_expired_send_is_uncertain_and_tried_again(bed: TestBed) {
+async fn an_expired_send_is_uncertain_and_retried(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     assert_eq!(send_and_die(&bed, "memory:default").await, 1);
     assert_eq!(bed.tick().await.deliveries.claimed, 0, "its lease keeps others away");

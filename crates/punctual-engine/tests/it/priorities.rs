@@ -31,8 +31,8 @@ async fn an_alarm_goes_before_a_hundred_thousand_rows_of_a_campaign(bed: TestBed
         assert_eq!(report.delivered, 1);
         assert_eq!(arrivals.addresses().last().unwrap(), expected);
     }
-    // Where a limit is nearly used up by the campaign, the alarm finds a place.
-    bed.channel_with_manners("mail:default", "mail", json!({ "rates": [{ "max": 50, "per": "1d" }] })).await;
+    // Where a limit is nearly used up by the campaign, the alarm finds a free slot.
+    bed.channel_with_policy("mail:default", "mail", json!({ "rates": [{ "max": 50, "per": "1d" }] })).await;
     bed.tick().await;
     let before = arrivals.count();
     bed.accept_one(with(Priority::Alarm, "second@example.org".into())).await;

@@ -40,7 +40,7 @@ fn lossy(bed: &TestBed, per_ten_thousand: u64) -> (TestBed, Arc<Receiver>, Arc<A
 }
 
 async fn hand_in(bed: &TestBed, count: usize) -> Vec<String> {
-    // Enough tries that chance alone never uses them up.
+    // Enough attempts that chance alone never uses them up.
     bed.channel_with(CHANNEL, "lossy", json!({ "max": 20, "intervalSeconds": 60 }), false).await;
     let mut ids = Vec::with_capacity(count);
     for _ in 0..count.div_ceil(500) {
@@ -98,7 +98,7 @@ async fn r11_a_store_that_executes_and_reports_failure_doubles_nothing_unmarked(
             bed.faults.fail(statement, chance.below(3) > 0, 1 + chance.below(2));
             faults += 1;
         }
-        // A pass that fails is tried again later, as the loop does.
+        // A pass that fails is retried later, as the loop does.
         let _ = bed.engine.pass(bed.now(), 100).await;
         bed.wait(if round < 40 { 1 } else { 61 });
         if round > 40 && bed.engine.next_ready().await.unwrap().is_none() {
@@ -317,7 +317,7 @@ async fn r11_answers_are_kept_over_an_outage_of_the_database(bed: TestBed) {
     let (id, targets) = to_many(&bed, 30).await;
     signal("the delivery", async {
         while bed.notification(&id).await.status != "delivered" {
-            // Each pause between two tries ends when the clock moves.
+            // Each pause between two attempts ends when the clock moves.
             bed.wait(1);
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! R12: limits hold always, in every stretch, as the receiver counts it: over nodes, restarts and backlogs.
+//! R12: limits always hold, in every sliding window, as the receiver counts it: over nodes, restarts and backlogs.
 
 use std::sync::{
     Arc,
@@ -19,11 +19,11 @@ on_both! {
     r12_channels_of_one_provider_share_its_limit;
     r12_random_loads_never_exceed_a_limit;
     a_message_to_many_goes_to_them_in_parts_and_to_each_once;
-    a_campaign_leaves_places_for_an_alarm;
-    a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_place;
+    a_campaign_leaves_slots_for_an_alarm;
+    a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_slot;
     a_message_that_waits_for_its_channel_says_so;
     a_backlog_under_a_limit_waits_and_is_not_stuck;
-    a_channel_without_limits_takes_no_place;
+    a_channel_without_limits_takes_no_slot;
 }
 
 fn many(bed: &TestBed, channel: &str, count: usize) -> Vec<NewNotification> {
@@ -32,18 +32,18 @@ fn many(bed: &TestBed, channel: &str, count: usize) -> Vec<NewNotification> {
 
 async fn r12_a_backlog_leaves_as_fast_as_the_limit_allows_and_no_faster(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 20, "per": "10s" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 20, "per": "10s" }] })).await;
     bed.accept(many(&bed, "slow:default", 200)).await;
     bed.run_for(600).await;
     assert_eq!(arrivals.count(), 200);
     assert!(arrivals.most_within(10) <= 20, "{}", arrivals.most_within(10));
-    // A tenth of the places stays for alarms, and rounding costs a little more.
+    // A tenth of the slots stays for alarms, and rounding costs a little more.
     assert!((90..=130).contains(&arrivals.took()), "{} s", arrivals.took());
 }
 
 async fn r12_a_limit_holds_over_two_nodes(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners(
+    bed.channel_with_policy(
         "slow:default",
         "slow",
         json!({ "rates": [{ "max": 7, "per": "3s" }, { "max": 40, "per": "1m" }] }),
@@ -67,7 +67,7 @@ async fn r12_a_limit_holds_over_two_nodes(bed: TestBed) {
 
 async fn r12_a_limit_holds_over_a_restart(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 5, "per": "1h" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 5, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 12)).await;
     bed.tick().await;
     let sent = arrivals.count();
@@ -75,7 +75,7 @@ async fn r12_a_limit_holds_over_a_restart(bed: TestBed) {
     for name in ["c", "d", "e"] {
         let restarted = bed.node(name).await;
         restarted.tick().await;
-        assert_eq!(arrivals.count(), sent, "the places are in the database");
+        assert_eq!(arrivals.count(), sent, "the slots are stored in the database");
     }
     bed.run_for(6 * 3600).await;
     assert_eq!(arrivals.count(), 12);
@@ -84,9 +84,9 @@ async fn r12_a_limit_holds_over_a_restart(bed: TestBed) {
 
 async fn r12_channels_of_one_provider_share_its_limit(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    let manners = json!({ "provider": "acme", "providerRates": [{ "max": 10, "per": "10s" }] });
+    let policy = json!({ "provider": "acme", "providerRates": [{ "max": 10, "per": "10s" }] });
     for channel in ["slow:a", "slow:b"] {
-        bed.channel_with_manners(channel, "slow", manners.clone()).await;
+        bed.channel_with_policy(channel, "slow", policy.clone()).await;
         bed.accept(many(&bed, channel, 30)).await;
     }
     bed.run_for(600).await;
@@ -110,7 +110,7 @@ async fn r12_random_loads_never_exceed_a_limit(bed: TestBed) {
         let (max, seconds) = (1 + draw(15), 1 + draw(20));
         let channel = format!("slow:r{seed}");
         let rates = json!({ "rates": [{ "max": max, "per": format!("{seconds}s") }] });
-        bed.channel_with_manners(&channel, "slow", rates).await;
+        bed.channel_with_policy(&channel, "slow", rates).await;
         let mut nodes = [bed.node("x").await, bed.node("y").await];
         let before = arrivals.count();
         let mut handed_in = 0;
@@ -141,7 +141,7 @@ async fn r12_random_loads_never_exceed_a_limit(bed: TestBed) {
 
 async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "10s" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "10s" }] })).await;
     let targets: Vec<String> = (0..35).map(|n| format!("{n}@example.org")).collect();
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     bed.list("all", "slow:default", &targets).await;
@@ -160,9 +160,9 @@ async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: TestBed) 
     assert!(bed.audit("notification", &id).await.contains(&"defer:rate-limited".to_owned()));
 }
 
-async fn a_campaign_leaves_places_for_an_alarm(bed: TestBed) {
+async fn a_campaign_leaves_slots_for_an_alarm(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1d" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1d" }] })).await;
     let with = |priority: Priority, address: &str| {
         let mut new = bed.message_over("slow:default", &[address]);
         new.priority = priority.number();
@@ -170,7 +170,7 @@ async fn a_campaign_leaves_places_for_an_alarm(bed: TestBed) {
     };
     bed.accept((0..50).map(|n| with(Priority::Campaign, &format!("{n}@example.org"))).collect()).await;
     bed.tick().await;
-    assert_eq!(arrivals.count(), 8, "two places stay");
+    assert_eq!(arrivals.count(), 8, "two slots stay");
     bed.accept((0..5).map(|n| with(Priority::Normal, &format!("normal-{n}@example.org"))).collect()).await;
     bed.tick().await;
     assert_eq!(arrivals.count(), 9, "one for what is ordinary");
@@ -181,9 +181,9 @@ async fn a_campaign_leaves_places_for_an_alarm(bed: TestBed) {
     bed.leaves_open("the campaign goes on for days");
 }
 
-async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_place(bed: TestBed) {
+async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_slot(bed: TestBed) {
     let (bed, arrivals) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 2, "per": "1h" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 2, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 10)).await;
     bed.tick().await;
     assert_eq!(arrivals.count(), 2);
@@ -198,7 +198,7 @@ async fn a_full_channel_holds_back_no_other_and_is_left_alone_until_there_is_a_p
 
 async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
     let (bed, _) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 1, "per": "1h" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 1, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 2)).await;
     bed.tick().await;
     let row = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
@@ -215,7 +215,7 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
 /// A backlog that a limit makes is waiting as long as the limit works it off; what nothing works off is stuck.
 async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: TestBed) {
     let (bed, _) = receiving(&bed, "slow");
-    bed.channel_with_manners("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1m" }] })).await;
+    bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 10, "per": "1m" }] })).await;
     bed.accept(many(&bed, "slow:default", 300)).await;
     let other = bed.accept_one(bed.message_over("nowhere:default", &["a@example.org"])).await;
     bed.run_for(900).await;
@@ -223,14 +223,14 @@ async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: TestBed) {
     assert!(total.waiting > 100, "{total:?}");
     assert_eq!((total.stuck, total.queue_depth), (0, total.waiting), "{total:?}");
     assert_eq!(bed.notification(&other).await.status, "parked");
-    // Every node is gone: the limit has places, and nobody takes them.
+    // Every node is gone: the limit has free slots, and nobody takes them.
     bed.wait(900);
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert_eq!((total.stuck, total.waiting), (total.queue_depth, 0), "{total:?}");
     bed.leaves_open("it would take half an hour");
 }
 
-async fn a_channel_without_limits_takes_no_place(bed: TestBed) {
+async fn a_channel_without_limits_takes_no_slot(bed: TestBed) {
     bed.faults.fail("limiters.lock", false, u64::MAX);
     bed.faults.fail("preferences.by_addresses", false, u64::MAX);
     bed.faults.fail("sent_days.add", false, u64::MAX);

@@ -1,6 +1,6 @@
 //! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
 
-use punctual_model::{NewNotification, ReasonCode, SendOutcome, manners::Preference};
+use punctual_model::{NewNotification, ReasonCode, SendOutcome, delivery_policy::Preference};
 use punctual_store::{
     skipped_targets,
     suppressions::{self, SuppressionRow},
@@ -117,7 +117,7 @@ async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed:
     bed.run_for(1).await;
     assert_eq!(bed.sent_to(), ["+49301234567", "+49301234567"]);
     assert_eq!(bed.attempts(&first).await.len(), 2);
-    assert_eq!(bed.attempts(&second).await.len(), 1, "the mailbox is not tried again");
+    assert_eq!(bed.attempts(&second).await.len(), 1, "the mailbox is not retried");
 }
 
 async fn where_every_channel_is_suppressed_it_is_parked_and_says_so(bed: TestBed) {
@@ -168,7 +168,7 @@ async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: TestBed) {
     for (id, target) in [(&to_list, "ANN@Example.org"), (&direct, "Ann@example.org")] {
         let row = bed.notification(id).await;
         assert_eq!((row.status.as_str(), row.reason_code), ("delivered", None));
-        assert_eq!(bed.attempts(id).await.len(), 1, "no try was made for who was left out");
+        assert_eq!(bed.attempts(id).await.len(), 1, "no attempt was made for who was left out");
         assert_eq!(skipped(&bed, id).await, [(target.to_owned(), "manual".to_owned())]);
     }
     let story = bed.engine.timeline(&direct).await.unwrap();

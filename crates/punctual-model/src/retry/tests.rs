@@ -11,8 +11,8 @@ const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 fn waits(policy: RetryPolicy, failures: u32) -> Vec<Option<i64>> {
     (1..=failures)
         .map(|failure| match policy.next(failure, NOW, 0.0, None) {
-            NextTry::At(at) => Some(at.as_second()),
-            NextTry::GiveUp => None,
+            NextAttempt::At(at) => Some(at.as_second()),
+            NextAttempt::GiveUp => None,
         })
         .collect()
 }
@@ -21,7 +21,7 @@ fn waits(policy: RetryPolicy, failures: u32) -> Vec<Option<i64>> {
 fn r12_the_ladder_is_5_minutes_15_minutes_1_hour_then_hold() {
     assert_eq!(waits(RetryPolicy::Ladder, 5), [Some(300), Some(900), Some(3600), None, None]);
     assert_eq!(waits(RetryPolicy::Daily, 5), [Some(300), Some(900), Some(3600), Some(86_400), Some(86_400)]);
-    assert!(matches!(RetryPolicy::Daily.next(u32::MAX, NOW, 0.0, None), NextTry::At(_)));
+    assert!(matches!(RetryPolicy::Daily.next(u32::MAX, NOW, 0.0, None), NextAttempt::At(_)));
 }
 
 #[test]
@@ -39,17 +39,17 @@ fn r12_max_counts_the_tries_after_the_first() {
 fn r12_retry_after_is_honoured_up_to_its_cap_and_never_hurries() {
     let next =
         |retry_after: u64| RetryPolicy::default().next(1, NOW, 0.0, Some(Duration::from_secs(retry_after)));
-    assert_eq!(next(0), NextTry::At(Timestamp::from_second(60).unwrap()));
-    assert_eq!(next(59), NextTry::At(Timestamp::from_second(60).unwrap()));
-    assert_eq!(next(300), NextTry::At(Timestamp::from_second(300).unwrap()));
-    assert_eq!(next(u64::MAX), NextTry::At(Timestamp::from_second(86_400).unwrap()));
-    assert_eq!(RetryPolicy::Ladder.next(4, NOW, 0.0, Some(HOUR)), NextTry::GiveUp);
+    assert_eq!(next(0), NextAttempt::At(Timestamp::from_second(60).unwrap()));
+    assert_eq!(next(59), NextAttempt::At(Timestamp::from_second(60).unwrap()));
+    assert_eq!(next(300), NextAttempt::At(Timestamp::from_second(300).unwrap()));
+    assert_eq!(next(u64::MAX), NextAttempt::At(Timestamp::from_second(86_400).unwrap()));
+    assert_eq!(RetryPolicy::Ladder.next(4, NOW, 0.0, Some(HOUR)), NextAttempt::GiveUp);
 }
 
 #[test]
 fn r12_the_end_of_time_is_not_passed() {
     let next = RetryPolicy::Ladder.next(1, Timestamp::MAX, 0.0, None);
-    assert_eq!(next, NextTry::At(Timestamp::MAX));
+    assert_eq!(next, NextAttempt::At(Timestamp::MAX));
     let huge = RetryPolicy::Exponential {
         first: Duration::MAX,
         factor: u32::MAX,
@@ -58,7 +58,7 @@ fn r12_the_end_of_time_is_not_passed() {
         jitter_percent: 255,
     };
     for unit in [0.0, 0.5, 1.0, f64::NAN, f64::INFINITY, -1.0] {
-        assert!(matches!(huge.next(9, NOW, unit, Some(Duration::MAX)), NextTry::At(_)));
+        assert!(matches!(huge.next(9, NOW, unit, Some(Duration::MAX)), NextAttempt::At(_)));
     }
 }
 
@@ -145,7 +145,7 @@ proptest! {
         let own = policy.next(failures, now, unit, None);
         let next = policy.next(failures, now, unit, retry_after);
         match (own, next) {
-            (NextTry::At(own), NextTry::At(at)) => {
+            (NextAttempt::At(own), NextAttempt::At(at)) => {
                 prop_assert!(at >= own && own >= now);
                 let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_CAP);
                 prop_assert!(at >= now + asked);
@@ -167,7 +167,7 @@ proptest! {
         let cap = Duration::from_secs(cap);
         let policy = RetryPolicy::Exponential { first: Duration::from_secs(first), factor, cap, max: 100, jitter_percent };
         let full = (first as f64 * f64::from(factor).powi(failure as i32 - 1)).min(cap.as_secs_f64());
-        let NextTry::At(at) = policy.next(failure, NOW, unit, None) else { panic!("not used up") };
+        let NextAttempt::At(at) = policy.next(failure, NOW, unit, None) else { panic!("not used up") };
         let waited = at.duration_since(NOW).as_secs_f64();
         let least = full * (1.0 - f64::from(jitter_percent) / 100.0);
         prop_assert!(waited <= full + 1e-6 && waited >= least - 1e-6, "{waited} is not in {least}..={full}");
@@ -175,7 +175,7 @@ proptest! {
 
     #[test]
     fn r12_tries_end_after_max(policy in any_policy(), unit in 0.0..1.0f64) {
-        let tries = (1..300).take_while(|failure| policy.next(*failure, NOW, unit, None) != NextTry::GiveUp).count();
+        let tries = (1..300).take_while(|failure| policy.next(*failure, NOW, unit, None) != NextAttempt::GiveUp).count();
         prop_assert_eq!(tries, match policy {
             RetryPolicy::Ladder => 3,
             RetryPolicy::Daily => 299,

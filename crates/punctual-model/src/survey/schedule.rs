@@ -1,4 +1,4 @@
-//! When the messages of an instance are due. A failed try moves nothing: only a message that arrived counts.
+//! When the messages of an instance are due. A failed attempt moves nothing: only a message that arrived counts.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -97,9 +97,9 @@ mod tests {
             let (mut ordinal, mut arrived, mut left) = (0_i64, Vec::new(), reminders.len() as i64);
             while let Some(at) = due {
                 prop_assert_eq!(left, (reminders.len() as i64 - ordinal).max(0));
-                // A failed try changes neither the number of the message nor what is left.
-                let tries = failures[ordinal as usize] as u64;
-                let sent = at + SignedDuration::from_secs((tries * 60 + lag) as i64);
+                // A failed attempt changes neither the number of the message nor what is left.
+                let attempts = failures[ordinal as usize] as u64;
+                let sent = at + SignedDuration::from_secs((attempts * 60 + lag) as i64);
                 ordinal += 1;
                 arrived.push(sent);
                 let after = advance(&schedule, ordinal, sent);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::civil::Date;
 
 use super::Recipe;
-use crate::{ChannelKey, Filter, manners::Handling};
+use crate::{ChannelKey, Filter, delivery_policy::Handling};
 
 /// How long a link lives after the last message, or after the event where nothing was sent.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(30 * 24 * 3_600);

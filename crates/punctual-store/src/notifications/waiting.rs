@@ -1,12 +1,12 @@
-//! Waiting and stuck are two things. What waits for an hour, a place under a limit or a channel that rests goes on by
-//! itself; what is stuck should have gone long ago, and nobody knows why it has not.
+//! Waiting and stuck are two things. A message that waits for an hour, a slot under a limit or an open circuit is sent
+//! later by itself; a stuck one should have been sent long ago, and nobody knows why it was not.
 //!
 //! A row that waits for its channel is not touched while it waits, so its row does not say so. Whoever asks says which
 //! channels hold their messages back: a JSON object of the channel's key and the first priority (the most urgent) that
 //! it holds back.
 
 /// The reasons of rows that wait by themselves.
-pub const WAITS: [&str; 4] = ["quiet-hours", "send-window", "rate-limited", "channel-resting"];
+pub const WAITS: [&str; 4] = ["quiet-hours", "send-window", "rate-limited", "circuit-open"];
 
 /// What counts as stuck: live, created and ready before this instant, and not held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn is_stuck(
 
 macro_rules! waits {
     () => {
-        "(reason_code IS NOT NULL AND reason_code IN ('quiet-hours', 'send-window', 'rate-limited', 'channel-resting'))"
+        "(reason_code IS NOT NULL AND reason_code IN ('quiet-hours', 'send-window', 'rate-limited', 'circuit-open'))"
     };
 }
 

@@ -53,7 +53,7 @@ async fn channels_are_put_with_a_rising_version(bed: TestBed) {
         settings: r#"{"a":1}"#.into(),
         retry: "{}".into(),
         at_most_once: true,
-        manners: r#"{"timeZone":"UTC"}"#.into(),
+        policy: r#"{"timeZone":"UTC"}"#.into(),
         version: 1,
         updated_at: bed.now().as_microsecond(),
     };

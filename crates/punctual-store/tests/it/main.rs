@@ -3,9 +3,9 @@
 mod attempts;
 mod browse;
 mod definitions;
+mod delivery_policy;
 mod every_plan;
 mod foreign;
-mod manners;
 mod notifications;
 mod open;
 mod operations;

@@ -1,6 +1,6 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{Lane, Store, StoreError, StoreOptions, work};
+use punctual_store::{Lane, Store, StoreError, StoreOptions, notifications, work};
 use punctual_testkit::{Database, TestBed, new_work, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
@@ -11,6 +11,7 @@ on_both! {
     a_database_with_another_history_is_refused;
     the_durability_that_was_given_is_read_back;
     opening_again_changes_nothing;
+    rows_from_before_circuits_had_their_name_are_rewritten;
 }
 
 async fn open(url: &str) -> Result<Store, StoreError> {
@@ -143,6 +144,23 @@ async fn nodes_that_start_together_migrate_once() {
     let files =
         std::fs::read_dir(format!("{}/migrations/postgres", env!("CARGO_MANIFEST_DIR"))).unwrap().count();
     assert_eq!(steps, files as i64);
+}
+
+async fn rows_from_before_circuits_had_their_name_are_rewritten(bed: TestBed) {
+    let ids = bed.accept_to(&["a@example.org", "b@example.org", "c@example.org"]).await;
+    meddle(&bed, "UPDATE notifications SET reason_code = 'channel-resting' WHERE targets LIKE '%a@ex%'")
+        .await;
+    meddle(&bed, "UPDATE notifications SET reason_code = 'rate-limited' WHERE targets LIKE '%b@ex%'").await;
+    meddle(&bed, "DELETE FROM schema_steps WHERE version >= 15").await;
+    let store = open_beside(&bed).await.unwrap();
+    let mut reader = store.read().await.unwrap();
+    for (id, reason) in ids.iter().zip([Some("circuit-open"), Some("rate-limited"), None]) {
+        let row = notifications::by_id(&mut reader.conn(), id).await.unwrap().unwrap();
+        assert_eq!(row.reason_code.as_deref(), reason);
+    }
+    drop(reader);
+    store.close().await;
+    bed.leaves_open("rows only");
 }
 
 /// PostgreSQL alone: SQLite keeps its index of keys.

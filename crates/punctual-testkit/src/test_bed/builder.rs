@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Workflow};
-use punctual_model::{Adapter, Clock, ManualClock, manners::Breaker};
+use punctual_model::{Adapter, Clock, ManualClock, delivery_policy::Breaker};
 use punctual_store::blobs::Blobs;
 
 use super::{Database, START, TestBed};

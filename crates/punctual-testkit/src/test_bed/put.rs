@@ -37,18 +37,18 @@ impl TestBed {
     }
 
     /// A channel that keeps to limits and hours, as they are stored.
-    pub async fn channel_with_manners(&self, key: &str, adapter: &str, manners: Value) {
-        self.put_channel(key, adapter, json!({ "max": 3, "intervalSeconds": 60 }), false, manners).await;
+    pub async fn channel_with_policy(&self, key: &str, adapter: &str, policy: Value) {
+        self.put_channel(key, adapter, json!({ "max": 3, "intervalSeconds": 60 }), false, policy).await;
     }
 
-    async fn put_channel(&self, key: &str, adapter: &str, retry: Value, at_most_once: bool, manners: Value) {
+    async fn put_channel(&self, key: &str, adapter: &str, retry: Value, at_most_once: bool, policy: Value) {
         let row = ChannelRow {
             key: key.into(),
             adapter: adapter.into(),
             settings: "{}".into(),
             retry: retry.to_string(),
             at_most_once,
-            manners: manners.to_string(),
+            policy: policy.to_string(),
             version: 0,
             updated_at: 0,
         };

@@ -8,7 +8,7 @@ use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Settled, SettledWork, Workflow};
 use punctual_model::{
     Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
-    manners::Handling,
+    delivery_policy::Handling,
 };
 use punctual_store::{
     Conn, StoreError,

@@ -6,7 +6,7 @@ use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{
     Cause,
-    manners::{Handling, HandlingChange},
+    delivery_policy::{Handling, HandlingChange},
 };
 use punctual_store::{
     Lane, StoreError, Tx, audit,

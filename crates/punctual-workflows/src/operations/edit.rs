@@ -1,7 +1,7 @@
 //! What an edit does to the rules of an event or task: pure, on the state before and after.
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_model::manners::Handling;
+use punctual_model::delivery_policy::Handling;
 use punctual_store::operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,9 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_model::{
-    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, WorkKey, local_time,
-    manners::{Handling, Span},
+    Audience, ChannelKey, Fault, KeyParts, NewNotification, NotificationId, WorkKey,
+    delivery_policy::{Handling, Span},
+    local_time,
 };
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! A subscription as it is stored, read into what decisions need.
 
 use jiff::{Timestamp, civil::Weekday};
-use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey, manners::Handling};
+use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey, delivery_policy::Handling};
 use punctual_reports::Definition;
 use punctual_store::report_subscriptions::SubscriptionRow;
 use serde::Deserialize;

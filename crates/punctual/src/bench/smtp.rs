@@ -46,7 +46,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>>
         settings: sink.settings().to_string(),
         retry: "{}".to_owned(),
         at_most_once: false,
-        manners: "{}".to_owned(),
+        policy: "{}".to_owned(),
         version: 0,
         updated_at: 0,
     };

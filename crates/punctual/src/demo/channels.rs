@@ -34,7 +34,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
             settings,
             retry,
             at_most_once: false,
-            manners: "{}".to_owned(),
+            policy: "{}".to_owned(),
             version: 1,
             updated_at: 0,
         };

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use punctual_engine::Engine;
-use punctual_model::{Priority, ids::derive_uuid, local_time, manners::Handling};
+use punctual_model::{Priority, delivery_policy::Handling, ids::derive_uuid, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use punctual_workflows::operations::{
     Anchor, RuleSpec, SubjectType,

@@ -39,7 +39,7 @@ pub async fn load(engine: &Engine, providers: &Arc<Providers>, reports: &Sources
     }
     definitions(engine, now).await?;
     super::channels::load(engine, now).await?;
-    super::manners::load(engine, now).await?;
+    super::delivery_policy::load(engine, now).await?;
     sites(engine, now).await?;
     alarms(engine, now).await?;
     messages(engine, now).await?;

@@ -319,7 +319,7 @@ async fn t12_what_an_earlier_version_left_open_is_sealed_at_start() {
         settings: json!({"host": "127.0.0.1", "port": 1, "tls": "none", "from": "a@b.example", "username": "u", "password": CANARY}).to_string(),
         retry: "{}".into(),
         at_most_once: false,
-        manners: "{}".into(),
+        policy: "{}".into(),
         version: 1,
         updated_at: 0,
     };
@@ -476,7 +476,7 @@ async fn t12_references_of_an_earlier_version_work_for_one_start() {
             settings: mail(password)["settings"].to_string(),
             retry: "{}".into(),
             at_most_once: false,
-            manners: "{}".into(),
+            policy: "{}".into(),
             version: 1,
             updated_at: 0,
         };

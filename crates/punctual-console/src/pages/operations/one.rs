@@ -246,7 +246,7 @@ async fn show(
 fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
     let live = || own.iter().filter(|rule| rule.active);
     if own.iter().any(|rule| rule.sync_status == "failed") {
-        return "Saved, and not all of it could be scheduled. It is tried again every minute.".to_owned();
+        return "Saved, and not all of it could be scheduled. It is retried every minute.".to_owned();
     }
     let next = live().filter_map(|rule| rule.run_at).filter(|at| *at > now.as_microsecond()).min();
     let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();

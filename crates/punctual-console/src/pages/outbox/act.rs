@@ -76,7 +76,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         Action::Retry => (
             format!("Retry {what}?"),
             format!(
-                "{what} will go back in line and be sent at once, with a fresh count of tries. A target that already accepted it gets no second one."
+                "{what} will go back in line and be sent at once, with a fresh count of attempts. A target that already accepted it gets no second one."
             ),
             format!("Retry {what}"),
         ),

@@ -1,4 +1,4 @@
-//! One run: who owns it, what was made, what became of the messages, and another try.
+//! One run: who owns it, what was made, what became of the messages, and another attempt.
 
 use askama::Template;
 use axum::{
@@ -197,7 +197,7 @@ fn facts(view: &RunView, details: &Value, period: Option<String>) -> Vec<(&'stat
         facts.push(("Rows", "more than the limit; the rest was left out".to_owned()));
     }
     if let Some(record) = &view.record {
-        facts.push(("Tries", record.tries.to_string()));
+        facts.push(("Attempts", record.tries.to_string()));
         if record.conflicts > 0 {
             facts.push(("Conflicts", record.conflicts.to_string()));
         }

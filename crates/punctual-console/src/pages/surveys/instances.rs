@@ -164,7 +164,7 @@ async fn show(
             }),
             link: Some(format!("/notifications/{}", entry.notification_id)),
             class,
-            ..Happened::new(entry.sent_at, format!("{which}, try {}: {said}", entry.attempt))
+            ..Happened::new(entry.sent_at, format!("{which}, attempt {}: {said}", entry.attempt))
         });
     }
     if let Some(work) = planned.filter(|_| row.next_send_at.is_some()) {

@@ -13,7 +13,7 @@ use crate::{
     Engine, Opened,
     confine::panic_message,
     delivery::{Permit, ToSend, event_id},
-    manners::links::Holder,
+    delivery_policy::links::Holder,
 };
 
 impl Engine {

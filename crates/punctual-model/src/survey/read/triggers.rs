@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::{SUBSCRIBERS_MAX, is_handle};
 use crate::{
-    ChannelKey, Fault, Filter, durations,
+    ChannelKey, Fault, Filter,
+    delivery_policy::Handling,
+    durations,
     fault::shown,
-    manners::Handling,
     object::Object,
     survey::{
         DEFAULT_GRACE, DEFAULT_MAX_LATENESS, Question, Recipe, Route, Schedule, SurveyTrigger,

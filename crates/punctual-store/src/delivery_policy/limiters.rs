@@ -1,4 +1,4 @@
-//! Limiters: the places that sends have taken up. Whoever changes one has locked it, so limits hold across nodes.
+//! Limiters: the slots that sends have taken. A limiter is locked before it is changed, so limits hold across nodes.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

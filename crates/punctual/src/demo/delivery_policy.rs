@@ -1,13 +1,13 @@
-//! Manners in the demo: a limit, a person with quiet hours and an order of channels, one who wants no offers, and a
+//! The delivery policy in the demo: a limit, a person with quiet hours and an order of channels, one who wants no offers, and a
 //! message to each of them.
 
 use anyhow::Result;
 use jiff::Timestamp;
 use punctual_engine::Engine;
 use punctual_model::{
-    Audience, NewNotification, NotificationId, Priority, ids::derive_uuid, manners::Preference,
+    Audience, NewNotification, NotificationId, Priority, delivery_policy::Preference, ids::derive_uuid,
 };
-use punctual_store::{Lane, facts, manners::SETTINGS};
+use punctual_store::{Lane, delivery_policy::SETTINGS, facts};
 use serde_json::json;
 
 pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
@@ -31,6 +31,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         engine.change_preference(person, "demo", |kept| *kept = wants).await?;
     }
     let message = |name: &str, target: &str, subject: &str, priority: Priority| {
+        // "manners" is a stored name: the ids stay the same.
         let id = NotificationId(derive_uuid(&["demo", "manners", name]));
         let audience = Audience::Targets(vec![target.to_owned()]);
         let mut new =

@@ -22,7 +22,7 @@ fn a_place_is_free_again_a_length_after_its_send_has_ended() {
     let (next, may_be_sooner) = limiter.next(&rates, Urgency::Alarm, at(0));
     assert!(
         may_be_sooner && next >= at(70_000_000),
-        "what is under way takes its place until it must be over"
+        "a send under way holds its slot until it must have ended"
     );
     limiter.finish(2, at(60_000_000), at(3_000_000));
     let (next, may_be_sooner) = limiter.next(&rates, Urgency::Alarm, at(3_000_000));
@@ -74,7 +74,7 @@ fn a_limit_keeps_few_numbers_whatever_its_size() {
     assert!(limiter.written().len() < 4_096, "{}", limiter.written().len());
 }
 
-/// The most arrivals in any stretch of this length.
+/// The most arrivals in any window of this length.
 fn most_within(arrivals: &[i64], per: i64) -> usize {
     let mut sorted = arrivals.to_vec();
     sorted.sort_unstable();
@@ -91,9 +91,9 @@ fn most_within(arrivals: &[i64], per: i64) -> usize {
 
 proptest! {
     /// Whatever is asked when, however long each send takes and whenever it arrives in between, also when its end is
-    /// never told: no stretch has more than is allowed. And what waits for `next` gets its place then.
+    /// never told: no window has more than is allowed. And what waits for `next` gets a slot then.
     #[test]
-    fn r12_no_stretch_has_more_than_the_limit(
+    fn r12_no_window_has_more_than_the_limit(
         max in 1i64..12,
         seconds in 1u64..5,
         steps in prop::collection::vec((0i64..900_000, 0i64..6, 0i64..2_500_000, 0u8..100, any::<bool>()), 1..160),

@@ -6,9 +6,9 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use punctual_model::{address::comparable, local_time, manners::Preference};
+use punctual_model::{address::comparable, delivery_policy::Preference, local_time};
 use punctual_store::{
-    StoreError, Tx, business_units, manners::preferences, notifications::ClaimedNotification,
+    StoreError, Tx, business_units, delivery_policy::preferences, notifications::ClaimedNotification,
     operations::people,
 };
 
@@ -60,7 +60,7 @@ impl People {
         let by_day =
             |preference: &Preference| preference.quiet_hours.is_some() || preference.daily_cap.is_some();
         let needs_zones =
-            has_cap || opened.manners.has_hours() || known.values().any(|person| by_day(&person.preference));
+            has_cap || opened.policy.has_hours() || known.values().any(|person| by_day(&person.preference));
         let mut people = Self { known, units: HashMap::new(), nobody: Arc::default() };
         if needs_zones {
             people.load_zones(tx, targets, units).await?;
@@ -107,7 +107,7 @@ impl People {
     pub(super) fn zone(&self, target: &str, row: &ClaimedNotification, opened: &Opened) -> TimeZone {
         let own = self.known.get(&comparable(target)).and_then(|person| person.zone.clone());
         own.or_else(|| row.business_unit.as_ref().and_then(|unit| self.units.get(unit).cloned()))
-            .or_else(|| zone(opened.manners.time_zone.as_deref()))
+            .or_else(|| zone(opened.policy.time_zone.as_deref()))
             .unwrap_or(TimeZone::UTC)
     }
 }

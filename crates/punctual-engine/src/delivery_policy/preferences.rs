@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
     address::comparable,
-    manners::{Preference, Topic},
+    delivery_policy::{Preference, Topic},
 };
 use punctual_store::{
     Lane, StoreError, Tx, audit,
-    manners::preferences::{self, PreferenceRow},
+    delivery_policy::preferences::{self, PreferenceRow},
 };
 
 use crate::{Engine, EngineError};
@@ -41,7 +41,7 @@ impl Engine {
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
         tx.commit().await?;
-        self.manners.invalidate();
+        self.policy.invalidate();
         Ok(stored)
     }
 
@@ -54,7 +54,7 @@ impl Engine {
     ) -> Result<PreferenceRow, EngineError> {
         let topic = topic.map(str::to_owned);
         let known: Vec<String> =
-            self.manners.settings().topics.iter().map(|topic| topic.name.clone()).collect();
+            self.policy.settings().topics.iter().map(|topic| topic.name.clone()).collect();
         self.change_preference(address, "recipient", move |preference| {
             let topics = topic.map_or(known, |topic| vec![topic]);
             for topic in topics {

@@ -1,6 +1,6 @@
-//! The statements that manners are kept by.
+//! The statements of the delivery policy.
 
-use punctual_store::manners::{
+use punctual_store::delivery_policy::{
     circuits,
     days::{self, Day},
     digests::{self, DigestItem},
@@ -11,7 +11,7 @@ use punctual_testkit::{TestBed, on_both};
 
 on_both! {
     a_limiter_is_made_locked_and_written;
-    a_channel_rests_is_tried_by_one_and_works;
+    a_circuit_opens_is_probed_by_one_and_closes;
     what_people_want_is_found_by_their_addresses;
     messages_of_a_day_are_counted_for_each_person;
     what_was_held_back_is_kept_once_and_forgotten;
@@ -34,7 +34,7 @@ async fn a_limiter_is_made_locked_and_written(bed: TestBed) {
     assert_eq!(limiters::read(&mut reader.conn(), keys).await.unwrap(), written);
 }
 
-async fn a_channel_rests_is_tried_by_one_and_works(bed: TestBed) {
+async fn a_circuit_opens_is_probed_by_one_and_closes(bed: TestBed) {
     let mut tx = bed.begin().await;
     let now = bed.now();
     assert!(circuits::open(&mut tx.conn(), now, "sms:a", bed.after(30), "503").await.unwrap());
@@ -44,15 +44,15 @@ async fn a_channel_rests_is_tried_by_one_and_works(bed: TestBed) {
     assert!(!circuits::probe(&mut tx.conn(), bed.after(31), "sms:a", bed.after(90)).await.unwrap());
     assert!(
         circuits::probe(&mut tx.conn(), bed.after(90), "sms:a", bed.after(150)).await.unwrap(),
-        "whoever tried is gone"
+        "the node that probed is gone"
     );
-    assert!(circuits::rest(&mut tx.conn(), "sms:a", 2, bed.after(120), "505").await.unwrap());
+    assert!(circuits::reopen(&mut tx.conn(), "sms:a", 2, bed.after(120), "505").await.unwrap());
     let rows = standing(&mut tx.conn()).await.unwrap();
     assert_eq!(
-        (rows.len(), rows[0].what.as_str(), rows[0].rests, rows[0].text.as_str()),
+        (rows.len(), rows[0].what.as_str(), rows[0].open_count, rows[0].text.as_str()),
         (1, "circuit", 2, "505")
     );
-    assert_eq!((rows[0].rests_until, rows[0].probe_until), (bed.after(120).as_microsecond(), None));
+    assert_eq!((rows[0].open_until, rows[0].probe_until), (bed.after(120).as_microsecond(), None));
     assert!(circuits::close(&mut tx.conn(), "sms:a").await.unwrap());
     assert!(!circuits::close(&mut tx.conn(), "sms:a").await.unwrap());
 }
@@ -122,7 +122,7 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
 async fn what_a_node_must_know_comes_at_once(bed: TestBed) {
     let mut tx = bed.begin().await;
     assert!(standing(&mut tx.conn()).await.unwrap().is_empty(), "most installations have none");
-    punctual_store::facts::put(&mut tx.conn(), bed.now(), punctual_store::manners::SETTINGS, "{}")
+    punctual_store::facts::put(&mut tx.conn(), bed.now(), punctual_store::delivery_policy::SETTINGS, "{}")
         .await
         .unwrap();
     preferences::lock(&mut tx.conn(), bed.now(), "ann").await.unwrap();

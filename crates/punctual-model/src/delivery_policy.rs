@@ -1,7 +1,7 @@
-//! Manners: what keeps messages from becoming a nuisance, as plain values and pure functions.
+//! The delivery policy: when, how often and over which channel people get messages, as plain values and pure functions.
 //!
-//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), how long a channel
-//! rests that does not work ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
+//! When a channel or a person may be written to ([`hours`]), how much a channel may send ([`limiter`]), when a channel
+//! that fails is not used ([`circuit`]), what a person wants ([`preference`]), and what a message says of itself
 //! ([`handling`]). Who asks and what is written is the engine's.
 
 pub mod circuit;
@@ -13,7 +13,7 @@ pub mod urgency;
 
 use serde::{Deserialize, Serialize};
 
-pub use circuit::Breaker;
+pub use circuit::{Breaker, CircuitState};
 pub use handling::{Handling, HandlingChange};
 pub use hours::{SendWindow, Span};
 pub use limiter::{Limiter, Rate};
@@ -25,18 +25,18 @@ pub mod reasons {
     pub const QUIET_HOURS: &str = "quiet-hours";
     pub const SEND_WINDOW: &str = "send-window";
     pub const RATE_LIMITED: &str = "rate-limited";
-    pub const CHANNEL_RESTING: &str = "channel-resting";
+    pub const CIRCUIT_OPEN: &str = "circuit-open";
     pub const DAILY_CAP: &str = "daily-cap";
     pub const PREFERENCE: &str = "preference";
     pub const UNSUBSCRIBED: &str = "unsubscribed";
     pub const FAILED_OVER: &str = "failed-over";
 }
 
-/// What a channel keeps to; as it is stored with it.
+/// The delivery policy of a channel, as it is stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ChannelManners {
-    /// At most so many sends in any stretch of that length.
+pub struct ChannelPolicy {
+    /// At most so many sends in any sliding window of that length.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<Rate>,
     /// The account behind the channel, where several channels share one.
@@ -54,7 +54,7 @@ pub struct ChannelManners {
     pub time_zone: Option<String>,
 }
 
-impl ChannelManners {
+impl ChannelPolicy {
     /// What was stored; a text that cannot be read says nothing.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
@@ -77,10 +77,10 @@ impl ChannelManners {
     }
 }
 
-/// What holds for the whole installation.
+/// The delivery policy of the whole installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Settings {
+pub struct DeliveryPolicy {
     /// Messages that one person gets on one local day, over all workflows and channels; the rest comes as a digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_cap: Option<i64>,
@@ -99,7 +99,7 @@ pub struct KnownTopic {
     pub title: String,
 }
 
-impl Settings {
+impl DeliveryPolicy {
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
@@ -116,16 +116,16 @@ mod tests {
     #[test]
     fn what_is_stored_reads_back_and_nonsense_says_nothing() {
         let json = r#"{"rates":[{"max":5,"per":"1s"}],"provider":"acme","providerRates":[{"max":100,"per":"1h"}],"quietHours":{"from":"22:00","to":"07:00"},"sendWindow":{"days":["mon","fri"],"from":"09:00","to":"17:30"},"timeZone":"Europe/Berlin"}"#;
-        let manners = ChannelManners::read(json);
-        assert_eq!(serde_json::to_string(&manners).unwrap(), json);
-        let limiters = manners.limiters("sms:a");
+        let policy = ChannelPolicy::read(json);
+        assert_eq!(serde_json::to_string(&policy).unwrap(), json);
+        let limiters = policy.limiters("sms:a");
         assert_eq!((limiters[0].0.as_str(), limiters[1].0.as_str()), ("channel:sms:a", "provider:acme"));
-        assert_eq!(ChannelManners::read("nonsense"), ChannelManners::default());
-        let settings = Settings::read(
+        assert_eq!(ChannelPolicy::read("nonsense"), ChannelPolicy::default());
+        let policy = DeliveryPolicy::read(
             r#"{"dailyCap":3,"digestAt":"08:00","topics":[{"name":"offers","title":"Offers"}]}"#,
         );
         assert_eq!(
-            (settings.daily_cap, settings.title_of("offers"), settings.title_of("x")),
+            (policy.daily_cap, policy.title_of("offers"), policy.title_of("x")),
             (Some(3), "Offers", "x")
         );
     }

@@ -1,8 +1,8 @@
-//! What this node knows of manners: the settings of the installation, which channels rest, and until when it is of no use
-//! to ask for another place under a limit.
+//! This node's cache of the delivery policy: the policy of the installation, the circuits that are open, and until when
+//! each channel has no free slot under its limits.
 //!
-//! The truth is in the database. What is kept here only spares asking for it: it is read again every second, and a node
-//! that knows nothing yet asks. What is decided with it is in `delivery/manners`.
+//! The database has the truth; the cache only saves queries. It is read again every second, and a node whose cache is
+//! still empty queries. The decisions are in `delivery/policy`.
 
 pub mod held_back;
 pub mod links;
@@ -18,11 +18,11 @@ use std::{
 use jiff::Timestamp;
 use punctual_model::{
     SendOutcome,
-    manners::{Settings, Urgency},
+    delivery_policy::{CircuitState, DeliveryPolicy, Urgency},
 };
 use punctual_store::{
     Conn, StoreError,
-    manners::{StandingRow, standing},
+    delivery_policy::{StandingRow, standing},
 };
 
 use crate::{channels::SUBSCRIBERS, config::later};
@@ -30,18 +30,20 @@ use crate::{channels::SUBSCRIBERS, config::later};
 /// How long what was read may be used.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// A channel that rests.
+/// A circuit that is open or half open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circuit {
-    /// How often it has rested in a row.
-    pub rests: i64,
+    /// How many times in a row it has opened.
+    pub open_count: i64,
     pub opened_at: Timestamp,
-    pub rests_until: Timestamp,
+    /// When it becomes half open.
+    pub open_until: Timestamp,
     pub last_error: String,
 }
 
+/// What this node has read of the delivery policy.
 #[derive(Default)]
-pub struct Manners {
+pub struct PolicyCache {
     state: Mutex<State>,
     /// The address that links to people's pages begin with.
     pub(crate) address: OnceLock<String>,
@@ -50,42 +52,44 @@ pub struct Manners {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
-    settings: Arc<Settings>,
+    settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
     circuits: HashMap<String, Circuit>,
-    /// Until when a channel has no place left, for each class of messages.
+    /// Until when a channel has no free slot, for each class of messages.
     full: HashMap<String, HashMap<Urgency, Timestamp>>,
-    /// Failures that may pass, one after another.
+    /// Transient failures in a row.
     failures: HashMap<String, u32>,
 }
 
-/// What the answers of a channel mean for it.
+/// What the results of a channel's calls mean for its circuit.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum ProbeResult {
+    /// The circuit stays as it is.
     #[default]
-    Nothing,
-    /// It rested, and works.
+    Unchanged,
+    /// A probe succeeded: the circuit closes.
     Works,
-    /// It has failed often enough to rest; this is what it said last.
+    /// A probe failed, or calls failed often enough in a row: the circuit opens. This is the last error.
     Fails(String),
 }
 
-impl Manners {
+impl PolicyCache {
     pub(crate) fn is_stale(&self, now: Timestamp) -> bool {
         self.lock().read_at.is_none_or(|read| later(read, FRESH_FOR) <= now || read > now)
     }
 
-    /// The next look reads the tables again.
+    /// The next use reads the tables again.
     pub fn invalidate(&self) {
         self.lock().read_at = None;
     }
 
     pub(crate) async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
         let rows = standing(conn).await?;
-        let (mut settings, mut has_preferences, mut circuits) = (Settings::default(), false, HashMap::new());
+        let (mut settings, mut has_preferences, mut circuits) =
+            (DeliveryPolicy::default(), false, HashMap::new());
         for row in rows {
             match row.what.as_str() {
-                "settings" => settings = Settings::read(&row.text),
+                "settings" => settings = DeliveryPolicy::read(&row.text),
                 "preferences" => has_preferences = true,
                 _ => drop(circuits.insert(row.key.clone(), Circuit::of(row))),
             }
@@ -98,12 +102,12 @@ impl Manners {
         Ok(())
     }
 
-    pub fn settings(&self) -> Arc<Settings> {
+    pub fn settings(&self) -> Arc<DeliveryPolicy> {
         self.lock().settings.clone()
     }
 
-    /// Whether every message must be looked at; also where nothing is known yet.
-    pub(crate) fn concern_everyone(&self) -> bool {
+    /// Whether every message must be checked; true while the cache is empty.
+    pub(crate) fn concerns_everyone(&self) -> bool {
         let state = self.lock();
         state.has_preferences || state.settings.daily_cap.is_some() || state.read_at.is_none()
     }
@@ -112,7 +116,7 @@ impl Manners {
         self.lock().circuits.get(channel).cloned()
     }
 
-    /// The channels that rest, by key.
+    /// Returns the circuits that are open or half open, by channel key.
     pub fn circuits(&self) -> Vec<(String, Circuit)> {
         let mut all: Vec<_> =
             self.lock().circuits.iter().map(|(key, one)| (key.clone(), one.clone())).collect();
@@ -120,36 +124,36 @@ impl Manners {
         all
     }
 
-    /// When a message that is ready then can be claimed at the earliest.
+    /// The earliest time at which a message that is ready then can be claimed.
     pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
         let state = self.lock();
-        let rests =
-            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.rests_until.as_microsecond());
+        let open_until =
+            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.open_until.as_microsecond());
         let full = state.full.get(channel).and_then(|full| full.get(&Urgency::of(priority)));
-        ready_at.max(rests).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
+        ready_at.max(open_until).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
     }
 
-    /// There is no place for this class before then.
+    /// There is no free slot for this class before then.
     pub(crate) fn full_until(&self, channel: &str, urgency: Urgency, until: Timestamp) {
         self.lock().full.entry(channel.to_owned()).or_default().insert(urgency, until);
     }
 
-    /// Something has ended: there may be a place.
+    /// A send has ended: there may be a free slot.
     pub(crate) fn ask_again(&self, channel: &str) {
         self.lock().full.remove(channel);
     }
 
-    /// Counts what a channel answered, and says what that means for it; `after` failures in a row make it rest.
-    /// Subscribers do not rest: one that does not answer is to be seen as such after its own tries.
-    pub(crate) fn hear<'o>(
+    /// Counts the results of a channel's calls and returns what they mean for its circuit, which opens after `limit`
+    /// failures in a row. Subscribers have no circuit: one that does not answer shows it after its own attempts.
+    pub(crate) fn probe_result<'o>(
         &self,
         channel: &str,
         outcomes: impl Iterator<Item = &'o SendOutcome>,
-        after: u32,
+        limit: u32,
         now: Timestamp,
-    ) -> Heard {
+    ) -> ProbeResult {
         if channel.starts_with(SUBSCRIBERS) {
-            return Heard::Nothing;
+            return ProbeResult::Unchanged;
         }
         let mut state = self.lock();
         let (mut failures, mut works) = (state.failures.get(channel).copied().unwrap_or(0), false);
@@ -172,20 +176,20 @@ impl Manners {
         }
         let circuit = state.circuits.get(channel);
         match (last_error, circuit) {
-            (None, Some(_)) if works => Heard::Works,
-            // What was on its way when the rest began says nothing new.
-            (Some(_), Some(circuit)) if circuit.rests_until > now => Heard::Nothing,
-            (Some(error), Some(_)) if !works => Heard::Fails(error),
-            (Some(error), None) if failures >= after => Heard::Fails(error),
-            _ => Heard::Nothing,
+            (None, Some(_)) if works => ProbeResult::Works,
+            // Calls that were under way when the circuit opened tell nothing new.
+            (Some(_), Some(circuit)) if circuit.open_until > now => ProbeResult::Unchanged,
+            (Some(error), Some(_)) if !works => ProbeResult::Fails(error),
+            (Some(error), None) if failures >= limit => ProbeResult::Fails(error),
+            _ => ProbeResult::Unchanged,
         }
     }
 
-    pub(crate) fn rests(&self, channel: &str, circuit: Circuit) {
+    pub(crate) fn open_circuit(&self, channel: &str, circuit: Circuit) {
         self.lock().circuits.insert(channel.to_owned(), circuit);
     }
 
-    pub(crate) fn works(&self, channel: &str) {
+    pub(crate) fn close_circuit(&self, channel: &str) {
         let mut state = self.lock();
         state.circuits.remove(channel);
         state.full.remove(channel);
@@ -197,12 +201,17 @@ impl Manners {
 }
 
 impl Circuit {
+    /// Returns the state at this moment.
+    pub fn state(&self, now: Timestamp) -> CircuitState {
+        if self.open_until > now { CircuitState::Open } else { CircuitState::HalfOpen }
+    }
+
     fn of(row: StandingRow) -> Self {
         let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
         Self {
-            rests: row.rests,
+            open_count: row.open_count,
             opened_at: at(row.opened_at),
-            rests_until: at(row.rests_until),
+            open_until: at(row.open_until),
             last_error: row.text,
         }
     }
@@ -221,31 +230,31 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_without_a_success_between_them_make_a_channel_rest() {
-        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
-        let hear = |outcomes: &[SendOutcome]| manners.hear("sms:a", outcomes.iter(), 3, now);
-        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
-        assert_eq!(hear(&[delivered()]), Heard::Nothing);
-        assert_eq!(hear(&[failed(), failed()]), Heard::Nothing);
-        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()));
+    fn only_failures_without_a_success_between_them_open_a_circuit() {
+        let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
+        let result = |outcomes: &[SendOutcome]| policy.probe_result("sms:a", outcomes.iter(), 3, now);
+        assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[delivered()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
+        assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()));
         let circuit =
-            |until| Circuit { rests: 1, opened_at: now, rests_until: until, last_error: String::new() };
-        manners.rests("sms:a", circuit(later(now, FRESH_FOR)));
-        assert_eq!(hear(&[failed()]), Heard::Nothing, "it was on its way");
-        manners.rests("sms:a", circuit(now));
-        assert_eq!(hear(&[failed()]), Heard::Fails("451 later".into()), "the one that tried failed too");
-        assert_eq!(hear(&[delivered()]), Heard::Works);
+            |until| Circuit { open_count: 1, opened_at: now, open_until: until, last_error: String::new() };
+        policy.open_circuit("sms:a", circuit(later(now, FRESH_FOR)));
+        assert_eq!(result(&[failed()]), ProbeResult::Unchanged, "it was under way");
+        policy.open_circuit("sms:a", circuit(now));
+        assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()), "the probe failed too");
+        assert_eq!(result(&[delivered()]), ProbeResult::Works);
         let event = [failed(), failed(), failed(), failed()];
-        assert_eq!(manners.hear("event.webhook:a", event.iter(), 3, now), Heard::Nothing);
+        assert_eq!(policy.probe_result("event.webhook:a", event.iter(), 3, now), ProbeResult::Unchanged);
     }
 
     #[test]
-    fn a_class_that_is_full_keeps_back_no_other() {
-        let (manners, now) = (Manners::default(), Timestamp::UNIX_EPOCH);
-        manners.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
-        assert_eq!(manners.claimable_at("sms:a", 8, 5), 60_000_000);
-        assert_eq!((manners.claimable_at("sms:a", 0, 5), manners.claimable_at("sms:b", 8, 5)), (5, 5));
-        manners.ask_again("sms:a");
-        assert_eq!(manners.claimable_at("sms:a", 8, 5), 5);
+    fn a_class_without_slots_holds_back_no_other() {
+        let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
+        policy.full_until("sms:a", Urgency::Campaign, later(now, Duration::from_secs(60)));
+        assert_eq!(policy.claimable_at("sms:a", 8, 5), 60_000_000);
+        assert_eq!((policy.claimable_at("sms:a", 0, 5), policy.claimable_at("sms:b", 8, 5)), (5, 5));
+        policy.ask_again("sms:a");
+        assert_eq!(policy.claimable_at("sms:a", 8, 5), 5);
     }
 }

@@ -1,11 +1,11 @@
-//! How a channel stands: whether it rests, and how much of its limits is used. Read when somebody asks.
+//! The health of a channel: its circuit, and how much of its limits is used. Read on request.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::manners::{ChannelManners, Limiter, Rate, Urgency};
+use punctual_model::delivery_policy::{ChannelPolicy, Limiter, Rate, Urgency};
 use punctual_store::{
     Conn, StoreError,
-    manners::{limiters, standing},
+    delivery_policy::{limiters, standing},
     notifications::NotificationRow,
 };
 
@@ -36,13 +36,13 @@ impl Engine {
         &self,
         conn: &mut Conn<'_>,
         channel: &str,
-        manners: &ChannelManners,
+        policy: &ChannelPolicy,
         now: Timestamp,
     ) -> Result<Standing, StoreError> {
         let rows = standing(conn).await?;
         let circuit =
             rows.into_iter().find(|row| row.what == "circuit" && row.key == channel).map(Circuit::of);
-        let limits = manners.limiters(channel);
+        let limits = policy.limiters(channel);
         let mut rates = Vec::new();
         if !limits.is_empty() {
             let keys = limits.iter().map(|(key, _)| key.clone()).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_model::{
+    delivery_policy::{handling::ORDER_MAX, hours::Day},
     durations, local_time,
-    manners::{handling::ORDER_MAX, hours::Day},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +21,7 @@ use crate::{
     reminders::QuietHours,
 };
 
-/// Rates of one channel or provider; each is another row of places.
+/// Rates of one channel or provider; each has its own slots.
 const RATES_MAX: usize = 5;
 /// The most that a rate may allow: more is no limit.
 const RATE_MAX: i64 = 1_000_000;
@@ -34,7 +34,7 @@ const CAP_MAX: i64 = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// At most so many sends in any stretch of that length, over all nodes.
+    /// At most so many sends in any sliding window of that length, over all nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<Rate>,
     /// The account behind the channel, where several channels share one.
@@ -46,7 +46,7 @@ pub struct Limits {
     pub provider_rates: Vec<Rate>,
 }
 
-/// At most `max` in any stretch of that length.
+/// At most `max` in any sliding window of that length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rate {
     #[schema(example = 30)]
@@ -155,13 +155,14 @@ impl SendWindow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelStanding {
-    /// `ready`, or `resting` while it does not work.
-    #[schema(example = "ready")]
-    pub state: String,
-    /// When one message tries whether it works again.
-    pub resting_until: Option<Timestamp>,
-    /// How often it has rested in a row.
-    pub rests: i64,
+    /// `closed`: messages are sent. `open`: the channel failed repeatedly and nothing is sent. `halfOpen`: one message
+    /// probes whether it works again.
+    #[schema(example = "closed")]
+    pub circuit: String,
+    /// When an open circuit becomes half open.
+    pub open_until: Option<Timestamp>,
+    /// How many times in a row the circuit has opened.
+    pub open_count: i64,
     pub last_error: Option<String>,
     pub rates: Vec<RateStanding>,
 }
@@ -296,10 +297,10 @@ pub struct PreferenceLink {
     pub url: String,
 }
 
-/// What holds for the whole installation.
+/// The delivery policy of the whole installation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct MannersSettings {
+pub struct DeliveryPolicy {
     /// Messages that one person gets on one local day, over all workflows and channels; alarms are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub daily_cap: Option<i64>,
@@ -322,7 +323,7 @@ pub struct TopicTitle {
     pub title: String,
 }
 
-impl MannersSettings {
+impl DeliveryPolicy {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let daily_cap = fields.optional_int("dailyCap", 1..=CAP_MAX);
@@ -359,7 +360,8 @@ mod tests {
             "topics": {"offers": {"subscribed": false}}, "failover": ["sms:a", "email:b"], "dailyCap": 3});
         assert_eq!(serde_json::to_value(PreferenceRequest::read(&body, "").unwrap()).unwrap(), body);
         // The stored form is the model's, and both agree on every name.
-        let stored: punctual_model::manners::Preference = serde_json::from_value(body.clone()).unwrap();
+        let stored: punctual_model::delivery_policy::Preference =
+            serde_json::from_value(body.clone()).unwrap();
         assert_eq!(serde_json::to_value(stored).unwrap(), body);
         let odd = json!({"timeZone": "Berlin", "addresses": {"email": "x"}, "channels": ["E mail"],
             "quietHours": {"from": "late", "to": "07:00"}, "topics": {"offers": {}}, "failover": ["sms:a", "sms:a"],
@@ -382,10 +384,10 @@ mod tests {
     fn settings_of_everybody_name_their_faults() {
         let body =
             json!({"dailyCap": 5, "digestAt": "08:00", "topics": [{"name": "offers", "title": "Offers"}]});
-        assert_eq!(serde_json::to_value(MannersSettings::read(&body, "").unwrap()).unwrap(), body);
+        assert_eq!(serde_json::to_value(DeliveryPolicy::read(&body, "").unwrap()).unwrap(), body);
         let odd = json!({"digestAt": "8", "topics": [{"name": ""}], "cap": 1});
         let found: Vec<_> =
-            faults(MannersSettings::read(&odd, "")).into_iter().map(|(pointer, _)| pointer).collect();
+            faults(DeliveryPolicy::read(&odd, "")).into_iter().map(|(pointer, _)| pointer).collect();
         assert_eq!(found, ["/digestAt", "/topics/0/name", "/topics/0/title", "/cap"]);
     }
 }

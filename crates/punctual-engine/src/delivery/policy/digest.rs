@@ -7,10 +7,12 @@ use jiff::{
     civil::{Date, Time},
     tz::TimeZone,
 };
-use punctual_model::{Cause, InputHash, NewWork, Trigger, WorkKey, local_time, manners::Settings};
+use punctual_model::{
+    Cause, InputHash, NewWork, Trigger, WorkKey, delivery_policy::DeliveryPolicy, local_time,
+};
 use punctual_store::{
     StoreError, Tx,
-    manners::{
+    delivery_policy::{
         days::Day,
         digests::{self, DigestItem},
     },
@@ -19,7 +21,7 @@ use punctual_store::{
 
 use crate::{Engine, delivery::render::Templates, ensure::ensure_in};
 
-pub(super) use crate::manners::preferences::DIGEST as KIND;
+pub(super) use crate::delivery_policy::preferences::DIGEST as KIND;
 
 /// When a digest is sent, where nobody said: with the first coffee.
 const AT: Time = Time::constant(8, 0, 0, 0);
@@ -39,7 +41,7 @@ impl Engine {
         &self,
         tx: &mut Tx,
         held: &[Held<'_>],
-        settings: &Settings,
+        settings: &DeliveryPolicy,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let names = held.iter().filter_map(|one| one.row.template.clone()).collect();
@@ -72,7 +74,7 @@ impl Engine {
     }
 }
 
-fn work(held: &Held<'_>, settings: &Settings) -> Option<NewWork> {
+fn work(held: &Held<'_>, settings: &DeliveryPolicy) -> Option<NewWork> {
     let Day { person, local_date } = held.day;
     let date: Date = local_date.parse().ok()?;
     let morning = date.tomorrow().ok()?;

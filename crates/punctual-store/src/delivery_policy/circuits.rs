@@ -1,4 +1,6 @@
-//! Circuits: channels that rest because they did not work. A channel that works has no row.
+//! Circuits that are open or half open. A channel whose circuit is closed has no row.
+//!
+//! Stored names: the column `rests` is the open count, `rests_until` is when the circuit becomes half open.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -11,7 +13,7 @@ const OPEN: Sql = Sql::same(
      ON CONFLICT (channel) DO NOTHING",
 );
 
-/// A channel that worked until now rests; nothing is changed where it rests already.
+/// Opens a closed circuit; an open one is not changed.
 #[boxed]
 pub async fn open(
     conn: &mut Conn<'_>,
@@ -29,35 +31,35 @@ const PROBE: Sql = Sql::same(
      WHERE channel = $2 AND rests_until <= $1 AND (probe_until IS NULL OR probe_until <= $1)",
 );
 
-/// Whether the caller, and nobody else, may try with one message whether the channel works again.
+/// Returns whether the caller, and no other node, may probe the channel with one message.
 #[boxed]
 pub async fn probe(conn: &mut Conn<'_>, now: Timestamp, channel: &str, until: Timestamp) -> Result<bool> {
     Ok(conn.execute(&PROBE, args![now, channel, until]).await? > 0)
 }
 
-const REST: Sql = Sql::same(
+const REOPEN: Sql = Sql::same(
     "circuits.rest",
     "UPDATE circuits SET rests = $2, rests_until = $3, probe_until = NULL, last_error = $4 WHERE channel = $1",
 );
 
-/// The channel still does not work: the rest of this number begins.
+/// Opens the circuit again after a failed probe.
 #[boxed]
-pub async fn rest(
+pub async fn reopen(
     conn: &mut Conn<'_>,
     channel: &str,
-    rests: i64,
+    open_count: i64,
     until: Timestamp,
     error: &str,
 ) -> Result<bool> {
-    Ok(conn.execute(&REST, args![channel, rests, until, error]).await? > 0)
+    Ok(conn.execute(&REOPEN, args![channel, open_count, until, error]).await? > 0)
 }
 
 const CLOSE: Sql = Sql::same("circuits.close", "DELETE FROM circuits WHERE channel = $1");
 
-/// The channel works.
+/// Closes the circuit.
 #[boxed]
 pub async fn close(conn: &mut Conn<'_>, channel: &str) -> Result<bool> {
     Ok(conn.execute(&CLOSE, args![channel]).await? > 0)
 }
 
-crate::db::statements![OPEN, PROBE, REST, CLOSE];
+crate::db::statements![OPEN, PROBE, REOPEN, CLOSE];

@@ -1,7 +1,7 @@
 //! The next channel, where one does not get a message across.
 
 use jiff::Timestamp;
-use punctual_model::manners::{preference::next_in, reasons};
+use punctual_model::delivery_policy::{preference::next_in, reasons};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
 use crate::delivery::{ToSend, suppressed::SUPPRESSED};

@@ -1,17 +1,17 @@
-//! What recipients want, minded when a message is about to leave: hours, topics, channels, orders, and enough for a day.
+//! The delivery policy, applied just before a message is sent: hours, topics, channels, orders, and the daily cap.
 
 use std::sync::{Arc, Mutex};
 
-use punctual_engine::manners::links::Holder;
+use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::{
     Audience, Decision, NewNotification, NotificationId, Priority, ReasonCode, SendOutcome,
-    manners::Preference,
+    delivery_policy::Preference,
 };
 use punctual_store::{
     Lane, business_units,
     business_units::BusinessUnitRow,
+    delivery_policy::SETTINGS,
     facts,
-    manners::SETTINGS,
     operations::people::{self, PersonRow},
 };
 use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both};
@@ -33,13 +33,13 @@ on_both! {
     a_workflow_is_called_when_its_message_was_not_wanted;
     the_language_of_a_person_is_used_where_a_message_says_none;
     the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
-    the_next_channel_is_taken_when_all_tries_have_failed;
+    the_next_channel_is_taken_when_all_attempts_have_failed;
     who_has_it_over_one_channel_does_not_get_it_over_the_next;
     a_person_s_own_order_of_channels_is_used_where_a_message_has_none;
     where_no_channel_gets_it_across_it_is_parked_once;
     what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning;
     a_cap_holds_over_two_nodes;
-    a_second_try_is_not_a_second_message_of_the_day;
+    a_second_attempt_is_not_a_second_message_of_the_day;
 }
 
 async fn wants(bed: &TestBed, person: &str, wanted: Value) {
@@ -51,12 +51,12 @@ async fn everybody(bed: &TestBed, settings: Value) {
     let mut tx = bed.store.begin(Lane::Intake).await.unwrap();
     facts::put(&mut tx.conn(), bed.now(), SETTINGS, &settings.to_string()).await.unwrap();
     tx.commit().await.unwrap();
-    bed.engine.manners.invalidate();
+    bed.engine.policy.invalidate();
 }
 
 async fn quiet_nights(bed: &TestBed) {
-    let manners = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "timeZone": "America/New_York" });
-    bed.channel_with_manners("memory:night", "memory", manners).await;
+    let policy = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "timeZone": "America/New_York" });
+    bed.channel_with_policy("memory:night", "memory", policy).await;
 }
 
 /// When a message waits until, and why.
@@ -139,8 +139,8 @@ async fn the_zone_is_the_person_s_then_the_unit_s_then_the_channel_s(bed: TestBe
 }
 
 async fn a_send_window_opens_where_its_recipient_lives(bed: TestBed) {
-    let manners = json!({ "sendWindow": { "days": ["sat"], "from": "09:00", "to": "12:00" }, "timeZone": "Europe/Berlin" });
-    bed.channel_with_manners("memory:sat", "memory", manners).await;
+    let policy = json!({ "sendWindow": { "days": ["sat"], "from": "09:00", "to": "12:00" }, "timeZone": "Europe/Berlin" });
+    bed.channel_with_policy("memory:sat", "memory", policy).await;
     let id = bed.accept_one(bed.message_over("memory:sat", &["ann@example.org"])).await;
     bed.tick().await;
     assert_eq!(waits(&bed, &id).await, ("2026-05-16T07:00:00Z".to_owned(), Some("send-window".to_owned())));
@@ -190,7 +190,7 @@ async fn what_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     bed.run_for(86_400).await;
 }
 
-/// It has failed once before its hours began: it waits for their end, not for its next try.
+/// It has failed once before its hours began: it waits for their end, not for its next attempt.
 async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: TestBed) {
     bed.wait(16 * 3600 + 59 * 60);
     let bed = bed.with(|bed| {
@@ -200,7 +200,7 @@ async fn what_failed_and_waits_for_an_hour_is_not_stuck(bed: TestBed) {
         }))
     });
     let hours = json!({ "quietHours": { "from": "22:00", "to": "07:00" } });
-    bed.channel_with_manners("later:default", "later", hours).await;
+    bed.channel_with_policy("later:default", "later", hours).await;
     let id = bed.accept_one(bed.message_over("later:default", &["ann@example.org"])).await;
     bed.run_for(3600).await;
     let row = bed.notification(&id).await;
@@ -251,7 +251,7 @@ async fn a_channel_that_somebody_does_not_want_is_not_used(bed: TestBed) {
 }
 
 async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: TestBed) {
-    bed.engine.manners.links_lead_to("https://punctual.example/");
+    bed.engine.policy.links_lead_to("https://punctual.example/");
     bed.accept_one(about(&bed, "offers", &["ann@example.org"])).await;
     bed.accept_one(bed.message("ann@example.org")).await;
     bed.accept_one(about(&bed, "offers", &["+49301234567"])).await;
@@ -363,7 +363,7 @@ async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed:
     assert_eq!(tried(&log).len(), 3, "once each");
 }
 
-async fn the_next_channel_is_taken_when_all_tries_have_failed(bed: TestBed) {
+async fn the_next_channel_is_taken_when_all_attempts_have_failed(bed: TestBed) {
     let (bed, log) = three(&bed, |channel, _| match channel {
         "sms:default" => delivered(),
         _ => SendOutcome::Transient { error: "busy".into(), retry_after: None },
@@ -478,7 +478,7 @@ async fn a_cap_holds_over_two_nodes(bed: TestBed) {
     assert_eq!(bed.sent().len(), 4, "and one digest");
 }
 
-async fn a_second_try_is_not_a_second_message_of_the_day(bed: TestBed) {
+async fn a_second_attempt_is_not_a_second_message_of_the_day(bed: TestBed) {
     everybody(&bed, json!({ "dailyCap": 1 })).await;
     let memory = "memory:default".parse().unwrap();
     bed.captured.misbehave(memory, punctual_channels::Misbehaviour::Transient, 1, "busy");

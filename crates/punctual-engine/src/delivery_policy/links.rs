@@ -6,7 +6,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use super::Manners;
+use super::PolicyCache;
 use crate::{Engine, vault::Vault};
 
 /// What the signing key is for: keys for other things would follow from other words.
@@ -24,7 +24,7 @@ pub struct Holder {
     pub topic: Option<String>,
 }
 
-impl Manners {
+impl PolicyCache {
     /// Says where links lead, such as `https://punctual.example.org`; the first one stays.
     pub fn links_lead_to(&self, address: impl Into<String>) {
         let _ = self.address.set(address.into().trim_end_matches('/').to_owned());
@@ -34,7 +34,7 @@ impl Manners {
 impl Engine {
     /// The page of whoever is behind an address.
     pub fn preference_link(&self, holder: &Holder) -> String {
-        let base = self.manners.address.get().map_or(DEFAULT_ADDRESS, String::as_str);
+        let base = self.policy.address.get().map_or(DEFAULT_ADDRESS, String::as_str);
         format!("{base}/p/{}", sign(&self.vault, holder))
     }
 

@@ -1,4 +1,4 @@
-//! Which channels hold their messages back at this moment: those that rest, and those that have sent as much as they may.
+//! The channels that hold messages back at this moment: their circuit is open, or their limits are used up.
 //!
 //! Rows that wait for their channel are not touched while they wait, so whoever lists or counts them asks here.
 
@@ -9,18 +9,18 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::manners::{Limiter, Rate, Urgency, reasons};
+use punctual_model::delivery_policy::{Limiter, Rate, Urgency, reasons};
 use punctual_store::{
     StoreError,
-    manners::{limiters, standing},
+    delivery_policy::{limiters, standing},
     notifications::{ListedNotification, NotificationRow, Stuck, is_stuck},
 };
 
 use super::Circuit;
 use crate::{Engine, EngineError, config::earlier};
 
-/// A limit that was used up this lately is used up by what waits for it: places are taken as they come free. It is twice
-/// the slow poll, so that a node which missed its wake-up has looked again.
+/// A limit that was used up this recently is used up by what waits for it: slots are taken as soon as they are free. It
+/// is twice the slow poll, so that a node which missed its wake-up has polled again.
 const LATELY: Duration = Duration::from_secs(60);
 
 /// Why a channel holds messages back, and until when at least.
@@ -125,7 +125,7 @@ waits!(NotificationRow);
 waits!(ListedNotification);
 
 impl Engine {
-    /// What holds messages back now. Where no channel has limits and none rests, one small statement.
+    /// What holds messages back now. Where no channel has limits and no circuit is open, one small statement.
     #[boxed]
     pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
         let now = self.clock.now();
@@ -138,7 +138,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         for row in standing(&mut reader.conn()).await?.into_iter().filter(|row| row.what == "circuit") {
             let channel = row.key.clone();
-            let why = (reasons::CHANNEL_RESTING, Circuit::of(row).rests_until);
+            let why = (reasons::CIRCUIT_OPEN, Circuit::of(row).open_until);
             held.channels.insert(channel, Urgency::ALL.map(|class| (class, why)).to_vec());
         }
         Ok(held)
@@ -151,7 +151,7 @@ impl Engine {
             .keys()
             .into_iter()
             .filter_map(|key| {
-                let limiters = self.channels.get(&key)?.manners.limiters(&key);
+                let limiters = self.channels.get(&key)?.policy.limiters(&key);
                 (!limiters.is_empty()).then_some((key, limiters))
             })
             .collect();
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_counts_as_used_up_for_a_minute_after_its_last_place_came_free() {
+    fn a_limit_counts_as_used_up_for_a_minute_after_its_last_slot_was_freed() {
         let rates = [Rate { max: 2, per: Duration::from_secs(1) }];
         let mut limiter = Limiter::default().at(&rates, at(0));
         limiter.take(2, at(5));
         limiter.finish(2, at(5), at(0));
         let full = |seconds| full_until(&limiter, &rates, Urgency::Ordinary, at(seconds)).is_some();
-        assert!(full(0) && full(30) && full(59), "places are taken as they come free");
+        assert!(full(0) && full(30) && full(59), "slots are taken as soon as they are free");
         assert!(!full(70), "nothing takes them: what waits here is stuck");
         assert!(full_until(&Limiter::default(), &rates, Urgency::Ordinary, at(0)).is_none());
     }

@@ -1,7 +1,7 @@
-//! Manners through the API: limits and hours of channels, how they stand, what people want, and why a message waits.
+//! The delivery policy through the API: limits and hours of channels, their health, preferences, and why a message waits.
 
 use axum::http::Method;
-use punctual_model::{SendOutcome, manners::Breaker};
+use punctual_model::{SendOutcome, delivery_policy::Breaker};
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::client::Client;
 on_both! {
     limits_and_hours_are_written_and_answered;
     a_channel_tells_how_much_of_its_limits_is_used;
-    a_channel_that_rests_says_so with |bed| bed.config(|config| config.breaker = Breaker::default());
+    a_channel_with_an_open_circuit_says_so with |bed| bed.config(|config| config.breaker = Breaker::default());
     a_message_has_a_priority_a_topic_and_an_order_of_channels;
     a_message_that_waits_says_why_and_until_when;
     lists_and_figures_tell_what_waits_from_what_is_stuck;
@@ -30,7 +30,7 @@ async fn limits_and_hours_are_written_and_answered(bed: TestBed) {
     }
     let got = client.get("/api/v1/channels/memory:slow").await.expect(200);
     assert_eq!(got["limits"], body["limits"]);
-    assert_eq!(got["health"]["state"], "ready");
+    assert_eq!(got["health"]["circuit"], "closed");
     let listed = client.get("/api/v1/channels").await.expect(200);
     assert!(listed["items"].as_array().unwrap().iter().all(|channel| channel.get("health").is_none()));
     let plain = client.put("/api/v1/channels/memory:slow", json!({ "adapter": "memory" })).await.expect(200);
@@ -56,7 +56,7 @@ async fn a_channel_tells_how_much_of_its_limits_is_used(bed: TestBed) {
     bed.leaves_open("they wait for an hour");
 }
 
-async fn a_channel_that_rests_says_so(bed: TestBed) {
+async fn a_channel_with_an_open_circuit_says_so(bed: TestBed) {
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("down", |_| SendOutcome::Transient {
             error: "503".into(),
@@ -70,23 +70,28 @@ async fn a_channel_that_rests_says_so(bed: TestBed) {
     bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
     let health = &client.get("/api/v1/channels/down:default").await.expect(200)["health"];
     assert_eq!(
-        (&health["state"], &health["rests"], &health["lastError"]),
-        (&json!("resting"), &json!(1), &json!("503"))
+        (&health["circuit"], &health["openCount"], &health["lastError"]),
+        (&json!("open"), &json!(1), &json!("503"))
     );
-    assert_eq!(health["restingUntil"], "2026-05-14T05:00:30Z");
+    assert_eq!(health["openUntil"], "2026-05-14T05:00:30Z");
+    let healthy = client.get("/api/v1/channels/memory:default").await.expect(200);
+    assert_eq!(healthy["health"]["circuit"], "closed");
     let waiting = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
     let last = waiting.id;
     let waits = client.get(&format!("/api/v1/notifications/{last}")).await.expect(200);
     assert_eq!(
         (&waits["reasonCode"], &waits["nextAttemptAt"]),
-        (&json!("channel-resting"), &json!("2026-05-14T05:00:30Z"))
+        (&json!("circuit-open"), &json!("2026-05-14T05:00:30Z"))
     );
     let metrics = client.get("/metrics").await;
     assert!(
-        metrics.text.contains("punctual_channel_resting{channel=\"down:default\"} 1"),
+        metrics.text.contains("punctual_channel_circuit_open{channel=\"down:default\"} 1"),
         "{}",
         metrics.text
     );
+    bed.wait(30);
+    let channel = client.get("/api/v1/channels/down:default").await.expect(200);
+    assert_eq!(channel["health"]["circuit"], "halfOpen");
     bed.leaves_open("nothing leaves");
 }
 
@@ -212,17 +217,17 @@ async fn what_a_person_wants_is_put_found_by_every_address_and_forgotten(bed: Te
 
 async fn what_holds_for_everybody_is_put_and_used(bed: TestBed) {
     let client = Client::new(&bed).await;
-    assert_eq!(client.get("/api/v1/manners").await.expect(200), json!({}));
+    assert_eq!(client.get("/api/v1/delivery-policy").await.expect(200), json!({}));
     let body =
         json!({ "dailyCap": 1, "digestAt": "07:00", "topics": [{ "name": "offers", "title": "Offers" }] });
-    assert_eq!(client.put("/api/v1/manners", body.clone()).await.expect(200), body);
-    assert_eq!(client.get("/api/v1/manners").await.expect(200), body);
+    assert_eq!(client.put("/api/v1/delivery-policy", body.clone()).await.expect(200), body);
+    assert_eq!(client.get("/api/v1/delivery-policy").await.expect(200), body);
     bed.accept_to(&["ann@example.org", "ann@example.org"]).await;
     bed.tick().await;
     assert_eq!(bed.sent().len(), 1);
     bed.run_for(2 * 86_400).await;
     assert_eq!(bed.sent().len(), 2, "and the digest");
-    client.put("/api/v1/manners", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
+    client.put("/api/v1/delivery-policy", json!({ "dailyCap": 0 })).await.refused(422, "out_of_range");
 }
 
 async fn a_link_to_a_person_s_page_is_given_to_authors(bed: TestBed) {

@@ -1,10 +1,10 @@
-//! Rate limits: at most so many sends in any stretch of a length, as the receiver counts them.
+//! Rate limits: at most so many sends in any sliding window, as the receiver counts them.
 //!
-//! A send takes up one of `max` places from when it is allowed until `per` after it has ended. Whatever arrives within one
-//! stretch of that length was allowed before the last of it arrived, and had not ended longer than `per` before; so all of
-//! it took up places at one moment, and there were no more than `max`. How long a send takes does not matter, and neither
-//! does who sends: the places are kept in the database, and what was under way when a node died frees its place when it
-//! must have ended.
+//! A send holds one of `max` slots from when it is allowed until `per` after it has ended. Every send that arrives within
+//! one window of that length was allowed before the last of them arrived, and had ended at most `per` before; so all of
+//! them held slots at one moment, and there are no more than `max`. How long a send takes does not matter, and neither
+//! does which node sends: the slots are stored in the database, and a send that was under way when its node died frees
+//! its slot when it must have ended.
 //!
 //! Times are rounded up to the next of 64 steps a length, so that a limit keeps about as many numbers whatever its size.
 
@@ -21,7 +21,7 @@ const STEPS: i64 = 64;
 /// What is under way is rounded up to whole seconds: the end of a lease is no exact moment.
 const HELD_STEP: i64 = 1_000_000;
 
-/// At most `max` in any stretch of that length.
+/// At most `max` in any sliding window of that length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
     pub max: i64,
@@ -35,14 +35,14 @@ impl Rate {
     }
 }
 
-/// The places that are taken, for one or more rates.
+/// The slots that are taken, for one or more rates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Limiter {
     logs: Vec<Log>,
 }
 
-/// The places of one length.
+/// The slots of one window length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Log {
     per: i64,
@@ -88,7 +88,7 @@ impl Limiter {
         free.min().unwrap_or(i64::MAX).max(0)
     }
 
-    /// Places taken of the rate of this length.
+    /// Returns the slots that are taken under this rate.
     pub fn used(&self, rate: &Rate, now: Timestamp) -> i64 {
         self.taken(rate.micros(), now.as_microsecond())
     }
@@ -126,7 +126,7 @@ impl Limiter {
         (Timestamp::from_microsecond(latest.0).unwrap_or(Timestamp::MAX), latest.1)
     }
 
-    /// Takes places for sends that must have ended at `until`.
+    /// Takes slots for sends that must have ended at `until`.
     pub fn take(&mut self, count: i64, until: Timestamp) {
         for log in &mut self.logs {
             add(&mut log.held, rounded(until.as_microsecond(), HELD_STEP), count);

@@ -1,4 +1,4 @@
-//! What each recipient wants, minded when the message is about to leave: left out, later, in a digest, or now.
+//! Applies the delivery policy to each recipient just before the send: left out, later, in a digest, or now.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use punctual_model::{
     Targets,
     address::comparable,
-    manners::{Priority, hours, reasons},
+    delivery_policy::{DeliveryPolicy, Priority, hours, reasons},
 };
 use punctual_store::{
     StoreError, Tx, audit,
-    manners::days::{self, Day},
+    delivery_policy::days::{self, Day},
     notifications::{ClaimedNotification, Delivery},
 };
 
@@ -42,13 +42,13 @@ struct Sorted {
     is_known_to_some: bool,
 }
 
-/// A message of a batch: sorted, or settled before anybody was asked.
-enum Minded {
+/// A message of a batch: its recipients sorted, or settled by the plan already.
+enum Checked {
     Open(Sorted),
     Settled(Plan),
 }
 
-impl Minded {
+impl Checked {
     fn open(&mut self) -> Option<&mut Sorted> {
         match self {
             Self::Open(sorted) => Some(sorted),
@@ -65,8 +65,8 @@ impl Minded {
 }
 
 impl Engine {
-    /// Minds what is known of the recipients of a batch. Where nothing is set up, nothing is read.
-    pub(in crate::delivery) async fn mind(
+    /// Applies the delivery policy to the recipients of a batch. Where nothing is configured, nothing is read.
+    pub(in crate::delivery) async fn apply_policy(
         &self,
         tx: &mut Tx,
         opened: Option<&Opened>,
@@ -77,9 +77,9 @@ impl Engine {
         let Some(opened) = opened.filter(|opened| !opened.key.as_str().starts_with(SUBSCRIBERS)) else {
             return Ok(plans);
         };
-        let settings = self.manners.settings();
-        let everyone = self.manners.concern_everyone() || opened.manners.has_hours();
-        if !everyone && !plans.iter().any(brings_manners) {
+        let settings = self.policy.settings();
+        let everyone = self.policy.concerns_everyone() || opened.policy.has_hours();
+        if !everyone && !plans.iter().any(has_own_policy) {
             return Ok(plans);
         }
         let (mut targets, mut units) = (HashSet::new(), HashSet::new());
@@ -90,18 +90,18 @@ impl Engine {
             }
         }
         let people = People::load(tx, targets, units, opened, settings.daily_cap.is_some()).await?;
-        let mut minded: Vec<Minded> = plans
+        let mut checked: Vec<Checked> = plans
             .into_iter()
             .map(|plan| match plan {
-                Plan::Send(item) => Minded::Open(self.sort(item, opened, &people, ledger, now)),
-                settled => Minded::Settled(settled),
+                Plan::Send(item) => Checked::Open(self.sort(item, opened, &people, ledger, now)),
+                settled => Checked::Settled(settled),
             })
             .collect();
-        let mut sorted: Vec<&mut Sorted> = minded.iter_mut().filter_map(Minded::open).collect();
+        let mut sorted: Vec<&mut Sorted> = checked.iter_mut().filter_map(Checked::open).collect();
         self.cap(tx, &mut sorted, opened, &people, ledger, settings.daily_cap, now).await?;
         self.keep_for_digest(tx, &sorted, opened, &people, &settings, now).await?;
         audit::append(&mut tx.conn(), now, &left_out(&sorted)).await?;
-        Ok(minded.into_iter().map(Minded::plan).collect())
+        Ok(checked.into_iter().map(Checked::plan).collect())
     }
 
     fn sort(
@@ -209,8 +209,8 @@ impl Engine {
             }
             for target in one.go.iter() {
                 let Some(cap) = people.preference(target).daily_cap.or(everybody) else { continue };
-                // A second try is not a second message.
-                if ledger.was_tried(row.seq, target) {
+                // A second attempt is not a second message.
+                if ledger.was_attempted(row.seq, target) {
                     continue;
                 }
                 let date = people.zone(target, row, opened).to_datetime(now).date().to_string();
@@ -256,7 +256,7 @@ impl Engine {
         sorted: &[&mut Sorted],
         opened: &Opened,
         people: &People,
-        settings: &punctual_model::manners::Settings,
+        settings: &DeliveryPolicy,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let held: Vec<digest::Held<'_>> = sorted
@@ -281,7 +281,7 @@ enum Reached {
     Nowhere,
 }
 
-fn brings_manners(plan: &Plan) -> bool {
+fn has_own_policy(plan: &Plan) -> bool {
     matches!(plan, Plan::Send(item) if item.row.topic.is_some() || item.row.failover.is_some())
 }
 
@@ -303,8 +303,8 @@ fn judge(
     if is_alarm(row) {
         return Verdict::Go;
     }
-    let quiet: Vec<_> = opened.manners.quiet_hours.into_iter().chain(preference.quiet_hours).collect();
-    let window = opened.manners.send_window.as_ref();
+    let quiet: Vec<_> = opened.policy.quiet_hours.into_iter().chain(preference.quiet_hours).collect();
+    let window = opened.policy.send_window.as_ref();
     if quiet.is_empty() && window.is_none() {
         return Verdict::Go;
     }

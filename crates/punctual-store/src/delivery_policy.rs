@@ -1,4 +1,4 @@
-//! What manners are kept by: places under limits, channels at rest, what people want, and what they have had today.
+//! The tables of the delivery policy: limiters, circuits, preferences, daily counts and digests.
 
 pub mod circuits;
 pub mod days;
@@ -12,35 +12,37 @@ use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-/// The fact that has the settings of the installation.
+/// The fact that holds the delivery policy of the installation; "manners" is its stored name.
 pub const SETTINGS: &str = "manners";
 
-/// One thing that a node must know before it claims; most installations have none.
+/// One row of what a node must know before it claims; most installations have none.
 #[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
 pub struct StandingRow {
     /// `settings`, `preferences` or `circuit`.
     pub what: String,
     pub key: String,
     pub text: String,
-    pub rests: i64,
+    /// How many times in a row the circuit has opened.
+    pub open_count: i64,
     pub opened_at: i64,
-    pub rests_until: i64,
+    pub open_until: i64,
     pub probe_until: Option<i64>,
 }
 
-// One statement for all of it, because every node asks every second.
+// One statement for all of it, because every node runs it every second. "manners" is a stored name.
 const STANDING: Sql = Sql::same(
     "manners.standing",
-    "SELECT 'settings' AS what, name AS key, value AS text, 0 AS rests, 0 AS opened_at, 0 AS rests_until,
+    "SELECT 'settings' AS what, name AS key, value AS text, 0 AS open_count, 0 AS opened_at, 0 AS open_until,
          CAST(NULL AS BIGINT) AS probe_until
      FROM facts WHERE name = 'manners'
      UNION ALL
      SELECT 'preferences', '', '', 0, 0, 0, CAST(NULL AS BIGINT) WHERE EXISTS (SELECT 1 FROM preferences)
      UNION ALL
-     SELECT 'circuit', channel, last_error, rests, opened_at, rests_until, probe_until FROM circuits",
+     SELECT 'circuit', channel, last_error, rests AS open_count, opened_at, rests_until AS open_until, probe_until
+     FROM circuits",
 );
 
-/// What there is to keep to, at this moment.
+/// Returns the delivery policy, whether there are preferences, and the circuits.
 #[boxed]
 pub async fn standing(conn: &mut Conn<'_>) -> Result<Vec<StandingRow>> {
     conn.fetch_all(&STANDING, args![]).await

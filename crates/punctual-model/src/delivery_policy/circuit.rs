@@ -1,0 +1,65 @@
+//! The circuit of a channel: after failures in a row it opens and nothing is sent; then one message probes the channel.
+
+use std::time::Duration;
+
+/// When a circuit opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// The circuit opens after this many transient failures in a row, without a success between them.
+    pub failures: u32,
+    /// How long it stays open the first time; the time doubles whenever a probe fails.
+    pub open_for: Duration,
+    pub max_open_for: Duration,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self { failures: 10, open_for: Duration::from_secs(30), max_open_for: Duration::from_secs(5 * 60) }
+    }
+}
+
+impl Breaker {
+    /// The circuit never opens.
+    pub const OFF: Self = Self { failures: u32::MAX, open_for: Duration::ZERO, max_open_for: Duration::ZERO };
+
+    /// Returns how long the circuit stays open when it opens for this time in a row, 1 being the first.
+    pub fn duration(&self, open_count: i64) -> Duration {
+        let doubled = u32::try_from(open_count.clamp(1, 31) - 1).unwrap_or(0);
+        self.open_for.saturating_mul(1 << doubled).min(self.max_open_for)
+    }
+}
+
+/// The state of a channel's circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CircuitState {
+    /// Messages are sent.
+    Closed,
+    /// Nothing is sent.
+    Open,
+    /// One message probes whether the channel works again.
+    HalfOpen,
+}
+
+impl CircuitState {
+    /// The name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "halfOpen",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_open_time_doubles_up_to_its_maximum() {
+        let breaker = Breaker::default();
+        let seconds = |open_count| breaker.duration(open_count).as_secs();
+        assert_eq!([1, 2, 3, 4, 5, 6].map(seconds), [30, 60, 120, 240, 300, 300]);
+        assert_eq!([-1, 0, 1_000, i64::MAX].map(seconds), [30, 30, 300, 300]);
+    }
+}
