@@ -275,7 +275,7 @@ impl Engine {
                 Ok(self.settled(batch, settled).await)
             }
             Err(failed) => {
-                // Whoever tries the rows again must find them free.
+                // The retry must find the rows free.
                 tx.rollback().await;
                 Err(failed)
             }

@@ -21,13 +21,13 @@ const LADDER: [Duration; 3] = [Duration::from_secs(5 * 60), Duration::from_secs(
 /// The longest wait that another side may ask for with `Retry-After`.
 pub const RETRY_AFTER_CAP: Duration = DAY;
 
-/// The most tries after the first that a written policy may ask for.
-pub const MAX_TRIES: u32 = 100;
+/// The most attempts after the first that a written policy may ask for.
+pub const MAX_ATTEMPTS: u32 = 100;
 /// The shortest and the longest interval of a written policy.
 pub const INTERVALS: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How failed tries are repeated. `max` is the number of tries after the first.
+/// How failed attempts are repeated. `max` is the number of attempts after the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// After 5 minutes, 15 minutes and 1 hour; then a person must look.

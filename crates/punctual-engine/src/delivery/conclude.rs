@@ -54,19 +54,19 @@ pub(super) fn conclude(
     unit_random: impl FnOnce() -> f64,
 ) -> Delivery {
     let row = &item.row;
-    let tries = row.retry_count + 1;
+    let attempts = row.retry_count + 1;
     let Tally { transient, uncertain, permanent, retry_after } = tally;
     if let (Some(error), true) = (&uncertain, at_most_once) {
-        return Delivery { retry_count: tries, ..parked(row, "uncertain", error.clone()) };
+        return Delivery { retry_count: attempts, ..parked(row, "uncertain", error.clone()) };
     }
     if let Some(error) = transient.or(uncertain) {
-        let failures = u32::try_from(tries).unwrap_or(u32::MAX);
+        let failures = u32::try_from(attempts).unwrap_or(u32::MAX);
         return match retry.next(failures, now, unit_random(), retry_after) {
             NextAttempt::At(at) => Delivery {
                 seq: row.seq,
                 token: row.version,
                 status: "retrying",
-                retry_count: tries,
+                retry_count: attempts,
                 last_error: Some(error),
                 reason: None,
                 retry_at: Some(at),
@@ -76,7 +76,9 @@ pub(super) fn conclude(
             NextAttempt::GiveUp if unfinished => {
                 Delivery { last_error: Some(error), ..handed_back(row, now) }
             }
-            NextAttempt::GiveUp => Delivery { retry_count: tries, ..parked(row, "retries-exhausted", error) },
+            NextAttempt::GiveUp => {
+                Delivery { retry_count: attempts, ..parked(row, "retries-exhausted", error) }
+            }
         };
     }
     // Some were not called, or wait for an hour or a slot: it goes on, and what has failed for good is not retried.
@@ -96,13 +98,13 @@ pub(super) fn conclude(
     let permanent =
         permanent.or_else(|| item.failed_before.clone().map(|error| ("permanent".to_owned(), error)));
     if let Some((reason, error)) = permanent {
-        return Delivery { retry_count: tries, ..parked(row, &reason, error) };
+        return Delivery { retry_count: attempts, ..parked(row, &reason, error) };
     }
     Delivery {
         seq: row.seq,
         token: row.version,
         status: "delivered",
-        retry_count: tries,
+        retry_count: attempts,
         last_error: None,
         reason: None,
         retry_at: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{HOUR, INTERVALS, MAX_TRIES, MINUTE, RetryPolicy};
+use super::{HOUR, INTERVALS, MAX_ATTEMPTS, MINUTE, RetryPolicy};
 use crate::{
     fault::{Fault, pointer_step, shown},
     nearest::suggestion,
@@ -32,7 +32,7 @@ impl RetryPolicy {
         reader.refuse_unknown(if exponential { &EXPONENTIAL_FIELDS } else { &FIXED_FIELDS });
 
         let seconds = INTERVALS.start().as_secs()..=INTERVALS.end().as_secs();
-        let max = reader.number("max", 3, 0..=u64::from(MAX_TRIES));
+        let max = reader.number("max", 3, 0..=u64::from(MAX_ATTEMPTS));
         let interval = reader.number("intervalSeconds", MINUTE.as_secs(), seconds.clone());
         let policy = if exponential {
             let cap = reader.number("capSeconds", HOUR.as_secs().max(interval), seconds);

@@ -7,7 +7,7 @@ use super::*;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// The seconds until each of the first tries; none where the policy gives up.
+/// The seconds until each of the first attempts; none where the policy gives up.
 fn waits(policy: RetryPolicy, failures: u32) -> Vec<Option<i64>> {
     (1..=failures)
         .map(|failure| match policy.next(failure, NOW, 0.0, None) {

@@ -55,7 +55,7 @@ pub(in crate::delivery) fn has_next(item: &ToSend) -> bool {
     next_in(&item.failover, &item.row.channel).is_some()
 }
 
-/// Nothing is left to be tried: whoever looks sees what was.
+/// No channel is left: the error names the order that was used.
 fn with_order(order: &[String], delivery: Delivery) -> Delivery {
     if order.is_empty() || delivery.status != "parked" {
         return delivery;
