@@ -55,6 +55,11 @@ impl ManualClock {
         Self { state: std::sync::Arc::new(Mutex::new(ManualState { now, waiting: Vec::new() })) }
     }
 
+    /// The earliest instant that somebody sleeps until: tests move the clock once a task is asleep, not before.
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        lock(&self.state).waiting.iter().map(|(at, _)| *at).min()
+    }
+
     /// Moves the clock, also backwards, and wakes whoever waited for an instant that has now come.
     pub fn set(&self, now: Timestamp) {
         let mut woken = Vec::new();

@@ -205,9 +205,14 @@ async fn a_long_running_row_keeps_its_lease_while_it_is_prepared(bed: TestBed) {
     });
     gate.arrived().await;
     for _ in 0..6 {
+        signal("the worker's sleep until its next renewal", async {
+            while bed.clock.next_wake() != Some(bed.after(20)) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         bed.wait(20);
-        // A renewal may have been asked for just before the clock moved: it is at most one step old.
-        let until = bed.after(40).as_microsecond();
+        let until = bed.after(60).as_microsecond();
         signal("the renewal", async {
             while bed.work("k:1").await.lease_expires_at < Some(until) {
                 tokio::task::yield_now().await;
