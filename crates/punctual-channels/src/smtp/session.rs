@@ -246,7 +246,7 @@ impl Session {
 async fn offers_pipelining(connection: &mut AsyncSmtpConnection, hello: &ClientId) -> Result<bool, Failure> {
     match connection.command(Ehlo::new(hello.clone())).await {
         Ok(offered) => Ok(offered.message().any(|line| line.trim().eq_ignore_ascii_case("PIPELINING"))),
-        // A relay that hears a second hello with surprise gets one command at a time.
+        // A relay that refuses a second EHLO gets one command at a time.
         Err(fault) if fault.status().is_some_and(|code| u16::from(code) != 421) => Ok(false),
         Err(fault) => Err(fault.into()),
     }

@@ -48,7 +48,7 @@ const RENEW_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long writing the results of calls is retried.
 #[derive(Clone)]
 pub(crate) enum Until {
-    /// A few times: whoever ticks is told of the failure.
+    /// A few times; then the caller of the tick gets the error.
     Limited,
     /// Until they are written: forgetting them would repeat the calls. No call starts once a stop was asked for.
     Written(CancellationToken),
