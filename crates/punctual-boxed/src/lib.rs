@@ -4,6 +4,8 @@
 //! each crate above the store would hold the store's statements and the database driver once more. A boxed future is a
 //! pointer to code that is already there. It costs one allocation a call.
 
+mod derive;
+
 use std::iter;
 
 use proc_macro::{Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
@@ -13,10 +15,24 @@ use proc_macro::{Group, Ident, Literal, Punct, Spacing, Span, TokenStream, Token
 /// It refuses functions with parameters for types or lifetimes: a generic body is made by its callers anyway.
 #[proc_macro_attribute]
 pub fn boxed(_: TokenStream, function: TokenStream) -> TokenStream {
-    rewritten(function).unwrap_or_else(|why| {
-        let why = TokenStream::from(TokenTree::from(Literal::string(why)));
-        fill("compile_error! { WHY }", &[("WHY", why)])
-    })
+    rewritten(function).unwrap_or_else(refuse)
+}
+
+/// A row that is read: each field is the column of its name.
+#[proc_macro_derive(Record)]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    derive::record(input).unwrap_or_else(refuse)
+}
+
+/// A row of a set that is written: each field is a column of the set, except those marked `#[column(skip)]`.
+#[proc_macro_derive(SetRow, attributes(column))]
+pub fn derive_set_row(input: TokenStream) -> TokenStream {
+    derive::set_row(input).unwrap_or_else(refuse)
+}
+
+fn refuse(why: &'static str) -> TokenStream {
+    let why = TokenStream::from(TokenTree::from(Literal::string(why)));
+    fill("compile_error! { WHY }", &[("WHY", why)])
 }
 
 fn rewritten(function: TokenStream) -> Result<TokenStream, &'static str> {

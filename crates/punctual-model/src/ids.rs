@@ -79,6 +79,11 @@ impl ChannelKey {
         format!("{kind}:default").parse()
     }
 
+    /// A key that was checked when it was stored.
+    pub fn stored(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

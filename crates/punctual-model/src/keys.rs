@@ -59,6 +59,11 @@ impl WorkKey {
         Self::checked(text.to_owned())
     }
 
+    /// A key that was checked when it was stored.
+    pub fn stored(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

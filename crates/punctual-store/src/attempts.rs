@@ -5,16 +5,14 @@ mod health;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 pub use health::{HEALTH_TRIES, HEALTH_WINDOW, HealthRow, health};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// One try at one target.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct AttemptRow {
     pub notification_seq: i64,
     pub target: String,
@@ -237,7 +235,7 @@ pub async fn withdraw(conn: &mut Conn<'_>, intents: &[Intent]) -> Result<u64> {
     conn.execute(&WITHDRAW, bound).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Seq {
     seq: i64,
 }

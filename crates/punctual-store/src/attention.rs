@@ -1,14 +1,12 @@
 //! What waits for a person, over all tables that can hold such a thing; and a mark that changes when any list does.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// One thing that waits for a person.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct WaitingRow {
     pub id: String,
     /// The kind of the row: a workflow for work, a type for notifications.
@@ -138,7 +136,7 @@ pub async fn count_out_of_step(conn: &mut Conn<'_>, units: Option<&[String]>, bo
     Ok(row.count)
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }
@@ -150,7 +148,7 @@ pub async fn count_silent_sites(conn: &mut Conn<'_>, since: Timestamp) -> Result
 }
 
 /// How much waits, each counted up to the bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 pub struct WaitingCounts {
     pub held: i64,
     pub parked: i64,
@@ -196,7 +194,7 @@ pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -
 
 /// A mark that changes when something arrives, ends, is tried, is held or is acted upon. A change among thousands of
 /// waiting rows may go unseen; lists are also read again slowly.
-#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Record)]
 pub struct Mark {
     pub arrived: Option<i64>,
     pub ended: Option<i64>,

@@ -3,9 +3,7 @@
 //! Routine steps are proved by work, notification and attempt rows and are not repeated here.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -25,7 +23,7 @@ pub struct Entry {
 }
 
 /// One entry as it stands.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct AuditRow {
     pub id: i64,
     pub at: i64,

@@ -4,31 +4,42 @@
 //! above this crate knows nothing of SQL.
 
 mod args;
+mod column;
 mod explain;
 mod faults;
 mod gate;
 mod open;
 mod postgres;
+mod record;
 mod sets;
 mod sqlite;
+mod text;
 mod tx;
 
 use std::any::Any;
 
 use punctual_boxed::boxed;
-use serde::de::DeserializeOwned;
-use sqlx::{FromRow, PgConnection, postgres::PgRow};
+use sqlx::{PgConnection, postgres::PgRow};
 
 pub use args::Arg;
 pub(crate) use args::args;
+pub use column::{Decode, Encode, Value};
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
 pub use open::{Durability, Store, StoreOptions};
+pub use record::{Cells, Record};
+pub use sets::SetRow;
+#[cfg(test)]
+pub(crate) use sets::columns_of;
+pub(crate) use sets::with_rows;
 pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
+pub use text::Field;
+pub(crate) use text::{Dialect, Shape, length, render, sql};
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
+use record::Decoder;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
@@ -58,6 +69,19 @@ impl Sql {
         Self { name, sqlite, postgres, per_row: true }
     }
 
+    /// What `sql!` has made of one text.
+    pub(crate) const fn rendered(
+        name: &'static str,
+        sqlite: &'static [u8],
+        postgres: &'static [u8],
+        per_row: bool,
+    ) -> Self {
+        match (str::from_utf8(sqlite), str::from_utf8(postgres)) {
+            (Ok(sqlite), Ok(postgres)) => Self { name, sqlite, postgres, per_row },
+            _ => panic!("a part of a text ends inside a character"),
+        }
+    }
+
     /// The name, and the text that PostgreSQL gets.
     pub(crate) fn on_postgres(&self) -> (&'static str, &'static str) {
         (self.name, self.postgres)
@@ -83,11 +107,6 @@ macro_rules! statements {
 pub(crate) use statements;
 statements![; tx];
 
-/// A row both drivers can decode. `#[derive(FromRow, Deserialize)]` is all it takes: the first is for PostgreSQL, the
-/// second for SQLite.
-pub trait Record: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
-impl<T> Record for T where T: DeserializeOwned + for<'r> FromRow<'r, PgRow> + Send + Unpin + 'static {}
-
 /// How a thread of SQLite reads the records of a statement; returns a `Vec` of them.
 type Read = fn(&mut Session, sqlite::Statement) -> std::result::Result<Box<dyn Any + Send>, DriverError>;
 
@@ -109,7 +128,8 @@ impl Conn<'_> {
             // It is what `read` made, so it is of this type.
             Rows::Sqlite(rows) => rows.downcast().map(|rows| *rows).map_err(|_| DriverError::NoRow),
             Rows::Postgres(rows) => {
-                rows.iter().map(T::from_row).collect::<std::result::Result<_, _>>().map_err(DriverError::from)
+                let mut decoder = Decoder::default();
+                rows.iter().map(|row| decoder.decode(row)).collect()
             }
         };
         rows.map_err(|error| StoreError::statement(sql.name, error))

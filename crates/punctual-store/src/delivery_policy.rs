@@ -6,9 +6,7 @@ pub mod digests;
 pub mod limiters;
 pub mod preferences;
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -16,7 +14,7 @@ use crate::db::{Conn, Result, Sql, args};
 pub const SETTINGS: &str = "manners";
 
 /// One row of what a node must know before it claims; most installations have none.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct StandingRow {
     /// `settings`, `preferences` or `circuit`.
     pub what: String,

@@ -1,13 +1,11 @@
 //! Facts about the installation, by name: when the last purge ran and what it removed, and the like.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Fact {
     value: String,
 }

@@ -1,14 +1,12 @@
 //! The inbox: messages to people who look at the console, by person.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// One message to one person.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
 pub struct InboxRow {
     pub seq: i64,
     pub id: String,
@@ -74,7 +72,7 @@ pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<InboxRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }

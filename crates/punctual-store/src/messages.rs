@@ -1,13 +1,11 @@
 //! Messages: one message to given people at a given time. The due row holds its id, the content is here.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct MessageRow {
     pub id: String,
     pub channel: Option<String>,

@@ -1,5 +1,6 @@
 //! Notifications: what to send. Inserted once by id, claimed per channel, settled, parked, purged.
 
+use punctual_boxed::Record;
 #[macro_use]
 mod waiting;
 
@@ -14,8 +15,6 @@ mod purge;
 mod query;
 
 use punctual_model::NotificationStatus;
-use serde::Deserialize;
-use sqlx::FromRow;
 
 pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
 pub use claim::{
@@ -34,7 +33,7 @@ pub use waiting::{Stuck, WAITS, is_stuck};
 use crate::StoreError;
 
 /// A notification as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct NotificationRow {
     pub seq: i64,
     pub id: String,

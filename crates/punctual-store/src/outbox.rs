@@ -2,13 +2,11 @@
 //! follows from its deliveries.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct EventRow {
     pub id: i64,
     pub event_type: String,
@@ -50,7 +48,7 @@ impl About {
 }
 
 /// An event that was not published before.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct InsertedEvent {
     pub id: i64,
     pub event_type: String,
@@ -197,7 +195,7 @@ pub async fn of_instance(conn: &mut Conn<'_>, public_id: &str) -> Result<Vec<Eve
 }
 
 /// How an event stands with one subscriber.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct DeliveryRow {
     pub event_id: i64,
     pub subscriber: String,

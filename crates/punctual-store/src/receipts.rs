@@ -7,16 +7,14 @@
 mod waiting;
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 pub use waiting::{count_failed, failed, seen};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// What is known of one message that a provider took.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
 pub struct ReceiptRow {
     pub provider: String,
     pub provider_id: String,
@@ -230,7 +228,7 @@ pub async fn forget(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
 }
 
 /// What came in since an instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 pub struct ReceiptFigures {
     pub confirmed: i64,
     pub failed: i64,

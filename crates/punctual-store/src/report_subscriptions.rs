@@ -2,13 +2,11 @@
 //! readable, because its runs do.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SubscriptionRow {
     pub guid: String,
     pub name: String,
@@ -151,7 +149,7 @@ pub async fn of_unit(
 }
 
 /// A subscription that nobody answers for, or that reaches nobody.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Orphan {
     pub guid: String,
     pub name: String,
@@ -184,7 +182,7 @@ pub async fn orphans(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec
 }
 
 /// A work row of a subscription that is not over.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct LiveRun {
     pub id: i64,
     pub key: String,

@@ -1,9 +1,7 @@
 //! What of report subscriptions waits for a person: runs that failed, runs that are held, and subscriptions that nobody
 //! answers for or that reach nobody.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     attention::WaitingRow,
@@ -138,7 +136,7 @@ pub async fn orphaned(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64)
 }
 
 /// How much of each there is, counted up to the bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Record)]
 pub struct TroubleCounts {
     pub failed: i64,
     pub held: i64,

@@ -1,13 +1,11 @@
 //! How far a subject, or all subjects of a business unit, have moved over from an old scheduler.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct RolloutRow {
     pub path: String,
     /// `subject` or `business_unit`.

@@ -2,13 +2,11 @@
 //! that was. What was cancelled is free again.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct OwnershipRow {
     pub key: String,
     pub path: String,
@@ -141,7 +139,7 @@ pub async fn delivered(
     conn.execute(&DELIVERED, args![now, owner, keys, coordinates]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Key {
     key: String,
 }

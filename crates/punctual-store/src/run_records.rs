@@ -2,13 +2,11 @@
 //! for people who look at a run. Nothing here decides anything.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct RecordRow {
     pub key: String,
     pub path: String,
@@ -141,7 +139,7 @@ pub async fn expected(
 }
 
 /// What one stage came to.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct StageFigures {
     pub stage: Option<i64>,
     pub runs: i64,
@@ -196,7 +194,7 @@ pub async fn figures(
 }
 
 /// A record whose files may go.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct OldFiles {
     pub key: String,
     pub decided_at: i64,

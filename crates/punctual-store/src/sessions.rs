@@ -1,14 +1,12 @@
 //! Who is signed in to the console, and the links that sign in once. Only hashes of secrets are stored.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// A session with the key it goes by, as both stand now.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SessionRow {
     pub key_id: String,
     pub last_used_at: i64,
@@ -104,7 +102,7 @@ pub async fn insert_link(
     Ok(())
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Link {
     key_id: String,
 }

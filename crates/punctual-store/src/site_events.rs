@@ -1,13 +1,11 @@
 //! What sites said about forwarding that failed and rows that waited long. Each site has a bounded number of entries.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SiteEventRow {
     pub seq: i64,
     pub site: String,

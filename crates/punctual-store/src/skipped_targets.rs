@@ -1,14 +1,12 @@
 //! Targets that were left out when a notification was delivered, and why: no try was made.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// One target of one notification that was left out.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
 pub struct SkippedTarget {
     pub notification_seq: i64,
     pub target: String,

@@ -1,13 +1,11 @@
 //! Sources: the last known state of the user's own entities. An older event never overwrites a newer one.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SourceRow {
     pub source_type: String,
     pub source_id: String,
@@ -83,7 +81,7 @@ const PUT: Sql = Sql::rows(
 );
 
 /// A source whose state was written.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Taken {
     pub source_type: String,
     pub source_id: String,
@@ -253,7 +251,7 @@ pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Ve
     conn.fetch_all(&BY_KEYS, args![types, ids]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Kind {
     source_type: String,
 }

@@ -1,9 +1,7 @@
 //! Suppressions: addresses that get nothing over channels of a type, by type and address.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     db::{Conn, Result, Sql, args},
@@ -12,7 +10,7 @@ use crate::{
 };
 
 /// One address that gets nothing, in the spelling in which it is compared.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Record)]
 pub struct SuppressionRow {
     pub channel_type: String,
     pub address: String,
@@ -41,7 +39,7 @@ pub async fn put(conn: &mut Conn<'_>, row: &SuppressionRow) -> Result<()> {
     Ok(())
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Key {
     channel_type: String,
     address: String,
@@ -181,7 +179,7 @@ pub async fn keys(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<(String, String
     Ok(keys.into_iter().map(|key| (key.channel_type, key.address)).collect())
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }

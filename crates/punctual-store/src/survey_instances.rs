@@ -4,16 +4,14 @@ mod change;
 mod query;
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 pub use change::{Change, complete, delete, open, settle};
 pub use query::{InstanceFilter, StatusCount, Walked, counts, list, walk};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct InstanceRow {
     pub id: i64,
     pub public_id: String,
@@ -72,7 +70,7 @@ pub struct NewInstance {
 }
 
 /// An instance that was not there before.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct InsertedInstance {
     pub public_id: String,
 }
@@ -130,7 +128,7 @@ pub async fn insert_absent(conn: &mut Conn<'_>, rows: &[&NewInstance]) -> Result
 }
 
 /// The instance that has a hash.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Holder {
     pub unique_hash: String,
     pub public_id: String,

@@ -1,13 +1,11 @@
 //! Answers to surveys: one response for an instance, and its parts question by question.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct ResponseRow {
     pub id: i64,
     pub instance_id: i64,
@@ -31,7 +29,7 @@ pub struct NewResponse {
     pub answers: String,
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Id {
     id: i64,
 }

@@ -1,8 +1,6 @@
 //! What the answers of a survey come to, counted by the database: sets, whatever the number of instances.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Arg, Conn, Result, Sql, args};
 
@@ -40,7 +38,7 @@ macro_rules! responses {
 }
 
 /// Instances of a trigger that stand so, by the day of their event.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct InstanceCount {
     pub trigger_id: String,
     pub status: String,
@@ -70,7 +68,7 @@ pub async fn instances(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<Ins
 }
 
 /// Responses to a trigger's instances, by the day they came.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct ResponseCount {
     pub trigger_id: String,
     pub day: i64,
@@ -95,7 +93,7 @@ pub async fn responses(conn: &mut Conn<'_>, counted: &Counted) -> Result<Vec<Res
     conn.fetch_all(&RESPONSES, counted.args()).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Seconds {
     seconds: i64,
 }
@@ -126,7 +124,7 @@ pub async fn nth_wait(conn: &mut Conn<'_>, counted: &Counted, nth: i64) -> Resul
 }
 
 /// How often a question got an answer.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct AnswerCount {
     pub question_id: String,
     /// The answer as JSON.
@@ -167,12 +165,12 @@ pub async fn answers(
     conn.fetch_all(&ANSWERS, bound).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Text {
     value: String,
 }

@@ -1,12 +1,10 @@
 //! Tries at surveys' messages that a purge has moved here from the ledger: what an instance's log still says of them.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct TryRow {
     pub notification_id: String,
     pub n: i64,

@@ -1,13 +1,11 @@
 //! Surveys and their published versions. A version never changes, so whoever has read one may keep it.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SurveyRow {
     pub id: i64,
     pub name: String,
@@ -125,7 +123,7 @@ pub async fn page(
 }
 
 /// A version as it was published.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct VersionRow {
     pub id: i64,
     pub survey_id: i64,
@@ -137,7 +135,7 @@ pub struct VersionRow {
     pub published_at: i64,
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Id {
     id: i64,
 }
@@ -175,7 +173,7 @@ macro_rules! version_columns {
 }
 
 /// Which version of a survey is the published one.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Published {
     pub version_id: i64,
     pub survey_id: i64,
@@ -236,7 +234,7 @@ pub async fn version(conn: &mut Conn<'_>, survey_id: i64, number: i64) -> Result
 }
 
 /// What was asked in an interval, and what came of it, for one survey.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct AskedIn {
     pub id: i64,
     pub name: String,

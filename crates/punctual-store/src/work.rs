@@ -1,5 +1,6 @@
 //! Work rows: what is due. Ensured, claimed, settled, swept; never deleted.
 
+use punctual_boxed::Record;
 mod browse;
 mod claim;
 mod ensure;
@@ -11,7 +12,6 @@ mod query;
 use jiff::Timestamp;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use serde::Deserialize;
-use sqlx::FromRow;
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
@@ -28,7 +28,7 @@ pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, lis
 use crate::StoreError;
 
 /// A work row as people see it.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct WorkRow {
     pub id: i64,
     pub key: String,

@@ -1,9 +1,7 @@
 //! How channels did lately, from the newest tries: bounded, however many there are.
 
 use jiff::{SignedDuration, Timestamp};
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -13,7 +11,7 @@ pub const HEALTH_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 pub const HEALTH_TRIES: i64 = 5_000;
 
 /// What the tries of one channel came to.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct HealthRow {
     pub channel: String,
     pub tries: i64,

@@ -5,8 +5,12 @@
 //! (`json_each($3)`).
 
 use jiff::Timestamp;
+use punctual_model::{
+    ChannelKey, Json, NotificationId, NotificationStatus, Reach, WorkId, WorkKey, WorkStatus,
+};
 use sqlx::{Arguments, postgres::PgArguments};
 
+use super::column::Value;
 use crate::StoreError;
 
 /// One bound value. A null keeps its type, which PostgreSQL needs.
@@ -20,6 +24,8 @@ pub enum Arg {
     Ints(Vec<Option<i64>>),
     Texts(Texts),
     Bools(Vec<bool>),
+    /// The business units a caller may see; nothing for a caller without a limit.
+    Units(Option<Vec<String>>),
 }
 
 /// A column of texts in one piece. A set has thousands, and one by one each would be allocated here and freed on the
@@ -36,6 +42,20 @@ impl<'t> FromIterator<Option<&'t str>> for Texts {
         let mut column = Self::default();
         for text in texts {
             let start = column.joined.len();
+            column.joined.push_str(text.unwrap_or_default());
+            column.cells.push(text.map(|_| (start, column.joined.len())));
+        }
+        column
+    }
+}
+
+/// What is no text is a null.
+impl<'v> FromIterator<Value<'v>> for Texts {
+    fn from_iter<I: IntoIterator<Item = Value<'v>>>(values: I) -> Self {
+        let mut column = Self::default();
+        for value in values {
+            let start = column.joined.len();
+            let text = if let Value::Text(text) = &value { Some(&**text) } else { None };
             column.joined.push_str(text.unwrap_or_default());
             column.cells.push(text.map(|_| (start, column.joined.len())));
         }
@@ -92,6 +112,29 @@ arg_from! {
     Vec<String> => |v| Arg::Texts(v.iter().map(|text| Some(text.as_str())).collect());
     Vec<Option<String>> => |v| Arg::Texts(v.iter().map(Option::as_deref).collect());
     Vec<bool> => |v| Arg::Bools(v);
+    &Reach => |v| Arg::Units(v.units().map(<[String]>::to_vec));
+    WorkId => |v| Arg::Int(Some(v.0));
+    Option<WorkId> => |v| Arg::Int(v.map(|id| id.0));
+    Vec<WorkId> => |v| Arg::Ints(v.into_iter().map(|id| Some(id.0)).collect());
+    &WorkKey => |v| Arg::Text(Some(v.as_str().to_owned()));
+    &ChannelKey => |v| Arg::Text(Some(v.as_str().to_owned()));
+    NotificationId => |v| Arg::Text(Some(v.to_string()));
+    WorkStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
+    Option<WorkStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
+    NotificationStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
+    Option<NotificationStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
+}
+
+impl<T> From<Json<T>> for Arg {
+    fn from(json: Json<T>) -> Self {
+        Arg::Text(Some(json.into_text()))
+    }
+}
+
+impl<T> From<Option<Json<T>>> for Arg {
+    fn from(json: Option<Json<T>>) -> Self {
+        Arg::Text(json.map(Json::into_text))
+    }
 }
 
 pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, StoreError> {
@@ -105,6 +148,7 @@ pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, StoreError> {
             Arg::Ints(v) => bound.add(v),
             Arg::Texts(v) => bound.add(v.to_vec()),
             Arg::Bools(v) => bound.add(v),
+            Arg::Units(v) => bound.add(v),
         }
         .map_err(StoreError::Binding)?;
     }

@@ -1,5 +1,7 @@
 //! PostgreSQL: how its pool is opened, and what it says about keeping what it acknowledged.
 
+mod decode;
+
 use std::time::Duration;
 
 use sqlx::{

@@ -3,13 +3,49 @@
 //! PostgreSQL returns the rows. On SQLite a row that is returned goes through a table in memory, so
 //! there the thread only notes which rows of the set took, and the caller, who has the set, knows the rest.
 
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::Record;
 
-use super::{Arg, Conn, Record, Result, Sql};
+use super::{
+    Arg, Conn, Field, Record, Result, Sql,
+    column::{Kind, Value},
+};
 use crate::StoreError;
 
-#[derive(FromRow, Deserialize)]
+/// A row of a set that is written; each field is a column of the set. `#[derive(SetRow)]` is all it takes.
+pub trait SetRow {
+    const FIELDS: &'static [Field];
+
+    /// The value of the field of this number.
+    fn cell(&self, field: usize) -> Value<'_>;
+}
+
+/// The bound values of a statement on a set: scalars, then a column for each field.
+pub(crate) fn with_rows<R: SetRow>(mut scalars: Vec<Arg>, rows: &[R]) -> Vec<Arg> {
+    scalars.extend(columns_of(rows));
+    scalars
+}
+
+/// A column for each field of these rows.
+pub(crate) fn columns_of<R: SetRow>(rows: &[R]) -> Vec<Arg> {
+    let column = |(number, field): (usize, &Field)| {
+        let cells = rows.iter().map(|row| row.cell(number));
+        match field.kind {
+            Kind::Int => Arg::Ints(cells.map(as_int).collect()),
+            Kind::Bool => Arg::Bools(cells.map(|cell| cell == Value::Bool(true)).collect()),
+            Kind::Text => Arg::Texts(cells.collect()),
+        }
+    };
+    R::FIELDS.iter().enumerate().map(column).collect()
+}
+
+fn as_int(cell: Value<'_>) -> Option<i64> {
+    match cell {
+        Value::Int(number) => Some(number),
+        _ => None,
+    }
+}
+
+#[derive(Record)]
 struct Id {
     id: i64,
 }

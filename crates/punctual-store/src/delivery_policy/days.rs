@@ -1,8 +1,6 @@
 //! How many messages somebody was sent on a local day.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -13,7 +11,7 @@ pub struct Day {
     pub local_date: String,
 }
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SentRow {
     pub person: String,
     pub local_date: String,

@@ -1,14 +1,12 @@
 //! What somebody was not sent because it was too much for a day, until it is told in one message.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::days::Day;
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct DigestItem {
     pub person: String,
     pub local_date: String,

@@ -1,13 +1,11 @@
 //! Limiters: the slots that sends have taken. A limiter is locked before it is changed, so limits hold across nodes.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct LimiterRow {
     pub key: String,
     /// As the model writes it.

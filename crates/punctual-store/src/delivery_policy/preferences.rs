@@ -1,13 +1,11 @@
 //! Preferences: what people want, found by any of their addresses.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct PreferenceRow {
     pub person: String,
     /// As the model writes it.
@@ -17,7 +15,7 @@ pub struct PreferenceRow {
 }
 
 /// What somebody wants, with the address that was asked for.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct WantedAt {
     pub address: String,
     pub person: String,
@@ -71,7 +69,7 @@ pub async fn get(conn: &mut Conn<'_>, person: &str) -> Result<Option<PreferenceR
     conn.fetch_optional(&GET, args![person]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Owner {
     person: String,
 }

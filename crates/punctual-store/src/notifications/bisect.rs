@@ -1,10 +1,8 @@
 //! Finding the place of an instant in the order of arrival, where no index has it: numbers and instants of arrival
 //! grow together, so a few looks at single rows are enough.
 
-use serde::Deserialize;
-use sqlx::FromRow;
-
 use crate::db::{Conn, Result, Sql, args};
+use punctual_boxed::Record;
 
 /// Below this many numbers a page's own bound is enough, and clocks that were set back do no harm.
 const WORTH_IT: i64 = 50_000;
@@ -12,13 +10,13 @@ const WORTH_IT: i64 = 50_000;
 const SLACK: i64 = 60_000_000;
 
 /// The oldest and the newest number there is.
-#[derive(Clone, Copy, Debug, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, Record)]
 pub struct Ends {
     pub oldest: i64,
     pub newest: i64,
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct MaybeEnds {
     oldest: Option<i64>,
     newest: Option<i64>,
@@ -35,7 +33,7 @@ pub(super) async fn ends(conn: &mut Conn<'_>) -> Result<Option<Ends>> {
     Ok(ends.oldest.zip(ends.newest).map(|(oldest, newest)| Ends { oldest, newest }))
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Arrived {
     created_at: i64,
 }

@@ -3,15 +3,13 @@
 //! A page walks backwards from a place along the index that fits its filter best, over a bounded number of rows. What
 //! lies beyond is not looked at; the answer says where to go on.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::{Stuck, query::contains_pattern};
 use crate::db::{Arg, Conn, Result, Sql, args};
 
 /// A row of a list: what is shown there, and no content.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct ListedNotification {
     pub seq: i64,
     pub id: String,
@@ -36,7 +34,7 @@ pub struct ListedNotification {
 }
 
 /// A place in a list: an instant and a sequence number. Lists in order of arrival go by the number alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Place {
     pub at: i64,
     pub seq: i64,

@@ -1,9 +1,7 @@
 //! Claim per channel, settle with the token, and what happens to claims whose node is gone.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     Tx,
@@ -11,7 +9,7 @@ use crate::{
 };
 
 /// A claimed notification: all that a delivery needs, and the token for every later write.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct ClaimedNotification {
     pub seq: i64,
     pub id: String,
@@ -154,7 +152,7 @@ pub async fn claim_up_to(
 }
 
 /// What identifies a notification and its work, without anything of its content.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct NotificationHead {
     pub seq: i64,
     pub id: String,
@@ -315,7 +313,7 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> R
 }
 
 /// When the next notification of one channel and priority is ready.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Record)]
 pub struct Earliest {
     pub channel: String,
     pub priority: i64,

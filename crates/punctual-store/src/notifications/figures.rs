@@ -1,13 +1,11 @@
 //! What ended when, for the charts: one bounded look per interval.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// How one notification ended. `late` is the time from its moment (due, else accepted) to its delivery.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Ending {
     pub status: String,
     pub late: Option<i64>,
@@ -28,7 +26,7 @@ pub async fn ended_in(conn: &mut Conn<'_>, from: i64, to: i64, limit: i64) -> Re
     conn.fetch_all(&ENDED_IN, args![from, to, limit]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }
@@ -45,7 +43,7 @@ pub async fn count_ended(conn: &mut Conn<'_>, from: i64, to: i64, bound: i64) ->
     Ok(row.count)
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Latest {
     at: Option<i64>,
 }
@@ -65,7 +63,7 @@ pub async fn last_delivered(conn: &mut Conn<'_>) -> Result<Option<i64>> {
 }
 
 /// What one site sent over one channel in an interval.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SiteChannelFigures {
     pub source_site: Option<String>,
     pub channel: String,

@@ -1,10 +1,8 @@
 //! Insert-if-absent: the id is the idempotency key, and a purged id stays known.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use punctual_model::{Audience, NewNotification};
-use serde::Deserialize;
-use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -23,7 +21,7 @@ pub struct Queued {
     pub reports_back: bool,
 }
 
-#[derive(Debug, FromRow, Deserialize)]
+#[derive(Debug, Record)]
 pub struct InsertedNotification {
     pub seq: i64,
     pub id: String,
@@ -125,7 +123,7 @@ fn targets_as_json(targets: &[String]) -> String {
 }
 
 /// How an id that is already known stands: as a row, or as the tombstone of one.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct PresentState {
     pub id: String,
     pub digest: String,

@@ -1,9 +1,7 @@
 //! The figures of the outbox, computed from the table when somebody asks: exact, and cheap because live and
 //! parked rows have indexes of their own and terminal rows are reached by when they ended.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
@@ -19,7 +17,7 @@ pub struct AsOf<'a> {
     pub held_back: Option<&'a str>,
 }
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Kpis {
     pub queue_depth: i64,
     pub stuck: i64,
@@ -30,7 +28,7 @@ pub struct Kpis {
     pub oldest_created_at: Option<i64>,
 }
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SiteKpis {
     pub site: String,
     pub queue_depth: i64,
@@ -78,7 +76,7 @@ pub async fn kpis(conn: &mut Conn<'_>, as_of: AsOf<'_>, site: Option<&str>) -> R
     conn.fetch_one(&KPIS, args![stuck_before, since, site, now, held_back]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }

@@ -1,13 +1,11 @@
 //! What people and workflows do to notifications: retry, discard, withdraw.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Version {
     version: i64,
 }
@@ -44,7 +42,7 @@ pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Op
 }
 
 /// A notification that was asked to be withdrawn.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct Withdrawn {
     pub id: String,
     pub version: i64,

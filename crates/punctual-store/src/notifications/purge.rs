@@ -1,16 +1,14 @@
 //! Retention: terminal rows older than their window go, in small batches, and leave a tombstone.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     db::{Conn, Result, Sql, args},
     survey_tries,
 };
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Doomed {
     seq: i64,
     id: String,
@@ -87,7 +85,7 @@ const LOCK_TOMBSTONES: Sql =
     Sql::each("tombstones.lock", "SELECT 1 WHERE FALSE", "LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE");
 
 /// How much a purge would remove, beside all that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct PurgeSize {
     pub doomed: i64,
     pub finished: i64,

@@ -2,7 +2,7 @@
 
 use super::{NotificationRow, Stuck, notification_columns};
 use crate::db::{Conn, Result, Sql, args};
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 
 const BY_ID: Sql = Sql::same(
     "notifications.by_id",
@@ -148,7 +148,7 @@ mod tests {
     }
 }
 
-#[derive(sqlx::FromRow, serde::Deserialize)]
+#[derive(Record)]
 struct Busy {
     busy: bool,
 }

@@ -1,13 +1,11 @@
 //! Secret links to calendars. The secret itself is never stored, only its SHA-256.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct FeedRow {
     /// `organisation` or `person`.
     pub owner_type: String,

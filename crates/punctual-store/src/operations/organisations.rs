@@ -1,13 +1,11 @@
 //! What the events and tasks of one organisation have in common: its zone, and the rules that new ones get.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct OrganisationRow {
     pub id: String,
     pub name: String,

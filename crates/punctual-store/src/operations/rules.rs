@@ -1,13 +1,11 @@
 //! The rules that announce events and tasks, and how far each is scheduled. One that is deleted stays readable.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct RuleRow {
     pub id: String,
     pub subject_type: String,
@@ -299,7 +297,7 @@ pub async fn mark_pending_of(conn: &mut Conn<'_>, now: Timestamp, organisation: 
     conn.execute(&MARK_PENDING_OF, args![now, organisation]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Id {
     id: String,
 }
@@ -335,7 +333,7 @@ pub async fn mark_sent(conn: &mut Conn<'_>, now: Timestamp, rows: &[(String, Str
 }
 
 /// A work row of a rule that is not over: waiting, being worked on, or with messages on their way.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct LiveWork {
     pub id: i64,
     pub key: String,
@@ -369,7 +367,7 @@ pub async fn live_work(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Live
 }
 
 /// A waiting work row with the rule it belongs to, where there is one.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Expected {
     pub id: i64,
     pub key: String,

@@ -1,13 +1,11 @@
 //! Events and tasks. One that is deleted stays, with the moment of its deletion.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SubjectRow {
     pub id: String,
     /// `event` or `task`.
@@ -74,7 +72,7 @@ const INSERT: Sql = Sql::rows(
     ),
 );
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Id {
     id: String,
 }

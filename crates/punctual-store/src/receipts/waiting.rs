@@ -1,8 +1,6 @@
 //! Messages that a provider took and that did not arrive: they wait until a person has seen them.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     attention::WaitingRow,
@@ -53,7 +51,7 @@ pub async fn failed(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -
     conn.fetch_all(&FAILED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Count {
     count: i64,
 }

@@ -1,13 +1,12 @@
 //! How far a change over many sources has got.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, Default, PartialEq, FromRow, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Record)]
 pub struct ChangeRow {
     /// The key of its work row.
     pub key: String,

@@ -1,13 +1,12 @@
 //! What each counted source adds to which parent. Written with the child's own event, so that a parent is summed up
 //! over an index and never by a scan.
 
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ChildRow {
     pub setting_id: String,
     pub child_id: String,
@@ -99,7 +98,7 @@ pub async fn delete(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<u64> 
 }
 
 /// What the children of one parent come to.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct SumRow {
     pub setting_id: String,
     pub parent_id: String,

@@ -1,13 +1,11 @@
 //! How far each provider's reconciliation has looked, and what its last run did.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct ReconciliationRow {
     pub provider: String,
     /// Sources that changed before it have been looked at.

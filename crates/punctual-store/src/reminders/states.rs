@@ -1,13 +1,12 @@
 //! Where a measure of a source stands to its threshold, written with the source.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct StateRow {
     pub setting_id: String,
     pub source_id: String,

@@ -1,14 +1,12 @@
 //! The site's event log. An event that goes on is one entry whose count and last time move.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::NO_POSTGRES;
 use crate::db::{Conn, Result, Sql, args};
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct EventRow {
     pub seq: i64,
     pub id: String,

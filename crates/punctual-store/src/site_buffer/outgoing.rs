@@ -1,9 +1,7 @@
 //! Notifications that wait at a site until central has them, and what was last known of those it has.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::NO_POSTGRES;
 use crate::db::{Conn, Result, Sql, args};
@@ -53,7 +51,7 @@ pub async fn insert(conn: &mut Conn<'_>, rows: &[NewOutgoing]) -> Result<u64> {
     conn.execute(&INSERT, bound).await
 }
 
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct KnownDigest {
     pub id: String,
     pub digest: String,
@@ -71,7 +69,7 @@ pub async fn digests(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<KnownD
 }
 
 /// A row that waits, with its content.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct WaitingRow {
     pub seq: i64,
     pub id: String,
@@ -135,7 +133,7 @@ pub async fn refuse(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<(i64, String)
 }
 
 /// How a notification stands as far as the site knows.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct OutgoingState {
     pub id: String,
     pub state: String,
@@ -172,7 +170,7 @@ pub async fn learn(conn: &mut Conn<'_>, known: &OutgoingState) -> Result<()> {
 }
 
 /// How much waits, and for how long.
-#[derive(Clone, Debug, Default, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Record)]
 pub struct Backlog {
     pub waiting: i64,
     pub bytes: i64,
@@ -201,7 +199,7 @@ pub async fn backlog(conn: &mut Conn<'_>, long_before: Timestamp) -> Result<Back
     conn.fetch_one(&BACKLOG, args![long_before]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Oldest {
     enqueued_at: i64,
 }

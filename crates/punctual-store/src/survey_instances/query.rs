@@ -1,8 +1,6 @@
 //! Reading instances for people: a page of a survey's, and all of them for its results.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::{InstanceRow, instance_columns};
 use crate::db::{Conn, Result, Sql, args};
@@ -44,7 +42,7 @@ pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<In
 }
 
 /// How many instances of a survey stand so.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct StatusCount {
     pub status: String,
     pub count: i64,
@@ -61,7 +59,7 @@ pub async fn counts(conn: &mut Conn<'_>, survey_id: i64) -> Result<Vec<StatusCou
 }
 
 /// An instance with its answers, where it has some.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Walked {
     pub id: i64,
     pub public_id: String,

@@ -1,14 +1,12 @@
 //! Pages of work for people: what comes next, what is held, what failed, and everything, newest first. Every page
 //! walks one index over a bounded number of rows.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row of a list: what is shown there, and no input.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct ListedWork {
     pub id: i64,
     pub key: String,

@@ -5,9 +5,7 @@
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::{
     Tx,
@@ -15,7 +13,7 @@ use crate::{
 };
 
 /// A claimed row: everything a workflow needs to decide, and the token for every later write.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct Claimed {
     pub id: i64,
     pub key: String,
@@ -224,7 +222,7 @@ pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) ->
 }
 
 /// The earliest instant at which a row of a kind is ready.
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Ready {
     kind: String,
     ready_at: i64,
@@ -250,7 +248,7 @@ pub async fn earliest(conn: &mut Conn<'_>, kinds: &[&str]) -> Result<Vec<(String
 }
 
 /// A claim whose lease has run out.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct Expired {
     pub id: i64,
     pub key: String,

@@ -3,15 +3,13 @@
 //! Which of these a row needs is decided by the engine, on plain values.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use punctual_model::NewWork;
-use serde::Deserialize;
-use sqlx::FromRow;
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// What `ensure` needs to know about a row that is already there.
-#[derive(Debug, Clone, FromRow, Deserialize)]
+#[derive(Debug, Clone, Record)]
 pub struct Existing {
     pub id: i64,
     pub key: String,

@@ -3,16 +3,14 @@
 //! On PostgreSQL the key is taken in `work_keys`, on SQLite in the index of keys.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use punctual_model::NewWork;
-use serde::Deserialize;
-use sqlx::FromRow;
 
 use super::{Changed, WorkRow};
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row that did not exist before.
-#[derive(Debug, FromRow, Deserialize)]
+#[derive(Debug, Record)]
 pub struct Inserted {
     pub id: i64,
     pub key: String,

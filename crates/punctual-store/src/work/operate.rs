@@ -1,14 +1,12 @@
 //! What people and workflows do to rows that nobody is working on: cancel, release, retry, deactivate, count.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args};
 
 /// A row that an action changed.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct Changed {
     pub id: i64,
     pub key: String,
@@ -117,7 +115,7 @@ pub async fn set_trace(conn: &mut Conn<'_>, id: i64, blob: &str) -> Result<u64> 
 }
 
 /// A row one of whose notifications has settled.
-#[derive(Clone, Debug, FromRow, Deserialize)]
+#[derive(Clone, Debug, Record)]
 pub struct OpenCount {
     pub id: i64,
     pub key: String,

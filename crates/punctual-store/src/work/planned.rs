@@ -1,15 +1,14 @@
 //! What is planned: the rows of sources, rows that end as they are made, and what lies ahead on the calendar.
 
 use jiff::Timestamp;
-use punctual_boxed::boxed;
+use punctual_boxed::{Record, boxed};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 
 use super::{WorkRow, work_columns};
 use crate::db::{Conn, Result, Sql, args};
 
 /// What a workflow needs to know about a row of one of its sources.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct OfSource {
     pub id: i64,
     pub key: String,
@@ -69,7 +68,7 @@ pub struct Transfer {
 }
 
 /// A row that was transferred.
-#[derive(Clone, Debug, PartialEq, FromRow, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Record)]
 pub struct Transferred {
     pub id: i64,
     pub business_unit: Option<String>,

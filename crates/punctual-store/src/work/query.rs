@@ -1,8 +1,6 @@
 //! Reading work rows for people: one, a page, and how many there are of each state.
 
-use punctual_boxed::boxed;
-use serde::Deserialize;
-use sqlx::FromRow;
+use punctual_boxed::{Record, boxed};
 
 use super::{WorkRow, work_columns};
 use crate::db::{Conn, Result, Sql, args};
@@ -178,7 +176,7 @@ pub async fn troubled(
 }
 
 /// How many rows wait, are ready, are held and are being worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
 pub struct Counts {
     pub pending: i64,
     pub ready: i64,
@@ -211,7 +209,7 @@ pub async fn counts(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>, at_most: 
     conn.fetch_one(&COUNTS, args![now, at_most, kinds]).await
 }
 
-#[derive(FromRow, Deserialize)]
+#[derive(Record)]
 struct Busy {
     busy: bool,
 }

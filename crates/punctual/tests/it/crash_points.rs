@@ -28,12 +28,16 @@ fn named_in_code() -> BTreeSet<String> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            // Its statements are examples.
+            if path.ends_with("src/db/text.rs") {
+                continue;
+            }
             if path.is_dir() {
                 folders.push(path);
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            let statements = ["Sql::same(", "Sql::each(", "Sql::rows("];
+            let statements = ["sql!(", "Sql::same(", "Sql::each(", "Sql::rows("];
             for (at, opening) in statements.iter().flat_map(|opening| text.match_indices(opening)) {
                 let name = text[at + opening.len()..].trim_start();
                 if let Some(name) = name.strip_prefix('"').and_then(|rest| rest.split('"').next()) {

@@ -18,6 +18,7 @@ pub(super) struct Binding {
 
 impl Binding {
     pub(super) fn new(statement: &Statement<'_>, args: Vec<Arg>, per_row: bool) -> Result<Self> {
+        let args: Vec<Arg> = args.into_iter().map(units_as_json).collect();
         let args = if per_row { args } else { set_as_json(args) };
         let rows = if per_row { args.iter().filter_map(Arg::rows).max().unwrap_or(0) } else { 1 };
         let (mut scalars, mut columns) = (Vec::new(), Vec::with_capacity(args.len()));
@@ -66,6 +67,14 @@ fn set_as_json(args: Vec<Arg>) -> Vec<Arg> {
     args.into_iter().map(as_json).collect()
 }
 
+/// Units are one value, whatever the statement takes.
+fn units_as_json(arg: Arg) -> Arg {
+    match arg {
+        Arg::Units(units) => Arg::Text(units.and_then(|units| serde_json::to_string(&units).ok())),
+        other => other,
+    }
+}
+
 impl Arg {
     /// How many rows a column has; none for a scalar.
     fn rows(&self) -> Option<usize> {
@@ -73,7 +82,7 @@ impl Arg {
             Arg::Ints(v) => Some(v.len()),
             Arg::Texts(v) => Some(v.len()),
             Arg::Bools(v) => Some(v.len()),
-            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => None,
+            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) | Arg::Units(_) => None,
         }
     }
 
@@ -84,7 +93,7 @@ impl Arg {
             Arg::Ints(v) => v.iter().any(|value| Some(value) != v.first()),
             Arg::Texts(v) => (1..v.len()).any(|row| v.get(row) != v.get(0)),
             Arg::Bools(v) => v.iter().any(|value| Some(value) != v.first()),
-            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) => false,
+            Arg::Bool(_) | Arg::Int(_) | Arg::Text(_) | Arg::Bytes(_) | Arg::Units(_) => false,
         }
     }
 
@@ -94,7 +103,7 @@ impl Arg {
             Arg::Int(v) => v.map_or(ValueRef::Null, ValueRef::Integer),
             Arg::Text(v) => v.as_ref().map_or(ValueRef::Null, |v| ValueRef::Text(v.as_bytes())),
             Arg::Bytes(v) => v.as_ref().map_or(ValueRef::Null, |v| ValueRef::Blob(v)),
-            Arg::Ints(_) | Arg::Texts(_) | Arg::Bools(_) => ValueRef::Null,
+            Arg::Ints(_) | Arg::Texts(_) | Arg::Bools(_) | Arg::Units(_) => ValueRef::Null,
         }
     }
 

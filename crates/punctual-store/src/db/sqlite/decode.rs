@@ -1,130 +1,38 @@
-//! Rows to records, through serde: fields are matched with columns by name once a result, then taken by number.
+//! The cells of a row of SQLite.
 
-use std::slice;
+use rusqlite::{Row as SqliteRow, types::ValueRef};
 
-use rusqlite::{Row, types::ValueRef};
-use serde::{
-    Deserializer,
-    de::{self, DeserializeOwned, DeserializeSeed, SeqAccess, Visitor},
-    forward_to_deserialize_any,
+use crate::{
+    db::{column::Cell, record::Row},
+    error::DriverError,
 };
 
-use crate::error::DriverError;
-
-/// Decodes the rows of one result.
-#[derive(Default)]
-pub(super) struct Decoder {
-    /// For each field of the record the number of its column, once a row was seen.
-    columns: Option<Vec<usize>>,
-}
-
-impl Decoder {
-    pub(super) fn decode<T: DeserializeOwned>(&mut self, row: &Row<'_>) -> Result<T, DriverError> {
-        T::deserialize(RecordOf { row, decoder: self })
+impl Row for SqliteRow<'_> {
+    fn position(&self, name: &str) -> Result<usize, DriverError> {
+        Ok(self.as_ref().column_index(name)?)
     }
 
-    fn columns(&mut self, row: &Row<'_>, fields: &[&str]) -> Result<&[usize], DriverError> {
-        if self.columns.is_none() {
-            let found: Result<_, _> = fields.iter().map(|field| row.as_ref().column_index(field)).collect();
-            self.columns = Some(found?);
-        }
-        Ok(self.columns.as_deref().unwrap_or_default())
-    }
-}
-
-struct RecordOf<'a, 'r> {
-    row: &'a Row<'r>,
-    decoder: &'a mut Decoder,
-}
-
-impl<'de> Deserializer<'de> for RecordOf<'_, '_> {
-    type Error = DriverError;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, DriverError> {
-        let columns = self.decoder.columns(self.row, fields)?;
-        visitor.visit_seq(Cells { row: self.row, columns: columns.iter() })
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, DriverError> {
-        Err(de::Error::custom("a record is a struct with a field for each column"))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
-/// The cells of a row, in the order of the record's fields.
-struct Cells<'a, 'r> {
-    row: &'a Row<'r>,
-    columns: slice::Iter<'a, usize>,
-}
-
-impl<'de> SeqAccess<'de> for Cells<'_, '_> {
-    type Error = DriverError;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, DriverError> {
-        let Some(column) = self.columns.next() else { return Ok(None) };
-        seed.deserialize(Cell(self.row.get_ref(*column)?)).map(Some)
-    }
-}
-
-struct Cell<'a>(ValueRef<'a>);
-
-impl<'de> Deserializer<'de> for Cell<'_> {
-    type Error = DriverError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DriverError> {
-        match self.0 {
-            ValueRef::Null => visitor.visit_unit(),
-            ValueRef::Integer(number) => visitor.visit_i64(number),
-            ValueRef::Real(number) => visitor.visit_f64(number),
-            ValueRef::Text(text) => match str::from_utf8(text) {
-                Ok(text) => visitor.visit_str(text),
-                Err(error) => Err(de::Error::custom(error)),
-            },
-            ValueRef::Blob(bytes) => visitor.visit_bytes(bytes),
-        }
-    }
-
-    /// SQLite has no booleans of its own.
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DriverError> {
-        match self.0 {
-            ValueRef::Integer(number @ (0 | 1)) => visitor.visit_bool(number == 1),
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DriverError> {
-        match self.0 {
-            ValueRef::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    fn cell(&self, position: usize) -> Result<Cell<'_>, DriverError> {
+        Ok(match self.get_ref(position)? {
+            ValueRef::Null => Cell::Null,
+            ValueRef::Integer(number) => Cell::Int(number),
+            ValueRef::Real(_) => return Err(DriverError::Decode("no column holds fractions".to_owned())),
+            ValueRef::Text(text) => {
+                Cell::Text(str::from_utf8(text).map_err(|error| DriverError::Decode(error.to_string()))?)
+            }
+            ValueRef::Blob(bytes) => Cell::Bytes(bytes),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_boxed::Record;
     use rusqlite::Connection;
-    use serde::Deserialize;
 
-    use super::*;
+    use crate::{db::record::Decoder, error::DriverError};
 
-    #[derive(Debug, PartialEq, Deserialize)]
+    #[derive(Debug, PartialEq, Record)]
     struct Thing {
         id: i64,
         name: Option<String>,
@@ -158,5 +66,7 @@ mod tests {
         ] {
             assert!(first(text).is_err(), "{text}");
         }
+        let refusal = first("SELECT '7' AS id, 'a' AS name, 0 AS on_hold").unwrap_err().to_string();
+        assert_eq!(refusal, "a row does not fit its record: `id` is not a number");
     }
 }

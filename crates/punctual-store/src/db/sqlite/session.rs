@@ -4,9 +4,9 @@ use std::any::Any;
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::{bind::Binding, decode::Decoder};
+use super::bind::Binding;
 use crate::{
-    db::{Arg, Record},
+    db::{Arg, Record, record::Decoder},
     error::DriverError,
 };
 

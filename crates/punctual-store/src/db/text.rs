@@ -1,0 +1,512 @@
+//! One text for both databases: what differs is marked in braces, and each database's text is made by the compiler.
+//!
+//! | marker | SQLite | PostgreSQL |
+//! |---|---|---|
+//! | `{sqlite …}`, `{postgres …}` | its own | its own |
+//! | `{columns}`, `{columns w}` | the columns of the record, `w.` before each | the same |
+//! | `{ints $1}`, `{texts $1}` | `SELECT value FROM json_each($1)` | `SELECT UNNEST($1::bigint[])`, `…text[]` |
+//! | `{names}` | the fields of the set | the same |
+//! | `{replaced}` | `second = EXCLUDED.second, …`: all fields but the first, which is the key | the same |
+//! | `{.field}` | `$4` | `r.field` |
+//! | `{*}` | `$3, $4, …` | `r.first, r.second, …` |
+//! | `{values …}` | `VALUES (…)` | `SELECT … FROM UNNEST(…) AS r(…)` |
+//! | `{from rows}`, `{using rows}`, `{join rows}` | nothing | `FROM`, `USING`, `CROSS JOIN UNNEST(…) AS r(…)` |
+//! | `{ordered rows}` | nothing | `FROM UNNEST(…) WITH ORDINALITY AS r(…, position)` |
+//! | `{reach $2 column}` | rows of the units that a caller may see | the same |
+//! | `{shared $2 column}` | the same, and rows without a unit | the same |
+//!
+//! A brace before anything else is an ordinary one. A marker that is not in this table does not compile.
+
+use super::column::Kind;
+
+/// A column of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    pub name: &'static str,
+    pub kind: Kind,
+}
+
+/// Which database a text is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+/// What the markers of a statement stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub columns: &'static [&'static str],
+    pub fields: &'static [Field],
+    /// How many scalars are bound before the set.
+    pub after: usize,
+}
+
+impl Shape {
+    pub(crate) const PLAIN: Self = Self { columns: &[], fields: &[], after: 0 };
+}
+
+/// What the brace that closes a marker does.
+#[derive(Clone, Copy)]
+enum Close {
+    /// It is written, as its opening one was.
+    Brace,
+    Nothing,
+    /// It ends what is not for this database.
+    Show,
+    Values,
+}
+
+/// How deep markers may stand in each other.
+const DEPTH: usize = 8;
+
+struct Writer<'o> {
+    dialect: Dialect,
+    shape: Shape,
+    /// Nothing while the length is counted.
+    out: Option<&'o mut [u8]>,
+    length: usize,
+    /// How many markers for the other database are open.
+    hidden: usize,
+    open: [Close; DEPTH],
+    depth: usize,
+}
+
+/// How long the text is.
+pub(crate) const fn length(parts: &[&str], dialect: Dialect, shape: Shape) -> usize {
+    write(parts, dialect, shape, None)
+}
+
+/// The text, in as many bytes as `length` said.
+pub(crate) const fn render<const N: usize>(parts: &[&str], dialect: Dialect, shape: Shape) -> [u8; N] {
+    let mut out = [0; N];
+    write(parts, dialect, shape, Some(&mut out));
+    out
+}
+
+const fn write(parts: &[&str], dialect: Dialect, shape: Shape, out: Option<&mut [u8]>) -> usize {
+    let mut writer =
+        Writer { dialect, shape, out, length: 0, hidden: 0, open: [Close::Nothing; DEPTH], depth: 0 };
+    let mut part = 0;
+    while part < parts.len() {
+        writer.part(parts[part].as_bytes());
+        part += 1;
+    }
+    assert!(writer.depth == 0, "a marker is not closed");
+    writer.length
+}
+
+impl Writer<'_> {
+    const fn part(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while at < text.len() {
+            match text[at] {
+                b'{' if at + 1 < text.len() && is_marker(text[at + 1]) => at = self.marker(text, at + 1),
+                b'{' => {
+                    self.byte(b'{');
+                    self.push(Close::Brace);
+                }
+                b'}' => self.close(),
+                byte => self.byte(byte),
+            }
+            at += 1;
+        }
+    }
+
+    /// Writes the marker whose first letter is at `from`; returns where its last byte is that was read.
+    const fn marker(&mut self, text: &[u8], from: usize) -> usize {
+        let end = word_end(text, from);
+        if is(text, from, end, "sqlite") || is(text, from, end, "postgres") {
+            let own = is(text, from, end, "sqlite") == matches!(self.dialect, Dialect::Sqlite);
+            self.push(if own { Close::Nothing } else { Close::Show });
+            if !own {
+                self.hidden += 1;
+            }
+            return end;
+        }
+        if is(text, from, end, "values") {
+            self.text(self.either("VALUES (", "SELECT "));
+            self.push(Close::Values);
+            return end;
+        }
+        let (first, first_end) = argument(text, end);
+        let (second, second_end) = argument(text, first_end);
+        assert!(text[second_end] == b'}', "a marker has at most two words after its name");
+        if text[from] == b'.' {
+            self.field(self.find(text, from + 1, end));
+        } else if is(text, from, end, "*") {
+            self.fields(true);
+        } else if is(text, from, end, "names") {
+            self.fields(false);
+        } else if is(text, from, end, "replaced") {
+            self.replaced();
+        } else if is(text, from, end, "columns") {
+            self.columns(text, first, first_end);
+        } else if is(text, from, end, "ints") {
+            self.members(text, first, first_end, "bigint");
+        } else if is(text, from, end, "texts") {
+            self.members(text, first, first_end, "text");
+        } else if is(text, from, end, "reach") || is(text, from, end, "shared") {
+            let shared = is(text, from, end, "shared");
+            self.units(text, (first, first_end), (second, second_end), shared);
+        } else if is(text, first, first_end, "rows") {
+            if is(text, from, end, "from") {
+                self.rows("FROM ");
+            } else if is(text, from, end, "ordered") {
+                self.ordered_rows();
+            } else if is(text, from, end, "using") {
+                self.rows("USING ");
+            } else if is(text, from, end, "join") {
+                self.rows("CROSS JOIN ");
+            } else {
+                panic!("rows come with `from`, `ordered`, `using` or `join`");
+            }
+        } else {
+            panic!("there is no such marker");
+        }
+        second_end
+    }
+
+    const fn close(&mut self) {
+        assert!(self.depth > 0, "a brace closes nothing");
+        self.depth -= 1;
+        match self.open[self.depth] {
+            Close::Brace => self.byte(b'}'),
+            Close::Nothing => {}
+            Close::Show => self.hidden -= 1,
+            Close::Values => match self.dialect {
+                Dialect::Sqlite => self.byte(b')'),
+                Dialect::Postgres => self.rows(" FROM "),
+            },
+        }
+    }
+
+    const fn push(&mut self, close: Close) {
+        self.open[self.depth] = close;
+        self.depth += 1;
+    }
+
+    const fn either(&self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+        match self.dialect {
+            Dialect::Sqlite => sqlite,
+            Dialect::Postgres => postgres,
+        }
+    }
+
+    /// `UNNEST($3::text[], …) AS r(first, …)`, where there is a set to unfold.
+    const fn rows(&mut self, before: &str) {
+        if matches!(self.dialect, Dialect::Postgres) {
+            self.text(before);
+            self.unnest();
+            self.text(" AS r(");
+            self.fields(false);
+            self.byte(b')');
+        }
+    }
+
+    /// The same, each row with its place in the set: a join may return rows in any order.
+    const fn ordered_rows(&mut self) {
+        if matches!(self.dialect, Dialect::Postgres) {
+            self.text("FROM ");
+            self.unnest();
+            self.text(" WITH ORDINALITY AS r(");
+            self.fields(false);
+            self.text(", position)");
+        }
+    }
+
+    const fn unnest(&mut self) {
+        self.text("UNNEST(");
+        let mut number = 0;
+        while number < self.shape.fields.len() {
+            if number > 0 {
+                self.text(", ");
+            }
+            self.parameter(number);
+            self.text("::");
+            self.text(self.shape.fields[number].kind.on_postgres());
+            self.text("[]");
+            number += 1;
+        }
+        self.byte(b')');
+    }
+
+    /// All fields of the set: their values, or their names.
+    const fn fields(&mut self, values: bool) {
+        let mut number = 0;
+        while number < self.shape.fields.len() {
+            if number > 0 {
+                self.text(", ");
+            }
+            if values {
+                self.field(number);
+            } else {
+                self.text(self.shape.fields[number].name);
+            }
+            number += 1;
+        }
+    }
+
+    const fn replaced(&mut self) {
+        let mut number = 1;
+        while number < self.shape.fields.len() {
+            if number > 1 {
+                self.text(", ");
+            }
+            self.text(self.shape.fields[number].name);
+            self.text(" = EXCLUDED.");
+            self.text(self.shape.fields[number].name);
+            number += 1;
+        }
+    }
+
+    const fn field(&mut self, number: usize) {
+        match self.dialect {
+            Dialect::Sqlite => self.parameter(number),
+            Dialect::Postgres => {
+                self.text("r.");
+                self.text(self.shape.fields[number].name);
+            }
+        }
+    }
+
+    const fn find(&self, text: &[u8], from: usize, end: usize) -> usize {
+        let mut number = 0;
+        while number < self.shape.fields.len() {
+            if is(text, from, end, self.shape.fields[number].name) {
+                return number;
+            }
+            number += 1;
+        }
+        panic!("the set has no such field");
+    }
+
+    const fn parameter(&mut self, field: usize) {
+        self.byte(b'$');
+        let number = self.shape.after + field + 1;
+        assert!(number < 100, "a statement has fewer than a hundred parameters");
+        if number > 9 {
+            self.byte(b'0' + (number / 10) as u8);
+        }
+        self.byte(b'0' + (number % 10) as u8);
+    }
+
+    const fn columns(&mut self, text: &[u8], prefix: usize, prefix_end: usize) {
+        assert!(!self.shape.columns.is_empty(), "`{{columns}}` wants a record: `sql!(name, as Record, …)`");
+        let mut number = 0;
+        while number < self.shape.columns.len() {
+            if number > 0 {
+                self.text(", ");
+            }
+            if prefix_end > prefix {
+                self.bytes(text, prefix, prefix_end);
+                self.byte(b'.');
+            }
+            self.text(self.shape.columns[number]);
+            number += 1;
+        }
+    }
+
+    /// The members of an array parameter, as rows.
+    const fn members(&mut self, text: &[u8], parameter: usize, end: usize, kind: &str) {
+        assert!(end > parameter, "a set has a parameter");
+        self.text(self.either("SELECT value FROM json_each(", "SELECT UNNEST("));
+        self.bytes(text, parameter, end);
+        if matches!(self.dialect, Dialect::Postgres) {
+            self.text("::");
+            self.text(kind);
+            self.text("[]");
+        }
+        self.byte(b')');
+    }
+
+    /// Whether the row's business unit is one that the caller may see; a null parameter is a caller without a limit.
+    const fn units(&mut self, text: &[u8], parameter: (usize, usize), column: (usize, usize), shared: bool) {
+        assert!(column.1 > column.0, "a reach names its parameter and the column of the business unit");
+        self.byte(b'(');
+        self.bytes(text, parameter.0, parameter.1);
+        self.text(self.either(" IS NULL OR ", "::text[] IS NULL OR "));
+        if shared {
+            self.bytes(text, column.0, column.1);
+            self.text(" IS NULL OR ");
+        }
+        self.bytes(text, column.0, column.1);
+        self.text(" IN (");
+        self.members(text, parameter.0, parameter.1, "text");
+        self.text("))");
+    }
+
+    const fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes(), 0, text.len());
+    }
+
+    const fn bytes(&mut self, text: &[u8], from: usize, end: usize) {
+        let mut at = from;
+        while at < end {
+            self.byte(text[at]);
+            at += 1;
+        }
+    }
+
+    const fn byte(&mut self, byte: u8) {
+        if self.hidden > 0 {
+            return;
+        }
+        if let Some(out) = &mut self.out {
+            out[self.length] = byte;
+        }
+        self.length += 1;
+    }
+}
+
+const fn is_marker(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte == b'.' || byte == b'*'
+}
+
+/// Where the word ends that begins at `from`.
+const fn word_end(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while text[at] != b' ' && text[at] != b'}' && text[at] != b'\n' {
+        at += 1;
+    }
+    at
+}
+
+/// The next word of a marker: where it begins and ends; empty where the marker ends.
+const fn argument(text: &[u8], end: usize) -> (usize, usize) {
+    let from = if text[end] == b' ' { end + 1 } else { end };
+    (from, word_end(text, from))
+}
+
+const fn is(text: &[u8], from: usize, end: usize, word: &str) -> bool {
+    let word = word.as_bytes();
+    if end - from != word.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < word.len() {
+        if text[from + at] != word[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// One statement for both databases. See the module for the markers.
+///
+/// `sql!("lists.get", as ListRow, "SELECT {columns} FROM lists WHERE name = $1")` reads records;
+/// `sql!("work.renew", each Held, after 1, "UPDATE …")` writes a set whose columns are bound after one scalar.
+macro_rules! sql {
+    ($name:literal, as $record:ty, each $row:ty, after $after:literal, $($part:expr),+ $(,)?) => {
+        $crate::db::sql!(@ $name, $crate::db::Shape {
+            columns: <$record as $crate::db::Record>::COLUMNS,
+            fields: <$row as $crate::db::SetRow>::FIELDS,
+            after: $after,
+        }, true, $($part),+)
+    };
+    ($name:literal, each $row:ty, after $after:literal, $($part:expr),+ $(,)?) => {
+        $crate::db::sql!(@ $name, $crate::db::Shape {
+            columns: &[],
+            fields: <$row as $crate::db::SetRow>::FIELDS,
+            after: $after,
+        }, true, $($part),+)
+    };
+    ($name:literal, as $record:ty, $($part:expr),+ $(,)?) => {
+        $crate::db::sql!(@ $name, $crate::db::Shape {
+            columns: <$record as $crate::db::Record>::COLUMNS,
+            ..$crate::db::Shape::PLAIN
+        }, false, $($part),+)
+    };
+    (@ $name:literal, $shape:expr, $per_row:literal, $($part:expr),+) => {{
+        use $crate::db::{Dialect, Shape, length, render};
+        const PARTS: &[&str] = &[$($part),+];
+        const SHAPE: Shape = $shape;
+        const SQLITE: [u8; length(PARTS, Dialect::Sqlite, SHAPE)] = render(PARTS, Dialect::Sqlite, SHAPE);
+        const POSTGRES: [u8; length(PARTS, Dialect::Postgres, SHAPE)] = render(PARTS, Dialect::Postgres, SHAPE);
+        $crate::db::Sql::rendered($name, &SQLITE, &POSTGRES, $per_row)
+    }};
+    ($name:literal, $($part:expr),+ $(,)?) => {
+        $crate::db::sql!(@ $name, $crate::db::Shape::PLAIN, false, $($part),+)
+    };
+}
+pub(crate) use sql;
+
+#[cfg(test)]
+mod tests {
+    use punctual_boxed::{Record, SetRow};
+
+    use crate::db::Sql;
+
+    #[derive(Record)]
+    struct Thing {
+        id: i64,
+        name: String,
+    }
+
+    #[derive(SetRow)]
+    struct NewThing<'a> {
+        #[column(skip)]
+        id: i64,
+        name: &'a str,
+        on_hold: bool,
+        due_at: Option<i64>,
+    }
+
+    fn check(sql: &Sql, sqlite: &str, postgres: &str) {
+        assert_eq!((sql.sqlite, sql.postgres), (sqlite, postgres));
+    }
+
+    #[test]
+    fn each_database_gets_its_own_words() {
+        const LIKE: &str = "{sqlite LIKE}{postgres ILIKE}";
+        check(
+            &sql!("things.get", as Thing, "SELECT {columns t} FROM things AS t {sqlite INDEXED BY x }WHERE a ", LIKE, " '{}'"),
+            "SELECT t.id, t.name FROM things AS t INDEXED BY x WHERE a LIKE '{}'",
+            "SELECT t.id, t.name FROM things AS t WHERE a ILIKE '{}'",
+        );
+        let thing = Thing { id: 1, name: String::new() };
+        assert_eq!((thing.id, thing.name.as_str()), (1, ""));
+    }
+
+    #[test]
+    fn a_set_is_unfolded_or_bound_row_by_row() {
+        check(
+            &sql!("things.insert", each NewThing<'_>, after 1,
+                "INSERT INTO things ({names}, created_at) {values {*}, $1} ON CONFLICT DO NOTHING{postgres  RETURNING id}"),
+            "INSERT INTO things (name, on_hold, due_at, created_at) VALUES ($2, $3, $4, $1) ON CONFLICT DO NOTHING",
+            "INSERT INTO things (name, on_hold, due_at, created_at) SELECT r.name, r.on_hold, r.due_at, $1 \
+             FROM UNNEST($2::text[], $3::boolean[], $4::bigint[]) AS r(name, on_hold, due_at) ON CONFLICT DO NOTHING RETURNING id",
+        );
+        check(
+            &sql!("things.change", each NewThing<'_>, after 9,
+                "UPDATE things SET due_at = {.due_at} {from rows} WHERE things.name = {.name}"),
+            "UPDATE things SET due_at = $12  WHERE things.name = $10",
+            "UPDATE things SET due_at = r.due_at FROM UNNEST($10::text[], $11::boolean[], $12::bigint[]) \
+             AS r(name, on_hold, due_at) WHERE things.name = r.name",
+        );
+        check(
+            &sql!("things.put", each NewThing<'_>, after 0, "ON CONFLICT (name) DO UPDATE SET {replaced}"),
+            "ON CONFLICT (name) DO UPDATE SET on_hold = EXCLUDED.on_hold, due_at = EXCLUDED.due_at",
+            "ON CONFLICT (name) DO UPDATE SET on_hold = EXCLUDED.on_hold, due_at = EXCLUDED.due_at",
+        );
+        let new = NewThing { id: 1, name: "a", on_hold: false, due_at: None };
+        assert_eq!((new.id, crate::db::columns_of(&[new]).len()), (1, 3));
+    }
+
+    #[test]
+    fn a_reach_is_one_parameter() {
+        check(
+            &sql!(
+                "things.page",
+                "SELECT 1 FROM t WHERE {reach $2 t.unit} AND {shared $2 unit} AND id IN ({ints $1})"
+            ),
+            "SELECT 1 FROM t WHERE ($2 IS NULL OR t.unit IN (SELECT value FROM json_each($2))) \
+             AND ($2 IS NULL OR unit IS NULL OR unit IN (SELECT value FROM json_each($2))) \
+             AND id IN (SELECT value FROM json_each($1))",
+            "SELECT 1 FROM t WHERE ($2::text[] IS NULL OR t.unit IN (SELECT UNNEST($2::text[]))) \
+             AND ($2::text[] IS NULL OR unit IS NULL OR unit IN (SELECT UNNEST($2::text[]))) \
+             AND id IN (SELECT UNNEST($1::bigint[]))",
+        );
+    }
+}
