@@ -1,17 +1,17 @@
-//! Attempts: ledger and log. One row per target and try; the intent before the send, the result after it.
+//! Attempts: ledger and log. One row per target and attempt; the intent before the send, the result after it.
 
 mod health;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
 pub use health::{HEALTH_TRIES, HEALTH_WINDOW, HealthRow, health};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-/// One try at one target.
+/// One attempt for one target.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct AttemptRow {
     pub notification_seq: i64,
@@ -27,7 +27,7 @@ pub struct AttemptRow {
 }
 
 /// What is about to be sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SetRow)]
 pub struct Intent {
     pub seq: i64,
     pub target: String,
@@ -35,49 +35,19 @@ pub struct Intent {
     pub channel: String,
 }
 
-macro_rules! intend {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO attempts (notification_seq, target, n, node, channel, started_at)
-    ",
-            $values
-        )
-    };
-}
-const INTEND: Sql = Sql::rows(
-    "attempts.intend",
-    intend!("VALUES ($3, $4, $5, $2, $6, $1)"),
-    intend!(
-        "SELECT r.seq, r.target, r.n, $2, r.channel, $1
-    FROM UNNEST($3::bigint[], $4::text[], $5::bigint[], $6::text[]) AS r(seq, target, n, channel)"
-    ),
+const INTEND: Sql = sql!(
+    "attempts.intend", each Intent, after 2,
+    "INSERT INTO attempts (notification_seq, target, n, channel, node, started_at) {values {*}, $2, $1}",
 );
 
 /// Writes down what is about to be sent, and by which node.
 #[boxed]
 pub async fn intend(conn: &mut Conn<'_>, now: Timestamp, node: &str, intents: &[Intent]) -> Result<u64> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            intents.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    conn.execute(
-        &INTEND,
-        args![
-            now,
-            node,
-            column!(|i| i.seq),
-            column!(|i| i.target.as_str()),
-            column!(|i| i.n),
-            column!(|i| i.channel.as_str()),
-        ],
-    )
-    .await
+    conn.execute(&INTEND, with_rows(args![now, node], intents)).await
 }
 
-/// What came of one try.
-#[derive(Clone, Debug)]
+/// What came of one attempt.
+#[derive(Clone, Debug, SetRow)]
 pub struct AttemptResult {
     pub seq: i64,
     pub target: String,
@@ -89,74 +59,38 @@ pub struct AttemptResult {
 }
 
 // A late answer is kept even where the sweep had already called the attempt uncertain: it is the truth, and a
-// recorded yes keeps the next try away from that target.
-const RECORD: Sql = Sql::rows(
-    "attempts.record",
+// recorded yes keeps the next attempt away from that target.
+const RECORD: Sql = sql!(
+    "attempts.record", each AttemptResult, after 0,
     "UPDATE attempts
-     SET finished_at = $4, outcome = $5, provider_id = $6, answer = $7
-     WHERE notification_seq = $1 AND target = $2 AND n = $3 AND (outcome IS NULL OR outcome = 'uncertain')",
-    "UPDATE attempts
-     SET finished_at = r.finished_at, outcome = r.outcome, provider_id = r.provider_id, answer = r.answer
-     FROM UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[])
-         AS r(seq, target, n, finished_at, outcome, provider_id, answer)
-     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+     SET finished_at = {.finished_at}, outcome = {.outcome}, provider_id = {.provider_id}, answer = {.answer}
+     {from rows}
+     WHERE attempts.notification_seq = {.seq} AND attempts.target = {.target} AND attempts.n = {.n}
        AND (attempts.outcome IS NULL OR attempts.outcome = 'uncertain')",
 );
 
-/// Writes what came of tries.
+/// Writes what came of attempts.
 #[boxed]
 pub async fn record(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<u64> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            results.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    conn.execute(
-        &RECORD,
-        args![
-            column!(|r| r.seq),
-            column!(|r| r.target.as_str()),
-            column!(|r| r.n),
-            column!(|r| r.finished_at),
-            column!(|r| r.outcome),
-            column!(|r| r.provider_id.as_deref()),
-            column!(|r| r.answer.as_deref()),
-        ],
-    )
-    .await
+    conn.execute(&RECORD, with_rows(args![], results)).await
 }
 
-const RECORD_UNCERTAIN: Sql = Sql::rows(
-    "attempts.record_uncertain",
+const RECORD_UNCERTAIN: Sql = sql!(
+    "attempts.record_uncertain", each AttemptResult, after 0,
     "UPDATE attempts
-     SET finished_at = $4, outcome = 'uncertain', answer = $5
-     WHERE notification_seq = $1 AND target = $2 AND n = $3 AND outcome IS NULL",
-    "UPDATE attempts
-     SET finished_at = r.finished_at, outcome = 'uncertain', answer = r.answer
-     FROM UNNEST($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[])
-         AS r(seq, target, n, finished_at, answer)
-     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+     SET finished_at = {.finished_at}, outcome = 'uncertain', answer = {.answer}
+     {from rows}
+     WHERE attempts.notification_seq = {.seq} AND attempts.target = {.target} AND attempts.n = {.n}
        AND attempts.outcome IS NULL
-     RETURNING notification_seq AS id",
+     {postgres RETURNING notification_seq AS id}",
 );
 
-/// Writes that nobody knows what came of these tries. Returns how many targets of each notification were marked by this
-/// call: one that was marked before is not counted again.
+/// Writes that nobody knows what came of these attempts. Returns how many targets of each notification were marked by
+/// this call: one that was marked before is not counted again.
 #[boxed]
 pub async fn record_uncertain(conn: &mut Conn<'_>, results: &[AttemptResult]) -> Result<BTreeMap<i64, i64>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            results.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        column!(|r| r.seq),
-        column!(|r| r.target.as_str()),
-        column!(|r| r.n),
-        column!(|r| r.finished_at),
-        column!(|r| r.answer.as_deref()),
-    ];
-    Ok(counted(conn.change(&RECORD_UNCERTAIN, bound, |row| results[row].seq).await?))
+    let marked = conn.change(&RECORD_UNCERTAIN, with_rows(args![], results), |row| results[row].seq).await?;
+    Ok(counted(marked))
 }
 
 /// How often each number occurs.
@@ -168,71 +102,53 @@ fn counted(seqs: impl IntoIterator<Item = i64>) -> BTreeMap<i64, i64> {
     counts
 }
 
-macro_rules! of { ($seqs:literal) => { concat!("
-    SELECT notification_seq, target, n, node, channel, started_at, finished_at, outcome, provider_id, answer
-    FROM attempts WHERE notification_seq IN (", $seqs, ")
-    ORDER BY notification_seq, n, target") } }
-const OF: Sql =
-    Sql::each("attempts.of", of!("SELECT value FROM json_each($1)"), of!("SELECT UNNEST($1::bigint[])"));
+const OF: Sql = sql!(
+    "attempts.of", as AttemptRow,
+    "SELECT {columns} FROM attempts WHERE notification_seq IN ({ints $1}) ORDER BY notification_seq, n, target",
+);
 
-/// Every try of these notifications, in order.
+/// Every attempt of these notifications, in order.
 #[boxed]
 pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<AttemptRow>> {
     conn.fetch_all(&OF, args![seqs]).await
 }
 
-macro_rules! uncertain {
-    ($seqs:literal) => {
-        concat!(
-            "
-    UPDATE attempts SET outcome = 'uncertain', finished_at = $1
-    WHERE outcome IS NULL AND notification_seq IN (",
-            $seqs,
-            ")
-    RETURNING notification_seq AS seq"
-        )
-    };
-}
-const UNCERTAIN: Sql = Sql::each(
+const UNCERTAIN: Sql = sql!(
     "attempts.mark_uncertain",
-    uncertain!("SELECT value FROM json_each($2)"),
-    uncertain!("SELECT UNNEST($2::bigint[])"),
+    "UPDATE attempts SET outcome = 'uncertain', finished_at = $1
+     WHERE outcome IS NULL AND notification_seq IN ({ints $2})
+     RETURNING notification_seq AS seq",
 );
 
-const COUNT_UNCERTAIN: Sql = Sql::rows(
-    "notifications.count_uncertain",
-    "UPDATE notifications SET uncertain = uncertain + $2 WHERE seq = $1",
-    "UPDATE notifications SET uncertain = uncertain + r.targets
-     FROM UNNEST($1::bigint[], $2::bigint[]) AS r(wanted, targets)
-     WHERE seq = r.wanted",
+#[derive(SetRow)]
+struct Doubt {
+    wanted: i64,
+    targets: i64,
+}
+
+const COUNT_UNCERTAIN: Sql = sql!(
+    "notifications.count_uncertain", each Doubt, after 0,
+    "UPDATE notifications SET uncertain = uncertain + {.targets} {from rows} WHERE seq = {.wanted}",
 );
 
 /// Adds to each notification the number of its targets whose outcome is uncertain.
 #[boxed]
 pub async fn count_uncertain(conn: &mut Conn<'_>, counts: &BTreeMap<i64, i64>) -> Result<u64> {
-    let (seqs, targets): (Vec<i64>, Vec<i64>) = counts.iter().map(|(seq, count)| (*seq, *count)).unzip();
-    conn.execute(&COUNT_UNCERTAIN, args![seqs, targets]).await
+    let rows: Vec<Doubt> = counts.iter().map(|(&wanted, &targets)| Doubt { wanted, targets }).collect();
+    conn.execute(&COUNT_UNCERTAIN, with_rows(args![], &rows)).await
 }
 
-const WITHDRAW: Sql = Sql::rows(
-    "attempts.withdraw",
-    "DELETE FROM attempts WHERE notification_seq = $1 AND target = $2 AND n = $3 AND outcome IS NULL",
-    "DELETE FROM attempts
-     USING UNNEST($1::bigint[], $2::text[], $3::bigint[]) AS r(seq, target, n)
-     WHERE attempts.notification_seq = r.seq AND attempts.target = r.target AND attempts.n = r.n
+const WITHDRAW: Sql = sql!(
+    "attempts.withdraw", each Intent, after 0,
+    "DELETE FROM attempts {using rows}
+     WHERE attempts.notification_seq = {.seq} AND attempts.target = {.target} AND attempts.n = {.n}
        AND attempts.outcome IS NULL",
 );
 
 /// Takes back intents whose calls were never started.
 #[boxed]
 pub async fn withdraw(conn: &mut Conn<'_>, intents: &[Intent]) -> Result<u64> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            intents.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![column!(|i| i.seq), column!(|i| i.target.as_str()), column!(|i| i.n)];
-    conn.execute(&WITHDRAW, bound).await
+    conn.execute(&WITHDRAW, with_rows(args![], intents)).await
 }
 
 #[derive(Record)]

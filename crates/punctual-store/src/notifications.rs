@@ -74,17 +74,6 @@ pub struct NotificationRow {
     pub version: i64,
 }
 
-/// The columns of `NotificationRow`, for every statement that reads whole rows.
-macro_rules! notification_columns {
-    () => {
-        "seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data, \
-         status, priority, ready_at, lease_expires_at, retry_count, tries, last_error, reason_code, business_unit, \
-         source_site, source_instance, source_script, work_id, reports_back, uncertain, site_enqueued_at, created_at, \
-         last_attempt_at, delivered_at, finished_at, topic, failover, version"
-    };
-}
-pub(crate) use notification_columns;
-
 impl NotificationRow {
     pub fn status(&self) -> Result<NotificationStatus, StoreError> {
         NotificationStatus::parse(&self.status).ok_or(StoreError::Stored("notifications.status"))

@@ -1,6 +1,5 @@
 //! Work rows: what is due. Ensured, claimed, settled, swept; never deleted.
 
-use punctual_boxed::Record;
 mod browse;
 mod claim;
 mod ensure;
@@ -10,6 +9,7 @@ mod planned;
 mod query;
 
 use jiff::Timestamp;
+use punctual_boxed::Record;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
 use serde::Deserialize;
 
@@ -58,16 +58,6 @@ pub struct WorkRow {
     pub created_at: i64,
     pub updated_at: i64,
 }
-
-/// The columns of `WorkRow`, for every statement that reads whole rows.
-macro_rules! work_columns {
-    () => {
-        "id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, local_date, \
-         time_zone, status, on_hold, ready_at, lease_expires_at, retry_count, next_retry_at, reason_code, \
-         input_hash, input, result, trace_blob, open_notifications, retry_of, version, created_at, updated_at"
-    };
-}
-pub(crate) use work_columns;
 
 impl WorkRow {
     pub fn status(&self) -> Result<WorkStatus, StoreError> {

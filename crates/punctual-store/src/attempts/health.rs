@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// How far back it goes.
 pub const HEALTH_WINDOW: SignedDuration = SignedDuration::from_hours(1);
@@ -24,7 +24,7 @@ pub struct HealthRow {
 }
 
 // The newest notifications come first in the primary key, read backwards.
-const HEALTH: Sql = Sql::same(
+const HEALTH: Sql = sql!(
     "attempts.health",
     "WITH newest AS (
          SELECT channel, started_at, finished_at, outcome, answer FROM attempts

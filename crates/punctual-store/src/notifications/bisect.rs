@@ -1,7 +1,7 @@
 //! Finding the place of an instant in the order of arrival, where no index has it: numbers and instants of arrival
 //! grow together, so a few looks at single rows are enough.
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 use punctual_boxed::Record;
 
 /// Below this many numbers a page's own bound is enough, and clocks that were set back do no harm.
@@ -22,7 +22,7 @@ struct MaybeEnds {
     newest: Option<i64>,
 }
 
-const ENDS: Sql = Sql::same(
+const ENDS: Sql = sql!(
     "notifications.ends",
     "SELECT (SELECT MIN(seq) FROM notifications) AS oldest, (SELECT MAX(seq) FROM notifications) AS newest",
 );
@@ -38,7 +38,7 @@ struct Arrived {
     created_at: i64,
 }
 
-const ARRIVED: Sql = Sql::same(
+const ARRIVED: Sql = sql!(
     "notifications.arrived",
     "SELECT created_at FROM notifications WHERE seq <= $1 ORDER BY seq DESC LIMIT 1",
 );

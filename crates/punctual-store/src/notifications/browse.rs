@@ -4,9 +4,10 @@
 //! lies beyond is not looked at; the answer says where to go on.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use super::{Stuck, query::contains_pattern};
-use crate::db::{Arg, Conn, Result, Sql, args};
+use crate::db::{Arg, Conn, Result, Sql, args, sql};
 
 /// A row of a list: what is shown there, and no content.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -90,174 +91,90 @@ pub enum Next {
     Further(Place),
 }
 
-macro_rules! page { ($database:ident, $hint:literal, $walk:literal, $bounds:literal, $order:literal, $like:literal, $units:literal) => { concat!("
-    SELECT seq, id, kind, channel, list_name, subject, status, priority, ready_at, lease_expires_at, retry_count,
-           last_error, reason_code, business_unit, source_site, uncertain, created_at, delivered_at, finished_at, version
-    FROM notifications ", $hint, "
-    WHERE ", $walk, " AND ", $bounds, " AND kind <> 'event'
+// What every page is limited to, after the walk.
+const FILTER: &str = concat!(
+    " AND kind <> 'event'
       AND ($5 IS NULL OR status = $5)
       AND ($6 IS NULL OR kind = $6)
       AND ($7 IS NULL OR source_site = $7)
       AND ($8 IS NULL OR list_name = $8)
       AND ($9 IS NULL OR created_at >= $9)
       AND ($10 IS NULL OR created_at < $10)
-      AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND ", stuck!($database, "$11", "$16"), "))
-      AND ($12 IS NULL OR subject ", $like, " $12 ESCAPE '\\')
-      AND (NOT $13 OR business_unit IS NULL OR business_unit IN (", $units, "))
-    ORDER BY ", $order, "
-    LIMIT $14") } }
-
-macro_rules! for_sqlite {
-    ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
-        page!(sqlite, $hint, $walk, $bounds, $order, "LIKE", "SELECT value FROM json_each($15)")
-    };
-}
-macro_rules! for_postgres {
-    ($hint:literal, $walk:literal, $bounds:literal, $order:literal) => {
-        page!(postgres, "", $walk, $bounds, $order, "ILIKE", "SELECT UNNEST($15::text[])")
-    };
-}
-
+      AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND ",
+    stuck!("$11", "$15"),
+    "))
+      AND ($12 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $12 ESCAPE '\\')
+      AND {shared $13 business_unit}"
+);
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
 // same.
-macro_rules! by_arrival {
-    ($text:ident) => {
-        $text!(
-            "NOT INDEXED",
-            "TRUE",
-            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
-            "seq DESC"
-        )
-    };
-}
-const BY_ARRIVAL: Sql = Sql::each("notifications.browse", by_arrival!(for_sqlite), by_arrival!(for_postgres));
-macro_rules! by_site {
-    ($text:ident) => {
-        $text!(
-            "INDEXED BY notifications_by_site",
-            "source_site = $7",
-            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
-            "seq DESC"
-        )
-    };
-}
-const BY_SITE: Sql = Sql::each("notifications.browse_site", by_site!(for_sqlite), by_site!(for_postgres));
-macro_rules! parked {
-    ($text:ident) => {
-        $text!(
-            "INDEXED BY notifications_parked",
-            "status = 'parked'",
-            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
-            "seq DESC"
-        )
-    };
-}
-const PARKED: Sql = Sql::each("notifications.browse_parked", parked!(for_sqlite), parked!(for_postgres));
-macro_rules! set_aside {
-    ($text:ident) => {
-        $text!(
-            "INDEXED BY notifications_set_aside",
-            "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $5",
-            "seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL",
-            "seq DESC"
-        )
-    };
-}
-const SET_ASIDE: Sql =
-    Sql::each("notifications.browse_set_aside", set_aside!(for_sqlite), set_aside!(for_postgres));
-macro_rules! live {
-    ($text:ident) => {
-        $text!(
-            "INDEXED BY notifications_live",
-            "status IN ('pending', 'retrying')",
-            "(created_at, seq) < ($1, $2) AND (created_at, seq) > ($3, $4)",
-            "created_at DESC, seq DESC"
-        )
-    };
-}
-const LIVE: Sql = Sql::each("notifications.browse_live", live!(for_sqlite), live!(for_postgres));
-macro_rules! ended {
-    ($text:ident) => {
-        $text!(
-            "INDEXED BY notifications_finished",
-            "finished_at IS NOT NULL",
-            "(finished_at, seq) < ($1, $2) AND (finished_at, seq) > ($3, $4)",
-            "finished_at DESC, seq DESC"
-        )
-    };
-}
-const ENDED: Sql = Sql::each("notifications.browse_ended", ended!(for_sqlite), ended!(for_postgres));
+const BY_SEQ: &str =
+    " AND seq < $2 AND seq > $4 AND CAST($1 AS BIGINT) IS NOT NULL AND CAST($3 AS BIGINT) IS NOT NULL";
+
+const BY_ARRIVAL: Sql = sql!(
+    "notifications.browse", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite NOT INDEXED} WHERE TRUE", BY_SEQ, FILTER,
+    " ORDER BY seq DESC LIMIT $14",
+);
+const BY_SITE: Sql = sql!(
+    "notifications.browse_site", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_by_site} WHERE source_site = $7",
+    BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+);
+const PARKED: Sql = sql!(
+    "notifications.browse_parked", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_parked} WHERE status = 'parked'",
+    BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+);
+// The condition of the index notifications_set_aside.
+const IS_SET_ASIDE: &str = "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded')";
+const SET_ASIDE: Sql = sql!(
+    "notifications.browse_set_aside", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_set_aside} WHERE ", IS_SET_ASIDE,
+    " AND status = $5", BY_SEQ, FILTER, " ORDER BY seq DESC LIMIT $14",
+);
+const LIVE: Sql = sql!(
+    "notifications.browse_live", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_live}
+     WHERE status IN ('pending', 'retrying') AND (created_at, seq) < ($1, $2) AND (created_at, seq) > ($3, $4)",
+    FILTER, " ORDER BY created_at DESC, seq DESC LIMIT $14",
+);
+const ENDED: Sql = sql!(
+    "notifications.browse_ended", as ListedNotification,
+    "SELECT {columns} FROM notifications {sqlite INDEXED BY notifications_finished}
+     WHERE finished_at IS NOT NULL AND (finished_at, seq) < ($1, $2) AND (finished_at, seq) > ($3, $4)",
+    FILTER, " ORDER BY finished_at DESC, seq DESC LIMIT $14",
+);
 
 // The row that lies just beyond what one page may look at, along each index.
-macro_rules! horizon {
-    ($hint:literal, $at:literal, $walk:literal, $order:literal) => {
-        concat!(
-            "SELECT ",
-            $at,
-            " AS at, seq FROM notifications ",
-            $hint,
-            " WHERE ",
-            $walk,
-            " ORDER BY ",
-            $order,
-            " LIMIT 1 OFFSET $2"
-        )
-    };
-}
-const SITE_HORIZON: Sql = Sql::each(
+const SITE_HORIZON: Sql = sql!(
     "notifications.site_horizon",
-    horizon!("INDEXED BY notifications_by_site", "seq", "source_site = $3 AND seq < $1", "seq DESC"),
-    horizon!("", "seq", "source_site = $3 AND seq < $1", "seq DESC"),
+    "SELECT seq AS at, seq FROM notifications {sqlite INDEXED BY notifications_by_site}
+     WHERE source_site = $3 AND seq < $1 ORDER BY seq DESC LIMIT 1 OFFSET $2",
 );
-const PARKED_HORIZON: Sql = Sql::each(
+const PARKED_HORIZON: Sql = sql!(
     "notifications.parked_horizon",
-    horizon!("INDEXED BY notifications_parked", "seq", "status = 'parked' AND seq < $1", "seq DESC"),
-    horizon!("", "seq", "status = 'parked' AND seq < $1", "seq DESC"),
+    "SELECT seq AS at, seq FROM notifications {sqlite INDEXED BY notifications_parked}
+     WHERE status = 'parked' AND seq < $1 ORDER BY seq DESC LIMIT 1 OFFSET $2",
 );
-const SET_ASIDE_HORIZON: Sql = Sql::each(
+const SET_ASIDE_HORIZON: Sql = sql!(
     "notifications.set_aside_horizon",
-    horizon!(
-        "INDEXED BY notifications_set_aside",
-        "seq",
-        "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $3 AND seq < $1",
-        "seq DESC"
-    ),
-    horizon!(
-        "",
-        "seq",
-        "(status = 'retrying' OR status = 'withdrawn' OR status = 'discarded') AND status = $3 AND seq < $1",
-        "seq DESC"
-    ),
+    "SELECT seq AS at, seq FROM notifications {sqlite INDEXED BY notifications_set_aside}
+     WHERE ",
+    IS_SET_ASIDE,
+    " AND status = $3 AND seq < $1 ORDER BY seq DESC LIMIT 1 OFFSET $2",
 );
-const LIVE_HORIZON: Sql = Sql::each(
+const LIVE_HORIZON: Sql = sql!(
     "notifications.live_horizon",
-    horizon!(
-        "INDEXED BY notifications_live",
-        "created_at",
-        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
-        "created_at DESC, seq DESC"
-    ),
-    horizon!(
-        "",
-        "created_at",
-        "status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)",
-        "created_at DESC, seq DESC"
-    ),
+    "SELECT created_at AS at, seq FROM notifications {sqlite INDEXED BY notifications_live}
+     WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND (created_at, seq) < ($1, $3)
+     ORDER BY created_at DESC, seq DESC LIMIT 1 OFFSET $2",
 );
-const ENDED_HORIZON: Sql = Sql::each(
+const ENDED_HORIZON: Sql = sql!(
     "notifications.ended_horizon",
-    horizon!(
-        "INDEXED BY notifications_finished",
-        "finished_at",
-        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
-        "finished_at DESC, seq DESC"
-    ),
-    horizon!(
-        "",
-        "finished_at",
-        "finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)",
-        "finished_at DESC, seq DESC"
-    ),
+    "SELECT finished_at AS at, seq FROM notifications {sqlite INDEXED BY notifications_finished}
+     WHERE finished_at IS NOT NULL AND (finished_at, seq) < ($1, $3)
+     ORDER BY finished_at DESC, seq DESC LIMIT 1 OFFSET $2",
 );
 
 /// Which way a page is walked.
@@ -324,7 +241,6 @@ pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
         after.seq = after.seq.max(super::bisect::last_before(conn, from).await?.unwrap_or(i64::MIN));
     }
     let b = browse.clone();
-    let limited = b.business_units.is_some();
     let (stuck_before, held_back) =
         b.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let limit = i64::try_from(b.limit).unwrap_or(i64::MAX - 1) + 1;
@@ -341,9 +257,8 @@ pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
         b.created_to,
         stuck_before,
         b.q.map(|word| contains_pattern(&word)),
-        limited,
+        &Reach::limited_to(b.business_units),
         limit,
-        b.business_units.unwrap_or_default(),
         held_back,
     ];
     let mut rows: Vec<ListedNotification> = conn.fetch_all(walk.page(), bound).await?;

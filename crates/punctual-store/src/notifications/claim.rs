@@ -1,11 +1,11 @@
 //! Claim per channel, settle with the token, and what happens to claims whose node is gone.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::{
     Tx,
-    db::{Conn, Result, Sql, args},
+    db::{Conn, Result, Sql, args, sql, with_rows},
 };
 
 /// A claimed notification: all that a delivery needs, and the token for every later write.
@@ -41,73 +41,71 @@ pub struct ClaimedNotification {
     pub version: i64,
 }
 
-/// The columns of a [`ClaimedNotification`]; what a claim raises is given as it is after the claim.
-macro_rules! columns {
-    ($tries:literal, $version:literal) => {
-        concat!(
-            "seq, id, kind, channel, list_name, targets, subject, body, html, template, locale, context, type_data,
-         attachments, retry_count, ",
-            $tries,
-            ", ready_at, work_id, reports_back, priority, business_unit, topic, failover, ",
-            $version
-        )
-    };
-}
-
-macro_rules! claim {
-    ($lock:literal) => {
-        concat!(
-            "
-    WITH due AS MATERIALIZED (
+// Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
+// ready yet.
+const DUE: &str = "WITH due AS MATERIALIZED (
         SELECT ready.ready_seq, ready.token FROM generate_series(0::bigint, $5) AS p(level), LATERAL (
             SELECT seq AS ready_seq, version AS token FROM notifications
             WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
               AND priority = p.level AND ready_at <= $2
             ORDER BY ready_at, seq
-            LIMIT $4",
-            $lock,
-            ") AS ready
+            LIMIT $4";
+const CLAIM_DUE: &str = ") AS ready
         LIMIT $4)
     UPDATE notifications
     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
     FROM due
     WHERE seq = due.ready_seq AND version = due.token
-    RETURNING ",
-            columns!("tries", "version")
-        )
-    };
-}
-// Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
-// ready yet.
-const CLAIM: Sql = Sql::same("notifications.claim", claim!(" FOR UPDATE SKIP LOCKED"));
-const CLAIM_WITHOUT_SKIP: Sql = Sql::same("notifications.claim", claim!(""));
+    RETURNING {columns}";
+const CLAIM: Sql = sql!(
+    "notifications.claim", as ClaimedNotification,
+    DUE, " FOR UPDATE SKIP LOCKED", CLAIM_DUE,
+);
+const CLAIM_WITHOUT_SKIP: Sql = sql!("notifications.claim", as ClaimedNotification, DUE, CLAIM_DUE);
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
 // priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet; the
 // bound beside it is not for the index.
-const READY: Sql = Sql::same(
-    "notifications.ready",
-    concat!(
-        "SELECT ",
-        columns!("tries + 1 AS tries", "version + 1 AS version"),
-        " FROM notifications
+const READY: Sql = sql!(
+    "notifications.ready", as ClaimedNotification,
+    "SELECT {columns} FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
        AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND +priority <= $4 AND ready_at <= $2
      ORDER BY priority, ready_at, seq
-     LIMIT $3"
-    ),
+     LIMIT $3",
 );
-macro_rules! take {
-    ($which:literal) => {
-        concat!(
-            "
-    UPDATE notifications
-    SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
-    WHERE seq = ",
-            $which
-        )
-    };
+
+/// A row that was read, by number and version.
+#[derive(SetRow)]
+struct Held {
+    seq: i64,
+    token: i64,
 }
-const TAKE: Sql = Sql::rows("notifications.take", take!("$3"), take!("ANY($3)"));
+
+const TAKE: Sql = sql!(
+    "notifications.take", each Held, after 2,
+    "UPDATE notifications
+     SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+     {from rows}
+     WHERE notifications.seq = {.seq} AND version = {.token}",
+);
+
+/// Claims rows that this transaction has just read, on SQLite; returns them as the claim leaves them.
+async fn take(
+    conn: &mut Conn<'_>,
+    mut rows: Vec<ClaimedNotification>,
+    now: Timestamp,
+    lease_until: Timestamp,
+) -> Result<Vec<ClaimedNotification>> {
+    if !rows.is_empty() {
+        let held: Vec<Held> = rows.iter().map(|row| Held { seq: row.seq, token: row.version }).collect();
+        conn.execute(&TAKE, with_rows(args![now, lease_until], &held)).await?;
+    }
+    for row in &mut rows {
+        row.tries += 1;
+        row.version += 1;
+    }
+    Ok(rows)
+}
 
 /// The least urgent priority there is.
 const EVERY_PRIORITY: i64 = 9;
@@ -137,13 +135,8 @@ pub async fn claim_up_to(
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
     let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
-        let rows: Vec<ClaimedNotification> =
-            conn.fetch_all(&READY, args![channel, now, limit, priority]).await?;
-        if !rows.is_empty() {
-            let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
-            conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
-        }
-        rows
+        let rows = conn.fetch_all(&READY, args![channel, now, limit, priority]).await?;
+        take(&mut conn, rows, now, lease_until).await?
     } else {
         conn.fetch_all(sql, args![channel, now, lease_until, limit, priority]).await?
     };
@@ -164,33 +157,15 @@ pub struct NotificationHead {
     pub version: i64,
 }
 
-macro_rules! head {
-    () => {
-        "seq, id, channel, retry_count, tries, work_id, reports_back, version"
-    };
-}
-
-macro_rules! ready_heads {
-    ($levels:literal) => {
-        concat!(
-            "
-    SELECT ",
-            head!(),
-            " FROM notifications
-    WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
-      AND priority IN (",
-            $levels,
-            ") AND ready_at <= $2
-    ORDER BY priority, ready_at, seq
-    LIMIT $3"
-        )
-    };
-}
 // Relies on notifications_ready.
-const READY_HEADS: Sql = Sql::each(
-    "notifications.ready_heads",
-    ready_heads!("SELECT value FROM json_each('[0,1,2,3,4,5,6,7,8,9]') WHERE value <= $4"),
-    ready_heads!("SELECT generate_series(0::bigint, $4)"),
+const READY_HEADS: Sql = sql!(
+    "notifications.ready_heads", as NotificationHead,
+    "SELECT {columns} FROM notifications
+     WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+       AND priority IN ({sqlite SELECT value FROM json_each('[0,1,2,3,4,5,6,7,8,9]') WHERE value <= $4}{postgres SELECT generate_series(0::bigint, $4)})
+       AND ready_at <= $2
+     ORDER BY priority, ready_at, seq
+     LIMIT $3",
 );
 
 /// The rows that a claim of this channel would take, without their content: for finding the one that a claim fails on.
@@ -206,23 +181,19 @@ pub async fn ready_heads(
 }
 
 // As with the claim above, SQLite reads the rows and then takes them.
-const CLAIM_THESE: Sql = Sql::each(
-    "notifications.claim_these",
-    concat!(
-        "SELECT ",
-        columns!("tries + 1 AS tries", "version + 1 AS version"),
-        " FROM notifications
-     WHERE seq IN (SELECT value FROM json_each($1)) AND lease_expires_at IS NULL
-     ORDER BY seq"
-    ),
-    concat!(
-        "UPDATE notifications
-     SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
-     FROM UNNEST($1::bigint[], $4::bigint[]) AS r(wanted, token)
-     WHERE seq = r.wanted AND version = r.token AND lease_expires_at IS NULL
-     RETURNING ",
-        columns!("tries", "version")
-    ),
+const READ_THESE: Sql = sql!(
+    "notifications.read_these", as ClaimedNotification,
+    "SELECT {columns} FROM notifications
+     WHERE seq IN ({ints $1}) AND lease_expires_at IS NULL
+     ORDER BY seq",
+);
+const CLAIM_THESE: Sql = sql!(
+    "notifications.claim_these", as ClaimedNotification, each Held, after 2,
+    "UPDATE notifications
+     SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+     {from rows}
+     WHERE notifications.seq = {.seq} AND version = {.token} AND lease_expires_at IS NULL
+     RETURNING {columns notifications}",
 );
 
 /// Claims these rows, as far as they are still as they were read.
@@ -234,25 +205,21 @@ pub async fn claim_these(
     lease_until: Timestamp,
 ) -> Result<Vec<ClaimedNotification>> {
     let mut conn = tx.conn();
-    let seqs: Vec<i64> = heads.iter().map(|head| head.seq).collect();
     let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
-        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&CLAIM_THESE, args![seqs]).await?;
-        rows.retain(|row| heads.iter().any(|head| (head.seq, head.version + 1) == (row.seq, row.version)));
-        if !rows.is_empty() {
-            let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
-            conn.execute(&TAKE, args![now, lease_until, seqs]).await?;
-        }
-        rows
+        let seqs: Vec<i64> = heads.iter().map(|head| head.seq).collect();
+        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&READ_THESE, args![seqs]).await?;
+        rows.retain(|row| heads.iter().any(|head| (head.seq, head.version) == (row.seq, row.version)));
+        take(&mut conn, rows, now, lease_until).await?
     } else {
-        let tokens: Vec<i64> = heads.iter().map(|head| head.version).collect();
-        conn.fetch_all(&CLAIM_THESE, args![seqs, now, lease_until, tokens]).await?
+        let held: Vec<Held> = heads.iter().map(|head| Held { seq: head.seq, token: head.version }).collect();
+        conn.fetch_all(&CLAIM_THESE, with_rows(args![now, lease_until], &held)).await?
     };
     rows.sort_by_key(|row| row.seq);
     Ok(rows)
 }
 
 /// What became of one claimed notification, ready to be written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, SetRow)]
 pub struct Delivery {
     pub seq: i64,
     pub token: i64,
@@ -266,50 +233,25 @@ pub struct Delivery {
     pub channel: Option<String>,
 }
 
-const SETTLE: Sql = Sql::rows(
-    "notifications.settle",
+const SETTLE: Sql = sql!(
+    "notifications.settle", each Delivery, after 1,
     "UPDATE notifications
-     SET status = $4, lease_expires_at = NULL, retry_count = $5, last_error = COALESCE($6, last_error),
-         reason_code = $7, ready_at = COALESCE($8, ready_at), channel = COALESCE($9, channel),
-         delivered_at = CASE WHEN $4 = 'delivered' THEN $1 ELSE NULL END,
-         finished_at = CASE WHEN $4 IN ('pending', 'retrying') THEN NULL ELSE $1 END,
-         version = version + 1
-     WHERE seq = $2 AND version = $3",
-    "UPDATE notifications
-     SET status = r.status, lease_expires_at = NULL, retry_count = r.retry_count,
-         last_error = COALESCE(r.last_error, notifications.last_error), reason_code = r.reason,
-         ready_at = COALESCE(r.retry_at, notifications.ready_at),
-         channel = COALESCE(r.channel, notifications.channel),
-         delivered_at = CASE WHEN r.status = 'delivered' THEN $1 ELSE NULL END,
-         finished_at = CASE WHEN r.status IN ('pending', 'retrying') THEN NULL ELSE $1 END,
+     SET status = {.status}, lease_expires_at = NULL, retry_count = {.retry_count},
+         last_error = COALESCE({.last_error}, notifications.last_error), reason_code = {.reason},
+         ready_at = COALESCE({.retry_at}, notifications.ready_at),
+         channel = COALESCE({.channel}, notifications.channel),
+         delivered_at = CASE WHEN {.status} = 'delivered' THEN $1 ELSE NULL END,
+         finished_at = CASE WHEN {.status} IN ('pending', 'retrying') THEN NULL ELSE $1 END,
          version = notifications.version + 1
-     FROM UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
-             $9::text[])
-         AS r(seq, token, status, retry_count, last_error, reason, retry_at, channel)
-     WHERE notifications.seq = r.seq AND notifications.version = r.token
-     RETURNING notifications.seq AS id",
+     {from rows}
+     WHERE notifications.seq = {.seq} AND notifications.version = {.token}
+     {postgres RETURNING notifications.seq AS id}",
 );
 
 /// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Delivery]) -> Result<Vec<i64>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|d| d.seq),
-        column!(|d| d.token),
-        column!(|d| d.status),
-        column!(|d| d.retry_count),
-        column!(|d| d.last_error.as_deref()),
-        column!(|d| d.reason.as_deref()),
-        column!(|d| d.retry_at),
-        column!(|d| d.channel.as_deref()),
-    ];
-    conn.change(&SETTLE, bound, |row| rows[row].seq).await
+    conn.change(&SETTLE, with_rows(args![now], rows), |row| rows[row].seq).await
 }
 
 /// When the next notification of one channel and priority is ready.
@@ -321,8 +263,9 @@ pub struct Earliest {
 }
 
 // A loose walk over notifications_ready: one probe per channel that has live rows, not one per row.
-macro_rules! earliest { ($least:literal) => { concat!("
-    WITH RECURSIVE used(channel) AS (
+const EARLIEST: Sql = sql!(
+    "notifications.earliest", as Earliest,
+    "WITH RECURSIVE used(channel) AS (
         SELECT (SELECT channel FROM notifications
                 WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL
                 ORDER BY channel LIMIT 1)
@@ -332,21 +275,17 @@ macro_rules! earliest { ($least:literal) => { concat!("
                 ORDER BY n.channel LIMIT 1)
         FROM used WHERE used.channel IS NOT NULL
     ), levels(channel, priority) AS (
-        SELECT used.channel, p.priority FROM used, ", $least, "
+        SELECT used.channel, p.priority FROM used, {sqlite (SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p}{postgres generate_series(0::bigint, 9) AS p(priority)}
         WHERE used.channel IS NOT NULL
     )
-    SELECT channel, priority, ready_at FROM (
+    SELECT {columns} FROM (
         SELECT l.channel AS channel, l.priority AS priority,
             (SELECT ready_at FROM notifications n
              WHERE n.status IN ('pending', 'retrying') AND n.lease_expires_at IS NULL
                AND n.channel = l.channel AND n.priority = l.priority
              ORDER BY ready_at LIMIT 1) AS ready_at
         FROM levels l) AS firsts
-    WHERE ready_at IS NOT NULL") } }
-const EARLIEST: Sql = Sql::each(
-    "notifications.earliest",
-    earliest!("(SELECT value AS priority FROM json_each('[0,1,2,3,4,5,6,7,8,9]')) AS p"),
-    earliest!("generate_series(0::bigint, 9) AS p(priority)"),
+    WHERE ready_at IS NOT NULL",
 );
 
 /// When the next notification of each channel and priority is ready; what has none is left out.
@@ -356,16 +295,12 @@ pub async fn earliest(conn: &mut Conn<'_>) -> Result<Vec<Earliest>> {
 }
 
 // Relies on notifications_leased.
-const EXPIRED: Sql = Sql::same(
-    "notifications.expired",
-    concat!(
-        "SELECT ",
-        head!(),
-        " FROM notifications
+const EXPIRED: Sql = sql!(
+    "notifications.expired", as NotificationHead,
+    "SELECT {columns} FROM notifications
      WHERE lease_expires_at IS NOT NULL AND lease_expires_at <= $1
      ORDER BY lease_expires_at
-     LIMIT $2"
-    ),
+     LIMIT $2",
 );
 
 /// The oldest claims whose node did not settle them in time. Nothing is locked: whoever changes one names the version
@@ -375,7 +310,7 @@ pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<
     conn.fetch_all(&EXPIRED, args![now, limit]).await
 }
 
-const RELEASE_LEASES: Sql = Sql::same(
+const RELEASE_LEASES: Sql = sql!(
     "notifications.release_leases",
     "UPDATE notifications SET lease_expires_at = $1 WHERE lease_expires_at > $1",
 );
@@ -386,20 +321,19 @@ pub async fn release_leases(conn: &mut Conn<'_>, now: Timestamp) -> Result<u64> 
     conn.execute(&RELEASE_LEASES, args![now]).await
 }
 
-const RENEW: Sql = Sql::rows(
-    "notifications.renew",
-    "UPDATE notifications SET lease_expires_at = $1 WHERE seq = $2 AND version = $3",
+const RENEW: Sql = sql!(
+    "notifications.renew", each Held, after 1,
     "UPDATE notifications SET lease_expires_at = $1
-     FROM UNNEST($2::bigint[], $3::bigint[]) AS r(seq, token)
-     WHERE notifications.seq = r.seq AND notifications.version = r.token
-     RETURNING notifications.seq AS id",
+     {from rows}
+     WHERE notifications.seq = {.seq} AND notifications.version = {.token}
+     {postgres RETURNING notifications.seq AS id}",
 );
 
 /// Extends leases that are still held; returns their ids.
 #[boxed]
 pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
-    let (seqs, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    conn.change(&RENEW, args![lease_until, seqs, tokens], |row| held[row].0).await
+    let rows: Vec<Held> = held.iter().map(|&(seq, token)| Held { seq, token }).collect();
+    conn.change(&RENEW, with_rows(args![lease_until], &rows), |row| held[row].0).await
 }
 
 crate::db::statements![
@@ -407,6 +341,7 @@ crate::db::statements![
     CLAIM_WITHOUT_SKIP,
     READY,
     READY_HEADS,
+    READ_THESE,
     CLAIM_THESE,
     TAKE,
     SETTLE,

@@ -2,7 +2,7 @@
 
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// How one notification ended. `late` is the time from its moment (due, else accepted) to its delivery.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -11,7 +11,7 @@ pub struct Ending {
     pub late: Option<i64>,
 }
 
-const ENDED_IN: Sql = Sql::same(
+const ENDED_IN: Sql = sql!(
     "notifications.ended_in",
     "SELECT ended.status, ended.delivered_at - COALESCE(w.due_at, ended.created_at) AS late
      FROM (SELECT status, delivered_at, created_at, work_id FROM notifications
@@ -31,7 +31,7 @@ struct Count {
     count: i64,
 }
 
-const COUNT_ENDED: Sql = Sql::same(
+const COUNT_ENDED: Sql = sql!(
     "notifications.count_ended",
     "SELECT COUNT(*) AS count FROM (SELECT 1 AS one FROM notifications WHERE finished_at >= $1 AND finished_at < $2 LIMIT $3) AS ended",
 );
@@ -48,7 +48,7 @@ struct Latest {
     at: Option<i64>,
 }
 
-const LAST_DELIVERED: Sql = Sql::same(
+const LAST_DELIVERED: Sql = sql!(
     "notifications.last_delivered",
     "SELECT (SELECT finished_at FROM (SELECT finished_at, status FROM notifications WHERE finished_at IS NOT NULL
              ORDER BY finished_at DESC LIMIT 1000) AS latest
@@ -79,7 +79,7 @@ pub struct SiteChannelFigures {
 }
 
 // Relies on notifications_finished.
-const BY_SITE_AND_CHANNEL: Sql = Sql::same(
+const BY_SITE_AND_CHANNEL: Sql = sql!(
     "notifications.by_site_and_channel",
     "SELECT source_site, channel,
          COUNT(CASE WHEN status = 'delivered' THEN 1 END) AS delivered,

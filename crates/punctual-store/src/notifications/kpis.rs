@@ -3,7 +3,7 @@
 
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// The moment that figures are for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,20 +40,19 @@ pub struct SiteKpis {
 }
 
 // Deliveries to subscribers are notifications too, of kind `event`; they are not part of the outbox.
-macro_rules! figures {
-    ($database:ident) => {
-        concat!(
+const KPIS: Sql = sql!(
+    "notifications.kpis",
             "SELECT
         (SELECT COUNT(*) FROM notifications
          WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS queue_depth,
         (SELECT COUNT(*) FROM notifications
          WHERE status IN ('pending', 'retrying') AND ",
-            stuck!($database, "$1", "$5"),
+            stuck!("$1", "$5"),
             "
            AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS stuck,
         (SELECT COUNT(*) FROM notifications
          WHERE status IN ('pending', 'retrying') AND ",
-            waiting!($database, "$4", "$5"),
+            waiting!("$4", "$5"),
             "
            AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS waiting,
         (SELECT COUNT(*) FROM notifications
@@ -63,11 +62,8 @@ macro_rules! figures {
         (SELECT COUNT(*) FROM notifications
          WHERE uncertain > 0 AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS uncertain,
         (SELECT MIN(created_at) FROM notifications
-         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at"
-        )
-    };
-}
-const KPIS: Sql = Sql::each("notifications.kpis", figures!(sqlite), figures!(postgres));
+         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND ($3 IS NULL OR source_site = $3)) AS oldest_created_at",
+);
 
 /// The figures of everything, or of one site.
 #[boxed]
@@ -82,7 +78,7 @@ struct Count {
 }
 
 // Over the index of parked rows, of which there are few.
-const FAILED_EVENTS: Sql = Sql::same(
+const FAILED_EVENTS: Sql = sql!(
     "notifications.failed_events",
     "SELECT COUNT(*) AS count FROM notifications WHERE status = 'parked' AND kind = 'event'",
 );
@@ -95,51 +91,32 @@ pub async fn failed_events(conn: &mut Conn<'_>) -> Result<i64> {
 }
 
 // SQLite takes "a site is named" for a reason to read all rows that have one, so it is told which rows to start from.
-macro_rules! site_kpis {
-    ($database:ident, $live:literal, $parked:literal, $finished:literal) => {
-        concat!(
+const SITE_KPIS: Sql = sql!(
+    "notifications.site_kpis",
             "
      SELECT source_site AS site,
         CAST(SUM(CASE WHEN status IN ('pending', 'retrying') THEN 1 ELSE 0 END) AS BIGINT) AS queue_depth,
         CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND ",
-            stuck!($database, "$1", "$4"),
+            stuck!("$1", "$4"),
             " THEN 1 ELSE 0 END) AS BIGINT) AS stuck,
         CAST(SUM(CASE WHEN status IN ('pending', 'retrying') AND ",
-            waiting!($database, "$3", "$4"),
+            waiting!("$3", "$4"),
             " THEN 1 ELSE 0 END) AS BIGINT) AS waiting,
         CAST(SUM(CASE WHEN status = 'parked' THEN 1 ELSE 0 END) AS BIGINT) AS parked,
         CAST(SUM(CASE WHEN status = 'delivered' THEN 1 ELSE 0 END) AS BIGINT) AS delivered,
         MIN(CASE WHEN status IN ('pending', 'retrying') THEN created_at END) AS oldest_created_at
      FROM (
-        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
-            $live,
-            "
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications {sqlite INDEXED BY notifications_live}
         WHERE status IN ('pending', 'retrying') AND kind <> 'event' AND source_site IS NOT NULL
         UNION ALL
-        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
-            $parked,
-            "
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications {sqlite INDEXED BY notifications_parked}
         WHERE status = 'parked' AND kind <> 'event' AND source_site IS NOT NULL
         UNION ALL
-        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications ",
-            $finished,
-            "
+        SELECT source_site, status, created_at, ready_at, reason_code, priority, channel FROM notifications {sqlite INDEXED BY notifications_finished}
         WHERE finished_at >= $2 AND status = 'delivered' AND kind <> 'event' AND source_site IS NOT NULL
      ) AS rows_of_sites
      GROUP BY source_site
-     ORDER BY source_site"
-        )
-    };
-}
-const SITE_KPIS: Sql = Sql::each(
-    "notifications.site_kpis",
-    site_kpis!(
-        sqlite,
-        "INDEXED BY notifications_live",
-        "INDEXED BY notifications_parked",
-        "INDEXED BY notifications_finished"
-    ),
-    site_kpis!(postgres, "", "", ""),
+     ORDER BY source_site",
 );
 
 /// The same figures for each site that has live, parked or recently delivered notifications.

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 #[derive(Record)]
 struct Version {
     version: i64,
 }
 
-const RETRY: Sql = Sql::same(
+const RETRY: Sql = sql!(
     "notifications.retry",
     "UPDATE notifications
      SET status = 'pending', retry_count = 0, ready_at = $1, reason_code = NULL, finished_at = NULL,
@@ -19,14 +19,14 @@ const RETRY: Sql = Sql::same(
      RETURNING version",
 );
 
-/// A parked notification goes back in line, its count and next attempt reset; `None` if it is not parked.
+/// A parked notification is queued again, its count and next attempt reset; `None` if it is not parked.
 #[boxed]
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
     let row: Option<Version> = conn.fetch_optional(&RETRY, args![now, seq]).await?;
     Ok(row.map(|row| row.version))
 }
 
-const DISCARD: Sql = Sql::same(
+const DISCARD: Sql = sql!(
     "notifications.discard",
     "UPDATE notifications
      SET status = 'discarded', finished_at = $1, version = version + 1
@@ -53,75 +53,40 @@ pub struct Withdrawn {
 }
 
 // Relies on notifications_by_work: SQLite takes an index over some rows only where the statement repeats its condition.
-macro_rules! withdraw {
-    ($states:literal, $reason:literal, $waiting:literal, $works:literal) => {
-        concat!(
-            "
-    UPDATE notifications
-    SET status = 'withdrawn', reason_code = ",
-            $reason,
-            ", finished_at = $1, version = version + 1
-    WHERE work_id IN (",
-            $works,
-            ") AND ",
-            $states,
-            " AND lease_expires_at IS NULL
-    RETURNING id, version, ",
-            $waiting,
-            " AS waiting_work, TRUE AS in_time"
-        )
-    };
-}
-// Why it was given up stays: why it was withdrawn then stands in the audit.
-const WITHDRAW_PARKED: Sql = Sql::each(
+const OF_WORK: &str = "work_id IN (SELECT work_id FROM work_keys
+         WHERE key {sqlite IN (SELECT value FROM json_each($3))}{postgres = ANY($3)})";
+const IS_LIVE: &str =
+    "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'";
+// Why it was given up stays: why it was withdrawn is then in the audit.
+const WITHDRAW_PARKED: Sql = sql!(
     "notifications.withdraw_parked",
-    withdraw!(
-        "status = 'parked'",
-        "COALESCE(reason_code, $2)",
-        "CAST(NULL AS BIGINT)",
-        "SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($3))"
-    ),
-    withdraw!(
-        "status = 'parked'",
-        "COALESCE(reason_code, $2)",
-        "CAST(NULL AS BIGINT)",
-        "SELECT work_id FROM work_keys WHERE key = ANY($3)"
-    ),
+    "UPDATE notifications
+     SET status = 'withdrawn', reason_code = COALESCE(reason_code, $2), finished_at = $1, version = version + 1
+     WHERE ", OF_WORK, " AND status = 'parked' AND lease_expires_at IS NULL
+     RETURNING id, version, CAST(NULL AS BIGINT) AS waiting_work, TRUE AS in_time",
 );
-const WITHDRAW: Sql = Sql::each(
+const WITHDRAW: Sql = sql!(
     "notifications.withdraw_by_work",
-    withdraw!(
-        "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
-        "$2",
-        "CASE WHEN reports_back THEN work_id END",
-        "SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($3))"
-    ),
-    withdraw!(
-        "(status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'",
-        "$2",
-        "CASE WHEN reports_back THEN work_id END",
-        "SELECT work_id FROM work_keys WHERE key = ANY($3)"
-    ),
+    "UPDATE notifications
+     SET status = 'withdrawn', reason_code = $2, finished_at = $1, version = version + 1
+     WHERE ",
+    OF_WORK,
+    " AND ",
+    IS_LIVE,
+    " AND lease_expires_at IS NULL
+     RETURNING id, version, CASE WHEN reports_back THEN work_id END AS waiting_work, TRUE AS in_time",
 );
-macro_rules! too_late {
-    ($works:literal) => {
-        concat!(
-            "
-    SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
-    WHERE work_id IN (",
-            $works,
-            ") AND (status = 'pending' OR status = 'retrying' OR status = 'parked') AND status <> 'parked'
-      AND lease_expires_at IS NOT NULL"
-        )
-    };
-}
-const TOO_LATE: Sql = Sql::each(
+const TOO_LATE: Sql = sql!(
     "notifications.withdrawn_too_late",
-    too_late!("SELECT work_id FROM work_keys WHERE key IN (SELECT value FROM json_each($1))"),
-    too_late!("SELECT work_id FROM work_keys WHERE key = ANY($1)"),
+    "SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
+     WHERE work_id IN (SELECT work_id FROM work_keys
+         WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)})
+       AND ",
+    IS_LIVE,
+    " AND lease_expires_at IS NOT NULL",
 );
 
-/// Withdraws what these work rows have queued; what is already being sent is answered as too late.
+/// Withdraws what these work rows have queued; what is already being sent is returned as too late.
 #[boxed]
 pub async fn withdraw_by_work(
     conn: &mut Conn<'_>,

@@ -1,35 +1,22 @@
 //! Reading notifications for people: one, those of a work row, and a page.
 
-use super::{NotificationRow, Stuck, notification_columns};
-use crate::db::{Conn, Result, Sql, args};
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
-const BY_ID: Sql = Sql::same(
-    "notifications.by_id",
-    concat!("SELECT ", notification_columns!(), " FROM notifications WHERE id = $1"),
-);
+use super::{NotificationRow, Stuck};
+use crate::db::{Conn, Result, Sql, args, sql};
+
+const BY_ID: Sql =
+    sql!("notifications.by_id", as NotificationRow, "SELECT {columns} FROM notifications WHERE id = $1");
 
 #[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<NotificationRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-macro_rules! by_ids {
-    ($ids:literal) => {
-        concat!(
-            "
-    SELECT ",
-            notification_columns!(),
-            " FROM notifications WHERE id IN (",
-            $ids,
-            ") ORDER BY seq"
-        )
-    };
-}
-const BY_IDS: Sql = Sql::each(
-    "notifications.by_ids",
-    by_ids!("SELECT value FROM json_each($1)"),
-    by_ids!("SELECT UNNEST($1::text[])"),
+const BY_IDS: Sql = sql!(
+    "notifications.by_ids", as NotificationRow,
+    "SELECT {columns} FROM notifications WHERE id IN ({texts $1}) ORDER BY seq",
 );
 
 /// The notifications with these ids, in order of arrival.
@@ -57,13 +44,9 @@ pub struct NotificationFilter {
     pub limit: i64,
 }
 
-macro_rules! list {
-    ($database:ident, $like:literal, $units:literal) => {
-        concat!(
-            "
-    SELECT ",
-            notification_columns!(),
-            "
+const LIST: Sql = sql!(
+    "notifications.list", as NotificationRow,
+    "SELECT {columns}
     FROM notifications
     WHERE ($1 IS NULL OR status = $1)
       AND ($2 IS NULL OR kind = $2)
@@ -72,32 +55,20 @@ macro_rules! list {
       AND ($5 IS NULL OR created_at >= $5)
       AND ($6 IS NULL OR created_at < $6)
       AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ",
-            stuck!($database, "$7", "$13"),
-            "))
-      AND ($8 IS NULL OR subject ",
-            $like,
-            " $8 ESCAPE '\\')
+    stuck!("$7", "$12"),
+    "))
+      AND ($8 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $8 ESCAPE '\\')
       AND ($9 IS NULL OR seq < $9)
-      AND (NOT $10 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            "))
+      AND {shared $10 business_unit}
     ORDER BY seq DESC
-    LIMIT $11"
-        )
-    };
-}
-const LIST: Sql = Sql::each(
-    "notifications.list",
-    list!(sqlite, "LIKE", "SELECT value FROM json_each($12)"),
-    list!(postgres, "ILIKE", "SELECT UNNEST($12::text[])"),
+    LIMIT $11",
 );
 
 /// A page of notifications, newest first.
 #[boxed]
 pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Vec<NotificationRow>> {
     let f = filter.clone();
-    let limited = f.business_units.is_some();
-    let units = f.business_units.unwrap_or_default();
+    let reach = Reach::limited_to(f.business_units);
     let (stuck_before, held_back) =
         f.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let pattern = f.q.map(|word| contains_pattern(&word));
@@ -113,9 +84,8 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
             stuck_before,
             pattern,
             f.before,
-            limited,
+            &reach,
             f.limit,
-            units,
             held_back
         ],
     )
@@ -136,24 +106,12 @@ pub(crate) fn contains_pattern(text: &str) -> String {
     pattern
 }
 
-crate::db::statements![BY_ID, BY_IDS, LIST, BUSY];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_person_typed_is_never_a_wildcard() {
-        assert_eq!(contains_pattern("50%_\\"), "%50\\%\\_\\\\%");
-    }
-}
-
 #[derive(Record)]
 struct Busy {
     busy: bool,
 }
 
-const BUSY: Sql = Sql::same(
+const BUSY: Sql = sql!(
     "notifications.is_busy",
     "SELECT EXISTS (SELECT 1 FROM notifications WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL)
          OR EXISTS (SELECT 1 FROM notifications WHERE lease_expires_at IS NOT NULL) AS busy",
@@ -164,4 +122,16 @@ const BUSY: Sql = Sql::same(
 pub async fn is_busy(conn: &mut Conn<'_>) -> Result<bool> {
     let row: Busy = conn.fetch_one(&BUSY, args![]).await?;
     Ok(row.busy)
+}
+
+crate::db::statements![BY_ID, BY_IDS, LIST, BUSY];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_typed_is_never_a_wildcard() {
+        assert_eq!(contains_pattern("50%_\\"), "%50\\%\\_\\\\%");
+    }
 }

@@ -36,17 +36,20 @@ macro_rules! waits {
 
 /// Whether the channel of a row holds it back.
 macro_rules! held_back {
-    (sqlite, $held:literal) => {
-        concat!("priority >= COALESCE(", $held, " ->> channel, 99)")
-    };
-    (postgres, $held:literal) => {
-        concat!("priority >= COALESCE((CAST(", $held, " AS TEXT)::jsonb ->> channel)::bigint, 99)")
+    ($held:literal) => {
+        concat!(
+            "priority >= COALESCE({sqlite ",
+            $held,
+            " ->> channel}{postgres (CAST(",
+            $held,
+            " AS TEXT)::jsonb ->> channel)::bigint}, 99)"
+        )
     };
 }
 
 /// Whether a live row is stuck.
 macro_rules! stuck {
-    ($database:ident, $before:literal, $held:literal) => {
+    ($before:literal, $held:literal) => {
         concat!(
             "created_at < ",
             $before,
@@ -55,7 +58,7 @@ macro_rules! stuck {
             " OR (status = 'retrying' AND NOT ",
             waits!(),
             ")) AND NOT (",
-            held_back!($database, $held),
+            held_back!($held),
             ")"
         )
     };
@@ -63,7 +66,7 @@ macro_rules! stuck {
 
 /// Whether a live row waits for something that passes by itself.
 macro_rules! waiting {
-    ($database:ident, $now:literal, $held:literal) => {
+    ($now:literal, $held:literal) => {
         concat!(
             "((",
             waits!(),
@@ -72,7 +75,7 @@ macro_rules! waiting {
             ") OR (ready_at <= ",
             $now,
             " AND ",
-            held_back!($database, $held),
+            held_back!($held),
             "))"
         )
     };

@@ -2,8 +2,9 @@
 //! walks one index over a bounded number of rows.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// A row of a list: what is shown there, and no input.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -26,42 +27,13 @@ pub struct ListedWork {
     pub version: i64,
 }
 
-macro_rules! page {
-    ($hint:literal, $walk:literal, $order:literal, $units:literal) => {
-        concat!(
-            "
-    SELECT id, key, kind, business_unit, source_type, source_id, due_at, local_date, time_zone, status, on_hold,
-           ready_at, retry_count, reason_code, updated_at, version
-    FROM work ",
-            $hint,
-            "
-    WHERE ",
-            $walk,
-            " AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            "))
-    ORDER BY ",
-            $order,
-            "
-    LIMIT $2"
-        )
-    };
-}
-
-const COMING: Sql = Sql::each(
-    "work.browse_coming",
-    page!(
-        "INDEXED BY work_ready",
-        "status = 'pending' AND NOT on_hold AND kind = $3 AND (ready_at, id) > ($4, $5)",
-        "ready_at, id",
-        "SELECT value FROM json_each($6)"
-    ),
-    page!(
-        "",
-        "status = 'pending' AND NOT on_hold AND kind = $3 AND (ready_at, id) > ($4, $5)",
-        "ready_at, id",
-        "SELECT UNNEST($6::text[])"
-    ),
+const COMING: Sql = sql!(
+    "work.browse_coming", as ListedWork,
+    "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
+     WHERE status = 'pending' AND NOT on_hold AND kind = $3 AND (ready_at, id) > ($4, $5)
+       AND {shared $1 business_unit}
+     ORDER BY ready_at, id
+     LIMIT $2",
 );
 
 /// A place among what comes next: when a row is ready, and its id.
@@ -80,7 +52,7 @@ pub async fn coming(
     let mut rows: Vec<ListedWork> = Vec::new();
     // The index starts with the kind, and there are few of them: a few looks at it, merged.
     for kind in kinds {
-        let bound = args![units.is_some(), bounded(limit), kind, at, id, units.unwrap_or_default().to_vec()];
+        let bound = args![&reach(units), bounded(limit), kind, at, id];
         rows.extend(conn.fetch_all::<ListedWork>(&COMING, bound).await?);
     }
     rows.sort_by_key(|row| (row.ready_at, row.id));
@@ -88,25 +60,20 @@ pub async fn coming(
     Ok(rows)
 }
 
-const HELD: Sql = Sql::each(
-    "work.browse_held",
-    page!("INDEXED BY work_held", "on_hold AND id < $3", "id DESC", "SELECT value FROM json_each($4)"),
-    page!("", "on_hold AND id < $3", "id DESC", "SELECT UNNEST($4::text[])"),
+const HELD: Sql = sql!(
+    "work.browse_held", as ListedWork,
+    "SELECT {columns} FROM work {sqlite INDEXED BY work_held}
+     WHERE on_hold AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
-const FAILED: Sql = Sql::each(
-    "work.browse_failed",
-    page!(
-        "INDEXED BY work_failed",
-        "status = 'failed' AND id < $3",
-        "id DESC",
-        "SELECT value FROM json_each($4)"
-    ),
-    page!("", "status = 'failed' AND id < $3", "id DESC", "SELECT UNNEST($4::text[])"),
+const FAILED: Sql = sql!(
+    "work.browse_failed", as ListedWork,
+    "SELECT {columns} FROM work {sqlite INDEXED BY work_failed}
+     WHERE status = 'failed' AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
-const NEWEST: Sql = Sql::each(
-    "work.browse_newest",
-    page!("NOT INDEXED", "id < $3", "id DESC", "SELECT value FROM json_each($4)"),
-    page!("", "id < $3", "id DESC", "SELECT UNNEST($4::text[])"),
+const NEWEST: Sql = sql!(
+    "work.browse_newest", as ListedWork,
+    "SELECT {columns} FROM work {sqlite NOT INDEXED}
+     WHERE id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 
 /// Lists in order of id, newest first.
@@ -131,8 +98,11 @@ pub async fn browse(
         WorkList::All => &NEWEST,
     };
     let before = before.unwrap_or(i64::MAX);
-    conn.fetch_all(sql, args![units.is_some(), bounded(limit), before, units.unwrap_or_default().to_vec()])
-        .await
+    conn.fetch_all(sql, args![&reach(units), bounded(limit), before]).await
+}
+
+fn reach(units: Option<&[String]>) -> Reach {
+    Reach::limited_to(units.map(<[String]>::to_vec))
 }
 
 fn bounded(limit: usize) -> i64 {

@@ -5,11 +5,11 @@
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::{
     Tx,
-    db::{Conn, Result, Sql, args},
+    db::{Conn, Result, Sql, args, sql, with_rows},
 };
 
 /// A claimed row: everything a workflow needs to decide, and the token for every later write.
@@ -32,45 +32,43 @@ pub struct Claimed {
     pub version: i64,
 }
 
-macro_rules! claim {
-    ($lock:literal) => {
-        concat!(
-            "
-    WITH due AS MATERIALIZED (
-        SELECT id, version FROM work
+// Relies on work_ready, which holds live rows only.
+const DUE: &str = "
         WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
-        ORDER BY ready_at, id
-        LIMIT $4",
-            $lock,
-            ")
+        ORDER BY ready_at, id";
+const CLAIM_DUE: &str = ")
     UPDATE work
     SET status = 'processing', lease_expires_at = $3, version = work.version + 1
     FROM due
     WHERE work.id = due.id AND work.version = due.version
-    RETURNING work.id, work.key, work.kind, work.trigger_type, work.business_unit, work.source_type,
-        work.source_id, work.setting_id, work.due_at, work.ready_at, work.retry_count, work.input_hash,
-        work.input, work.version"
-        )
-    };
-}
-// Relies on work_ready, which holds live rows only.
-const CLAIM: Sql = Sql::same("work.claim", claim!(" FOR UPDATE SKIP LOCKED"));
-const CLAIM_WITHOUT_SKIP: Sql = Sql::same("work.claim", claim!(""));
+    RETURNING {columns work}";
+const CLAIM: Sql = sql!(
+    "work.claim", as Claimed,
+    "WITH due AS MATERIALIZED (SELECT id, version FROM work", DUE, " LIMIT $4 FOR UPDATE SKIP LOCKED", CLAIM_DUE,
+);
+const CLAIM_WITHOUT_SKIP: Sql = sql!(
+    "work.claim", as Claimed,
+    "WITH due AS MATERIALIZED (SELECT id, version FROM work", DUE, " LIMIT $4", CLAIM_DUE,
+);
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between.
-const READY: Sql = Sql::same(
-    "work.ready",
-    "SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
-         retry_count, input_hash, input, version + 1 AS version
-     FROM work
-     WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
-     ORDER BY ready_at, id
-     LIMIT $3",
+const READY: Sql = sql!("work.ready", as Claimed, "SELECT {columns} FROM work", DUE, " LIMIT $3");
+const TAKE: Sql = sql!(
+    "work.take", each Held, after 1,
+    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1
+     {from rows}
+     WHERE work.id = {.id} AND version = {.token}",
 );
-const TAKE: Sql = Sql::rows(
-    "work.take",
-    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1 WHERE id = $2",
-    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1 WHERE id = ANY($2)",
-);
+
+/// A row that was read, by id and version.
+#[derive(SetRow)]
+struct Held {
+    id: i64,
+    token: i64,
+}
+
+fn held(rows: &[(i64, i64)]) -> Vec<Held> {
+    rows.iter().map(|&(id, token)| Held { id, token }).collect()
+}
 
 /// Claims up to `limit` rows of one kind that are ready at `ready_by`, until the lease runs out.
 #[boxed]
@@ -84,11 +82,12 @@ pub async fn claim(
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
     if conn.is_sqlite() {
-        let rows: Vec<Claimed> = conn.fetch_all(&READY, args![kind, ready_by, limit]).await?;
+        let mut rows: Vec<Claimed> = conn.fetch_all(&READY, args![kind, ready_by, limit]).await?;
         if !rows.is_empty() {
-            let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-            conn.execute(&TAKE, args![lease_until, ids]).await?;
+            let read: Vec<Held> = rows.iter().map(|row| Held { id: row.id, token: row.version }).collect();
+            conn.execute(&TAKE, with_rows(args![lease_until], &read)).await?;
         }
+        rows.iter_mut().for_each(|row| row.version += 1);
         return Ok(rows);
     }
     let mut rows: Vec<Claimed> = conn.fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
@@ -96,22 +95,10 @@ pub async fn claim(
     Ok(rows)
 }
 
-macro_rules! locked {
-    ($lock:literal) => {
-        concat!(
-            "
-    SELECT id, key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
-        retry_count, input_hash, input, version
-    FROM work
-    WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at <= $2
-    ORDER BY ready_at, id
-    LIMIT $3",
-            $lock
-        )
-    };
-}
-// Relies on work_ready.
-const LOCK_DUE: Sql = Sql::each("work.lock_due", locked!(""), locked!(" FOR UPDATE SKIP LOCKED"));
+const LOCK_DUE: Sql = sql!(
+    "work.lock_due", as Claimed,
+    "SELECT {columns} FROM work", DUE, " LIMIT $3 {postgres FOR UPDATE SKIP LOCKED}",
+);
 
 /// Reads and locks up to `limit` ready rows for a transaction that settles them itself: the lock is the claim, and
 /// whatever ends the transaction ends it. Saves a write and a commit a row; for work that is decided at once.
@@ -120,51 +107,36 @@ pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) 
     tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
 }
 
-const RENEW: Sql = Sql::rows(
-    "work.renew",
-    "UPDATE work SET lease_expires_at = $1 WHERE id = $2 AND version = $3",
+const RENEW: Sql = sql!(
+    "work.renew", each Held, after 1,
     "UPDATE work SET lease_expires_at = $1
-     FROM UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)
-     WHERE work.id = r.id AND work.version = r.token
-     RETURNING work.id",
+     {from rows}
+     WHERE work.id = {.id} AND work.version = {.token}
+     {postgres RETURNING work.id}",
 );
 
 /// Extends leases that are still held; returns which are. The token stays the same.
 #[boxed]
-pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, held: &[(i64, i64)]) -> Result<Vec<i64>> {
-    let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    conn.change(&RENEW, args![lease_until, ids, tokens], |row| held[row].0).await
+pub async fn renew(conn: &mut Conn<'_>, lease_until: Timestamp, rows: &[(i64, i64)]) -> Result<Vec<i64>> {
+    conn.change(&RENEW, with_rows(args![lease_until], &held(rows)), |row| rows[row].0).await
 }
 
-macro_rules! release {
-    ($which:literal) => {
-        concat!(
-            "
-    UPDATE work
-    SET status = 'pending', lease_expires_at = NULL, version = work.version + 1, updated_at = $1
-    ",
-            $which
-        )
-    };
-}
-const RELEASE: Sql = Sql::rows(
-    "work.release",
-    release!("WHERE id = $2 AND version = $3"),
-    release!(
-        "FROM UNNEST($2::bigint[], $3::bigint[]) AS r(id, token)
-    WHERE work.id = r.id AND work.version = r.token"
-    ),
+const RELEASE: Sql = sql!(
+    "work.release", each Held, after 1,
+    "UPDATE work
+     SET status = 'pending', lease_expires_at = NULL, version = work.version + 1, updated_at = $1
+     {from rows}
+     WHERE work.id = {.id} AND work.version = {.token}",
 );
 
 /// Gives claimed rows back untouched, as a node does that is about to stop.
 #[boxed]
-pub async fn release(conn: &mut Conn<'_>, now: Timestamp, held: &[(i64, i64)]) -> Result<u64> {
-    let (ids, tokens): (Vec<i64>, Vec<i64>) = held.iter().copied().unzip();
-    conn.execute(&RELEASE, args![now, ids, tokens]).await
+pub async fn release(conn: &mut Conn<'_>, now: Timestamp, rows: &[(i64, i64)]) -> Result<u64> {
+    conn.execute(&RELEASE, with_rows(args![now], &held(rows))).await
 }
 
 /// What became of one claimed row, ready to be written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, SetRow)]
 pub struct Settlement {
     pub id: i64,
     pub token: i64,
@@ -172,53 +144,29 @@ pub struct Settlement {
     pub reason: Option<String>,
     pub on_hold: bool,
     pub retry_count: i64,
-    /// When it is ready again, where it goes back in line.
+    /// When it is ready again, where it is queued again.
     pub retry_at: Option<Timestamp>,
     /// Small JSON with the downstream coordinates.
     pub result: Option<String>,
     pub open_notifications: i64,
 }
 
-const SETTLE: Sql = Sql::rows(
-    "work.settle",
+const SETTLE: Sql = sql!(
+    "work.settle", each Settlement, after 1,
     "UPDATE work
-     SET status = $4, lease_expires_at = NULL, version = version + 1, updated_at = $1, reason_code = $5, on_hold = $6,
-         retry_count = $7, ready_at = COALESCE($8, ready_at), next_retry_at = $8, result = COALESCE($9, result),
-         open_notifications = $10
-     WHERE id = $2 AND version = $3",
-    "UPDATE work
-     SET status = r.status, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
-         reason_code = r.reason, on_hold = r.on_hold, retry_count = r.retry_count,
-         ready_at = COALESCE(r.retry_at, work.ready_at), next_retry_at = r.retry_at,
-         result = COALESCE(r.result, work.result), open_notifications = r.open_notifications
-     FROM UNNEST($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
-             $9::text[], $10::bigint[])
-         AS r(id, token, status, reason, on_hold, retry_count, retry_at, result, open_notifications)
-     WHERE work.id = r.id AND work.version = r.token
-     RETURNING work.id",
+     SET status = {.status}, lease_expires_at = NULL, version = work.version + 1, updated_at = $1,
+         reason_code = {.reason}, on_hold = {.on_hold}, retry_count = {.retry_count},
+         ready_at = COALESCE({.retry_at}, work.ready_at), next_retry_at = {.retry_at},
+         result = COALESCE({.result}, work.result), open_notifications = {.open_notifications}
+     {from rows}
+     WHERE work.id = {.id} AND work.version = {.token}
+     {postgres RETURNING work.id}",
 );
 
 /// Writes outcomes. Returns the ids whose tokens were still valid; the other rows have moved on and are not changed.
 #[boxed]
 pub async fn settle(conn: &mut Conn<'_>, now: Timestamp, rows: &[Settlement]) -> Result<Vec<i64>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|s| s.id),
-        column!(|s| s.token),
-        column!(|s| s.status),
-        column!(|s| s.reason.as_deref()),
-        column!(|s| s.on_hold),
-        column!(|s| s.retry_count),
-        column!(|s| s.retry_at),
-        column!(|s| s.result.as_deref()),
-        column!(|s| s.open_notifications),
-    ];
-    conn.change(&SETTLE, bound, |row| rows[row].id).await
+    conn.change(&SETTLE, with_rows(args![now], rows), |row| rows[row].id).await
 }
 
 /// The earliest instant at which a row of a kind is ready.
@@ -228,15 +176,13 @@ struct Ready {
     ready_at: i64,
 }
 
-macro_rules! earliest { ($kinds:literal) => { concat!("
-    SELECT k.kind AS kind,
-        (SELECT ready_at FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind ORDER BY ready_at LIMIT 1) AS ready_at
-    FROM ", $kinds, "
-    WHERE EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind)") } }
-const EARLIEST: Sql = Sql::each(
+const EARLIEST: Sql = sql!(
     "work.earliest",
-    earliest!("(SELECT value AS kind FROM json_each($1)) AS k"),
-    earliest!("UNNEST($1::text[]) AS k(kind)"),
+    "SELECT k.kind AS kind,
+        (SELECT ready_at FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind
+         ORDER BY ready_at LIMIT 1) AS ready_at
+     FROM {sqlite (SELECT value AS kind FROM json_each($1)) AS k}{postgres UNNEST($1::text[]) AS k(kind)}
+     WHERE EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold AND kind = k.kind)",
 );
 
 /// When the next row of each of these kinds is ready; kinds with none are left out. One index probe a kind.
@@ -258,9 +204,10 @@ pub struct Expired {
 }
 
 // Relies on work_leased.
-const EXPIRED: Sql = Sql::same(
+const EXPIRED: Sql = sql!(
     "work.expired",
-    "SELECT id, key, kind, retry_count, version FROM work
+    as Expired,
+    "SELECT {columns} FROM work
      WHERE status = 'processing' AND lease_expires_at <= $1
      ORDER BY lease_expires_at
      LIMIT $2",
@@ -272,7 +219,7 @@ pub async fn expired(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<
     conn.fetch_all(&EXPIRED, args![now, limit]).await
 }
 
-const RELEASE_LEASES: Sql = Sql::same(
+const RELEASE_LEASES: Sql = sql!(
     "work.release_leases",
     "UPDATE work SET lease_expires_at = $1 WHERE status = 'processing' AND lease_expires_at > $1",
 );

@@ -3,11 +3,11 @@
 //! On PostgreSQL the key is taken in `work_keys`, on SQLite in the index of keys.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
-use punctual_model::NewWork;
+use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::{InputHash, NewWork};
 
 use super::{Changed, WorkRow};
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 /// A row that did not exist before.
 #[derive(Debug, Record)]
@@ -16,55 +16,59 @@ pub struct Inserted {
     pub key: String,
 }
 
-macro_rules! columns {
-    () => {
-        "key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
-        local_date, time_zone, input_hash, input, status, reason_code, created_at, updated_at"
-    };
+/// A new row, as the set has it.
+#[derive(SetRow)]
+struct NewRow<'a> {
+    key: &'a str,
+    kind: &'a str,
+    trigger_type: &'a str,
+    business_unit: Option<&'a str>,
+    source_type: Option<&'a str>,
+    source_id: Option<&'a str>,
+    setting_id: Option<&'a str>,
+    due_at: Timestamp,
+    local_date: Option<&'a str>,
+    time_zone: Option<&'a str>,
+    input_hash: InputHash,
+    input: &'a str,
 }
 
-macro_rules! insert_on_sqlite {
-    ($status:literal) => {
-        concat!(
-            "INSERT INTO work (",
-            columns!(),
-            ")
-     VALUES ($3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, $13, $14, '",
-            $status,
-            "', $2, $1, $1)
-     ON CONFLICT (key) DO NOTHING"
-        )
-    };
+impl<'a> NewRow<'a> {
+    fn of(new: &'a NewWork) -> Self {
+        Self {
+            key: new.key.as_str(),
+            kind: new.kind,
+            trigger_type: new.trigger.as_str(),
+            business_unit: new.business_unit.as_deref(),
+            source_type: new.source.as_ref().map(|(kind, _)| kind.as_str()),
+            source_id: new.source.as_ref().map(|(_, id)| id.as_str()),
+            setting_id: new.setting_id.as_deref(),
+            due_at: new.due_at,
+            local_date: new.local.as_ref().map(|(date, _)| date.as_str()),
+            time_zone: new.local.as_ref().map(|(_, zone)| zone.as_str()),
+            input_hash: new.input_hash,
+            input: new.input.as_str(),
+        }
+    }
 }
-// That numbers are above 0 says nothing but that there are fewer of them than rows: PostgreSQL then keeps the numbers for
-// the join, and not the rows.
-macro_rules! insert_on_postgres {
-    ($status:literal) => {
-        concat!(
-            "WITH taken AS (
+
+// On PostgreSQL the key is taken first. That numbers are above 0 says nothing but that there are fewer of them than rows:
+// PostgreSQL then keeps the numbers for the join, and not the rows.
+const TAKE_KEYS: &str = "{postgres WITH taken AS (
          INSERT INTO work_keys (key, work_id) SELECT k.key, nextval('work_id_seq') FROM UNNEST($3::text[]) AS k(key)
          ON CONFLICT (key) DO NOTHING
          RETURNING key, work_id)
-     INSERT INTO work (id, ",
-            columns!(),
-            ")
-     SELECT taken.work_id, r.key, r.kind, r.trigger_type, r.business_unit, r.source_type, r.source_id, r.setting_id,
-            r.due_at, r.due_at, r.local_date, r.time_zone, r.input_hash, r.input, '",
-            $status,
-            "', $2, $1, $1
-     FROM UNNEST($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-             $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[])
-         AS r(key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at,
-              local_date, time_zone, input_hash, input)
+     }INSERT INTO work ({postgres id, }{names}, ready_at, reason_code, created_at, updated_at, status)
+     {sqlite VALUES (}{postgres SELECT taken.work_id, }{*}, {.due_at}, $2, $1, $1, ";
+const WHERE_FREE: &str = "{sqlite )
+     ON CONFLICT (key) DO NOTHING}{postgres
+     }{from rows}{postgres
      JOIN taken ON taken.key = r.key AND taken.work_id > 0
-     RETURNING id, key"
-        )
-    };
-}
+     RETURNING id, key}";
 const INSERT_ABSENT: Sql =
-    Sql::rows("work.insert_absent", insert_on_sqlite!("pending"), insert_on_postgres!("pending"));
+    sql!("work.insert_absent", each NewRow<'_>, after 2, TAKE_KEYS, "'pending'", WHERE_FREE);
 const INSERT_ENDED: Sql =
-    Sql::rows("work.insert_ended", insert_on_sqlite!("deactivated"), insert_on_postgres!("deactivated"));
+    sql!("work.insert_ended", each NewRow<'_>, after 2, TAKE_KEYS, "'deactivated'", WHERE_FREE);
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
 #[boxed]
@@ -91,66 +95,24 @@ async fn insert(
     reason: Option<&str>,
     rows: &[&NewWork],
 ) -> Result<Vec<Inserted>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        reason,
-        column!(|w| w.key.as_str()),
-        column!(|w| w.kind),
-        column!(|w| w.trigger.as_str()),
-        column!(|w| w.business_unit.as_deref()),
-        column!(|w| w.source.as_ref().map(|(kind, _)| kind.as_str())),
-        column!(|w| w.source.as_ref().map(|(_, id)| id.as_str())),
-        column!(|w| w.setting_id.as_deref()),
-        column!(|w| w.due_at),
-        column!(|w| w.local.as_ref().map(|(date, _)| date.as_str())),
-        column!(|w| w.local.as_ref().map(|(_, zone)| zone.as_str())),
-        column!(|w| w.input_hash.to_string()),
-        column!(|w| w.input.as_str()),
-    ];
+    let new: Vec<NewRow<'_>> = rows.iter().map(|new| NewRow::of(new)).collect();
     let record = |row: usize, id| Inserted { id, key: rows[row].key.as_str().to_owned() };
-    conn.insert(sql, bound, record).await
+    conn.insert(sql, with_rows(args![now, reason], &new), record).await
 }
 
-macro_rules! retry_columns {
-    () => {
-        "key, kind, trigger_type, business_unit, source_type, source_id, setting_id, due_at, ready_at,
-        local_date, time_zone, input_hash, input, status, retry_of, created_at, updated_at"
-    };
-}
-macro_rules! of_retried {
-    () => {
-        "$3, kind, trigger_type, business_unit, source_type, source_id, setting_id, $1, $1,
-        local_date, time_zone, input_hash, input, 'pending', id, $1, $1"
-    };
-}
-const INSERT_RETRY: Sql = Sql::each(
+const INSERT_RETRY: Sql = sql!(
     "work.insert_retry",
-    concat!(
-        "INSERT INTO work (",
-        retry_columns!(),
-        ") SELECT ",
-        of_retried!(),
-        " FROM work WHERE id = $2
-     ON CONFLICT (key) DO NOTHING
-     RETURNING id, key, version"
-    ),
-    concat!(
-        "WITH taken AS (
+    "{postgres WITH taken AS (
          INSERT INTO work_keys (key, work_id) SELECT $3, nextval('work_id_seq') FROM work WHERE id = $2
          ON CONFLICT (key) DO NOTHING
          RETURNING work_id)
-     INSERT INTO work (id, ",
-        retry_columns!(),
-        ") SELECT taken.work_id, ",
-        of_retried!(),
-        " FROM work, taken WHERE id = $2
-     RETURNING id, key, version"
-    ),
+     }INSERT INTO work ({postgres id, }key, kind, trigger_type, business_unit, source_type, source_id, setting_id,
+         due_at, ready_at, local_date, time_zone, input_hash, input, status, retry_of, created_at, updated_at)
+     SELECT {postgres taken.work_id, }$3, kind, trigger_type, business_unit, source_type, source_id, setting_id,
+         $1, $1, local_date, time_zone, input_hash, input, 'pending', id, $1, $1
+     FROM work{postgres , taken} WHERE id = $2
+     {sqlite ON CONFLICT (key) DO NOTHING
+     }RETURNING id, key, version",
 );
 
 /// A second send of a completed row: a new row under a support-retry key, linked to the old one.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// A row that an action changed.
 #[derive(Clone, Debug, Record)]
@@ -14,23 +14,20 @@ pub struct Changed {
 }
 
 // Relies on work_by_key, which is an index of `work_keys` on PostgreSQL. Locked in the order of `work.lock_existing`.
-macro_rules! deactivate { ($of_keys:literal, $lock:literal) => { concat!("
-    WITH old AS MATERIALIZED (
-        SELECT w.id, w.version FROM ", $of_keys, " AND (w.status = 'pending' OR w.status = 'failed')", $lock, ")
-    UPDATE work
-    SET status = 'deactivated', reason_code = $2, on_hold = FALSE, version = work.version + 1, updated_at = $1
-    FROM old
-    WHERE work.id = old.id AND work.version = old.version
-    RETURNING work.id, work.key, work.version") } }
-const DEACTIVATE: Sql = Sql::each(
-    "work.deactivate",
-    deactivate!("work AS w WHERE w.key IN (SELECT value FROM json_each($3))", ""),
-    deactivate!(
-        "work_keys AS k JOIN work AS w ON w.id = k.work_id WHERE k.key = ANY($3)",
-        "
-        ORDER BY k.key
-        FOR UPDATE OF w"
-    ),
+const DEACTIVATE: Sql = sql!(
+    "work.deactivate", as Changed,
+    "WITH old AS MATERIALIZED (
+        SELECT w.id, w.version
+        FROM {sqlite work AS w WHERE w.key IN (SELECT value FROM json_each($3))}{postgres work_keys AS k
+        JOIN work AS w ON w.id = k.work_id WHERE k.key = ANY($3)}
+          AND (w.status = 'pending' OR w.status = 'failed')
+        {postgres ORDER BY k.key
+        FOR UPDATE OF w})
+     UPDATE work
+     SET status = 'deactivated', reason_code = $2, on_hold = FALSE, version = work.version + 1, updated_at = $1
+     FROM old
+     WHERE work.id = old.id AND work.version = old.version
+     RETURNING {columns work}",
 );
 
 /// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
@@ -44,7 +41,7 @@ pub async fn deactivate(
     conn.fetch_all(&DEACTIVATE, args![now, reason, keys]).await
 }
 
-const CANCEL: Sql = Sql::same(
+const CANCEL: Sql = sql!(
     "work.cancel",
     "UPDATE work
      SET status = 'cancelled', cancelled_by_person = $3, on_hold = FALSE, reason_code = 'cancelled',
@@ -64,7 +61,7 @@ pub async fn cancel(
     conn.fetch_optional(&CANCEL, args![now, id, by_person]).await
 }
 
-const RELEASE_HOLD: Sql = Sql::same(
+const RELEASE_HOLD: Sql = sql!(
     "work.release_hold",
     "UPDATE work
      SET on_hold = FALSE, reason_code = NULL, retry_count = 0, next_retry_at = NULL,
@@ -79,7 +76,7 @@ pub async fn release_hold(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Resul
     conn.fetch_optional(&RELEASE_HOLD, args![now, id]).await
 }
 
-const RETRY: Sql = Sql::same(
+const RETRY: Sql = sql!(
     "work.retry",
     "UPDATE work
      SET status = 'pending', on_hold = FALSE, retry_count = 0, next_retry_at = NULL, ready_at = $1,
@@ -94,19 +91,19 @@ pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<Optio
     conn.fetch_optional(&RETRY, args![now, id]).await
 }
 
-const HASTEN: Sql = Sql::same(
+const HASTEN: Sql = sql!(
     "work.hasten",
     "UPDATE work SET next_retry_at = NULL, ready_at = $1, version = version + 1, updated_at = $1
      WHERE id = $2 AND status = 'pending' AND NOT on_hold AND ready_at > $1 AND due_at <= $1",
 );
 
-/// Has a row that waits for its next try tried now; its failures stay counted.
+/// Makes a row that waits for its next attempt ready now; its failures stay counted.
 #[boxed]
 pub async fn hasten(conn: &mut Conn<'_>, now: Timestamp, id: i64) -> Result<bool> {
     Ok(conn.execute(&HASTEN, args![now, id]).await? > 0)
 }
 
-const SET_TRACE: Sql = Sql::same("work.set_trace", "UPDATE work SET trace_blob = $2 WHERE id = $1");
+const SET_TRACE: Sql = sql!("work.set_trace", "UPDATE work SET trace_blob = $2 WHERE id = $1");
 
 /// Remembers where the deep trace of a row lies.
 #[boxed]
@@ -123,23 +120,14 @@ pub struct OpenCount {
     pub open_notifications: i64,
 }
 
-macro_rules! count_down {
-    ($rows:literal) => {
-        concat!(
-            "
-    UPDATE work SET open_notifications = work.open_notifications - r.settled
-    FROM (SELECT id, COUNT(*) AS settled FROM ",
-            $rows,
-            " GROUP BY id) AS r
-    WHERE work.id = r.id
-    RETURNING work.id, work.key, work.kind, work.open_notifications"
-        )
-    };
-}
-const COUNT_DOWN: Sql = Sql::each(
-    "work.count_down",
-    count_down!("(SELECT value AS id FROM json_each($1)) AS w"),
-    count_down!("UNNEST($1::bigint[]) AS w(id)"),
+const COUNT_DOWN: Sql = sql!(
+    "work.count_down", as OpenCount,
+    "UPDATE work SET open_notifications = work.open_notifications - r.settled
+     FROM (SELECT id, COUNT(*) AS settled
+           FROM {sqlite (SELECT value AS id FROM json_each($1)) AS w}{postgres UNNEST($1::bigint[]) AS w(id)}
+           GROUP BY id) AS r
+     WHERE work.id = r.id
+     RETURNING {columns work}",
 );
 
 /// Counts settled notifications off their rows (an id stands once for each); zero means all have settled.
@@ -149,9 +137,9 @@ pub async fn count_down(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<OpenCo
 }
 
 const COUNT_UP: Sql =
-    Sql::same("work.count_up", "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1");
+    sql!("work.count_up", "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1");
 
-/// A parked notification is tried again: its row waits for it once more.
+/// A parked notification is retried: its row waits for it once more.
 #[boxed]
 pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
     conn.execute(&COUNT_UP, args![id]).await

@@ -1,11 +1,11 @@
 //! What is planned: the rows of sources, rows that end as they are made, and what lies ahead on the calendar.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 use serde::{Deserialize, Serialize};
 
-use super::{WorkRow, work_columns};
-use crate::db::{Conn, Result, Sql, args};
+use super::WorkRow;
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 /// What a workflow needs to know about a row of one of its sources.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -25,25 +25,17 @@ pub struct OfSource {
     pub reason_code: Option<String>,
 }
 
-macro_rules! of_sources {
-    ($which:literal) => {
-        concat!(
-            "SELECT w.id, w.key, w.source_type, w.source_id, w.setting_id, w.status, w.on_hold, w.business_unit, w.due_at,
-         w.local_date, w.time_zone, w.input_hash, w.reason_code
-     FROM work AS w ",
-            $which
-        )
-    };
+#[derive(SetRow)]
+struct Source<'a> {
+    source_type: &'a str,
+    source_id: &'a str,
 }
+
 // Relies on work_by_source.
-const OF_SOURCES: Sql = Sql::rows(
-    "work.of_sources",
-    of_sources!("WHERE w.kind = $1 AND w.source_type = $2 AND w.source_id = $3 AND w.retry_of IS NULL"),
-    of_sources!(
-        "JOIN UNNEST($2::text[], $3::text[]) AS r(source_type, source_id)
-         ON w.source_type = r.source_type AND w.source_id = r.source_id
-     WHERE w.kind = $1 AND w.retry_of IS NULL"
-    ),
+const OF_SOURCES: Sql = sql!(
+    "work.of_sources", as OfSource, each Source<'_>, after 1,
+    "SELECT {columns w} FROM work AS w {join rows}
+     WHERE w.kind = $1 AND w.source_type = {.source_type} AND w.source_id = {.source_id} AND w.retry_of IS NULL",
 );
 
 /// The rows of one kind that belong to these sources, whatever their state; support retries are left out.
@@ -55,12 +47,13 @@ pub async fn of_sources(conn: &mut Conn<'_>, kind: &str, sources: &[(&str, &str)
     let mut sources = sources.to_vec();
     sources.sort_unstable();
     sources.dedup();
-    let (types, ids): (Vec<&str>, Vec<&str>) = sources.into_iter().unzip();
-    conn.fetch_all(&OF_SOURCES, args![kind, types, ids]).await
+    let sources: Vec<Source<'_>> =
+        sources.into_iter().map(|(source_type, source_id)| Source { source_type, source_id }).collect();
+    conn.fetch_all(&OF_SOURCES, with_rows(args![kind], &sources)).await
 }
 
 /// A row that goes to another business unit with its source, and the hash that it has there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, SetRow)]
 pub struct Transfer {
     pub key: String,
     pub business_unit: Option<String>,
@@ -76,74 +69,33 @@ pub struct Transferred {
     pub version: i64,
 }
 
-macro_rules! transfer {
-    ($unit:literal, $hash:literal, $from:literal, $which:literal) => {
-        concat!(
-            "
-    UPDATE work
-    SET business_unit = ",
-            $unit,
-            ", input_hash = ",
-            $hash,
-            ", version = work.version + 1, updated_at = $1
-    ",
-            $from,
-            "
-    WHERE ",
-            $which,
-            " AND work.status <> 'completed' AND work.status <> 'processing'
-    RETURNING work.id, work.business_unit, work.status, work.version"
-        )
-    };
-}
-const TRANSFER: Sql = Sql::rows(
-    "work.transfer",
-    transfer!("$3", "$4", "", "work.key = $2"),
-    transfer!(
-        "r.business_unit",
-        "r.input_hash",
-        "FROM UNNEST($2::text[], $3::text[], $4::text[]) AS r(key, business_unit, input_hash)
-         JOIN work_keys AS k ON k.key = r.key",
-        "work.id = k.work_id"
-    ),
+const TRANSFER: Sql = sql!(
+    "work.transfer", as Transferred, each Transfer, after 1,
+    "UPDATE work
+     SET business_unit = {.business_unit}, input_hash = {.input_hash}, version = work.version + 1, updated_at = $1
+     {from rows}{postgres  JOIN work_keys AS k ON k.key = r.key}
+     WHERE {sqlite work.key = {.key}}{postgres work.id = k.work_id}
+       AND work.status <> 'completed' AND work.status <> 'processing'
+     RETURNING {columns work}",
 );
 
 /// Moves rows to another business unit. What was sent, or is being worked on, stays where it is.
 #[boxed]
 pub async fn transfer(conn: &mut Conn<'_>, now: Timestamp, rows: &[Transfer]) -> Result<Vec<Transferred>> {
-    let mut rows: Vec<&Transfer> = rows.iter().collect();
+    let mut rows = rows.to_vec();
     rows.sort_by(|a, b| a.key.cmp(&b.key));
     rows.dedup_by(|a, b| a.key == b.key);
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|row| row.key.as_str()),
-        column!(|row| row.business_unit.as_deref()),
-        column!(|row| row.input_hash.as_str()),
-    ];
-    conn.fetch_all(&TRANSFER, bound).await
+    conn.fetch_all(&TRANSFER, with_rows(args![now], &rows)).await
 }
 
-macro_rules! ahead {
-    ($hint:literal) => {
-        concat!(
-            "SELECT ",
-            work_columns!(),
-            " FROM work ",
-            $hint,
-            "
+const AHEAD: Sql = sql!(
+    "work.ahead", as WorkRow,
+    "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
      WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at >= $2 AND ready_at < $3
        AND (ready_at, id) > ($4, $5)
      ORDER BY ready_at, id
-     LIMIT $6"
-        )
-    };
-}
-const AHEAD: Sql = Sql::each("work.ahead", ahead!("INDEXED BY work_ready"), ahead!(""));
+     LIMIT $6",
+);
 
 /// What of one kind is ready between two instants, soonest first, after a place.
 #[boxed]
@@ -158,13 +110,9 @@ pub async fn ahead(
     conn.fetch_all(&AHEAD, args![kind, from, to, after.0, after.1, limit]).await
 }
 
-const OF_SOURCE: Sql = Sql::same(
-    "work.of_source",
-    concat!(
-        "SELECT ",
-        work_columns!(),
-        " FROM work WHERE source_type = $1 AND source_id = $2 ORDER BY due_at, id LIMIT $3"
-    ),
+const OF_SOURCE: Sql = sql!(
+    "work.of_source", as WorkRow,
+    "SELECT {columns} FROM work WHERE source_type = $1 AND source_id = $2 ORDER BY due_at, id LIMIT $3",
 );
 
 /// Every row of one source, in order of time: for people who ask why.

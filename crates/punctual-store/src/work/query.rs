@@ -1,24 +1,21 @@
 //! Reading work rows for people: one, a page, and how many there are of each state.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
-use super::{WorkRow, work_columns};
-use crate::db::{Conn, Result, Sql, args};
+use super::WorkRow;
+use crate::db::{Conn, Result, Sql, args, sql};
 
-const BY_ID: Sql = Sql::same("work.by_id", concat!("SELECT ", work_columns!(), " FROM work WHERE id = $1"));
+const BY_ID: Sql = sql!("work.by_id", as WorkRow, "SELECT {columns} FROM work WHERE id = $1");
 
 #[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: i64) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-const BY_KEY: Sql = Sql::same(
-    "work.by_key",
-    concat!(
-        "SELECT ",
-        work_columns!(),
-        " FROM work WHERE id = (SELECT work_id FROM work_keys WHERE key = $1)"
-    ),
+const BY_KEY: Sql = sql!(
+    "work.by_key", as WorkRow,
+    "SELECT {columns} FROM work WHERE id = (SELECT work_id FROM work_keys WHERE key = $1)",
 );
 
 #[boxed]
@@ -26,22 +23,9 @@ pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
     conn.fetch_optional(&BY_KEY, args![key]).await
 }
 
-macro_rules! by_keys {
-    ($keys:literal) => {
-        concat!(
-            "
-    SELECT ",
-            work_columns!(),
-            " FROM work WHERE id IN (SELECT work_id FROM work_keys WHERE key IN (",
-            $keys,
-            ")) ORDER BY key"
-        )
-    };
-}
-const BY_KEYS: Sql = Sql::each(
-    "work.by_keys",
-    by_keys!("SELECT value FROM json_each($1)"),
-    by_keys!("SELECT UNNEST($1::text[])"),
+const BY_KEYS: Sql = sql!(
+    "work.by_keys", as WorkRow,
+    "SELECT {columns} FROM work WHERE id IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1})) ORDER BY key",
 );
 
 /// The rows of these keys, in key order.
@@ -50,10 +34,8 @@ pub async fn by_keys(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<WorkR
     conn.fetch_all(&BY_KEYS, args![keys]).await
 }
 
-const RETRIES_OF: Sql = Sql::same(
-    "work.retries_of",
-    concat!("SELECT ", work_columns!(), " FROM work WHERE retry_of = $1 ORDER BY id"),
-);
+const RETRIES_OF: Sql =
+    sql!("work.retries_of", as WorkRow, "SELECT {columns} FROM work WHERE retry_of = $1 ORDER BY id");
 
 /// The support retries of a row, oldest first.
 #[boxed]
@@ -79,13 +61,9 @@ pub struct WorkFilter {
     pub limit: i64,
 }
 
-macro_rules! list {
-    ($units:literal) => {
-        concat!(
-            "
-    SELECT ",
-            work_columns!(),
-            "
+const LIST: Sql = sql!(
+    "work.list", as WorkRow,
+    "SELECT {columns}
     FROM work
     WHERE ($1 IS NULL OR status = $1)
       AND (CASE WHEN $2 IS NULL THEN kind NOT IN ('reminder-change', 'reconcile') ELSE kind = $2 END)
@@ -95,23 +73,16 @@ macro_rules! list {
       AND ($6 IS NULL OR due_at >= $6)
       AND ($7 IS NULL OR due_at < $7)
       AND ($8 IS NULL OR id < $8)
-      AND (NOT $9 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            "))
+      AND {shared $9 business_unit}
     ORDER BY id DESC
-    LIMIT $10"
-        )
-    };
-}
-const LIST: Sql =
-    Sql::each("work.list", list!("SELECT value FROM json_each($11)"), list!("SELECT UNNEST($11::text[])"));
+    LIMIT $10",
+);
 
 /// A page of work, newest first.
 #[boxed]
 pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
     let f = filter.clone();
-    let limited = f.business_units.is_some();
-    let units = f.business_units.unwrap_or_default();
+    let reach = Reach::limited_to(f.business_units);
     conn.fetch_all(
         &LIST,
         args![
@@ -123,46 +94,32 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
             f.due_from,
             f.due_to,
             f.before,
-            limited,
-            f.limit,
-            units
+            &reach,
+            f.limit
         ],
     )
     .await
 }
 
-macro_rules! troubled {
-    ($failed:literal, $held:literal, $ready:literal) => {
-        concat!(
-            "SELECT ",
-            work_columns!(),
-            " FROM work WHERE id IN (
-         SELECT id FROM (SELECT id FROM work ",
-            $failed,
-            " WHERE status = 'failed' AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+// One look at each index over live rows: what failed, what is held, and what waits for another attempt.
+const TROUBLED: Sql = sql!(
+    "work.troubled", as WorkRow,
+    "SELECT {columns} FROM work WHERE id IN (
+         SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_failed}
+                         WHERE status = 'failed' AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
                          ORDER BY id DESC LIMIT $4) AS failed
-         UNION SELECT id FROM (SELECT id FROM work ",
-            $held,
-            " WHERE on_hold AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+         UNION SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_held}
+                               WHERE on_hold AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
                                ORDER BY id DESC LIMIT $4) AS held
-         UNION SELECT id FROM (SELECT id FROM work ",
-            $ready,
-            " WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND retry_count > 0
+         UNION SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_ready}
+                               WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND retry_count > 0
                                  AND ($2 IS NULL OR source_id = $2) AND id < $3
                                ORDER BY id DESC LIMIT $4) AS retried)
      ORDER BY id DESC
-     LIMIT $4"
-        )
-    };
-}
-// One look at each index over live rows: what failed, what is held, and what waits for another try.
-const TROUBLED: Sql = Sql::each(
-    "work.troubled",
-    troubled!("INDEXED BY work_failed", "INDEXED BY work_held", "INDEXED BY work_ready"),
-    troubled!("", "", ""),
+     LIMIT $4",
 );
 
-/// Rows of one kind that have failed, are held or wait for another try, newest first; of one source where it is given.
+/// Rows of one kind that have failed, are held or wait for another attempt, newest first; of one source where it is given.
 #[boxed]
 pub async fn troubled(
     conn: &mut Conn<'_>,
@@ -186,21 +143,18 @@ pub struct Counts {
 
 // By kind, because work_ready begins with it: what is ready is then the beginning of each part, and not found by reading
 // everything that is planned.
-macro_rules! counts { ($kinds:literal) => { concat!("
-    SELECT
+const COUNTS: Sql = sql!(
+    "work.counts",
+    "SELECT
         (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold LIMIT $2) AS w) AS pending,
         (SELECT CAST(COALESCE(SUM(of_kind), 0) AS BIGINT) FROM (
             SELECT (SELECT COUNT(*) FROM (
                 SELECT 1 FROM work
                 WHERE status = 'pending' AND NOT on_hold AND kind = k.kind AND ready_at <= $1
                 LIMIT $2) AS w) AS of_kind
-            FROM ", $kinds, ") AS r) AS ready,
+            FROM {sqlite (SELECT value AS kind FROM json_each($3)) AS k}{postgres UNNEST($3::text[]) AS k(kind)}) AS r) AS ready,
         (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold LIMIT $2) AS w) AS held,
-        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'processing' LIMIT $2) AS w) AS processing") } }
-const COUNTS: Sql = Sql::each(
-    "work.counts",
-    counts!("(SELECT value AS kind FROM json_each($3)) AS k"),
-    counts!("UNNEST($3::text[]) AS k(kind)"),
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'processing' LIMIT $2) AS w) AS processing",
 );
 
 /// The figures over these kinds; of what there is more than `at_most`, about that many are counted.
@@ -214,14 +168,11 @@ struct Busy {
     busy: bool,
 }
 
-const BUSY: Sql = Sql::each(
+const BUSY: Sql = sql!(
     "work.is_busy",
     "SELECT EXISTS (SELECT 1 FROM work WHERE status = 'processing')
          OR EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold
-                    AND kind IN (SELECT value FROM json_each($2)) AND ready_at <= $1) AS busy",
-    "SELECT EXISTS (SELECT 1 FROM work WHERE status = 'processing')
-         OR EXISTS (SELECT 1 FROM work WHERE status = 'pending' AND NOT on_hold
-                    AND kind = ANY($2) AND ready_at <= $1) AS busy",
+                    AND kind {sqlite IN (SELECT value FROM json_each($2))}{postgres = ANY($2)} AND ready_at <= $1) AS busy",
 );
 
 /// Whether a row of these kinds is ready or any row is being worked on. A probe, not a count.
