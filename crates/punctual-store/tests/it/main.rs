@@ -15,6 +15,7 @@ mod receipts;
 mod reminders;
 mod reports;
 mod schema;
+mod schema_rules;
 mod site_buffer;
 mod surveys;
 mod transactions;
