@@ -175,7 +175,7 @@ impl Engine {
     ) -> Result<Option<Batch>, EngineError> {
         let Some(workflow) = self.workflows.get(kind) else { return Ok(None) };
         let limit = if workflow.is_long_running() { 1 } else { limit.min(self.config.batch) };
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         let rows = work::claim(&mut tx, kind, ready_by, later(now, self.config.lease), limit).await?;
         if rows.is_empty() {
             return Ok(None);

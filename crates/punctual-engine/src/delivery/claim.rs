@@ -105,7 +105,7 @@ impl Engine {
     ) -> Result<(DeliveryReport, Option<Sending>), EngineError> {
         let opened = open.as_ref().map(|open| open.channel.clone());
         let lease_until = later(now, self.lease_for(opened.as_deref()));
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         let Some(budget) = self.claim_budget(&mut tx, opened.as_deref(), key, now, which.limit()).await?
         else {
             return Ok(Default::default());

@@ -8,6 +8,7 @@ use punctual_boxed::Record;
 use super::{
     Arg, Conn, Field, Record, Result, Sql,
     column::{Kind, Value},
+    deadline::{SQLITE, within},
 };
 use crate::StoreError;
 
@@ -88,7 +89,7 @@ impl Conn<'_> {
         self.explain(sql, &args).await?;
         let Conn::Sqlite(thread, faults) = self else { return Ok(Vec::new()) };
         let statement = sql.for_sqlite(args);
-        let took = thread.run(move |session| session.execute_each(statement)).await.flatten();
+        let took = within(SQLITE, thread.run(move |session| session.execute_each(statement))).await.flatten();
         faults.after(sql.name)?;
         took.map_err(|error| StoreError::statement(sql.name, error))
     }
