@@ -242,7 +242,7 @@ async fn touchable(
 /// The row with why it waits and until when, where its channel holds it back.
 fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRow {
     if let Some((reason, until)) = held_back.waits(&row) {
-        row.reason_code = Some(reason);
+        row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
     row

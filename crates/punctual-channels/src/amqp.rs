@@ -15,7 +15,7 @@ use lapin::{
     options::{BasicPublishOptions, ConfirmSelectOptions},
     uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo},
 };
-use punctual_model::Outgoing;
+use punctual_model::{Outgoing, ReasonCode};
 use tokio_util::{compat::TokioAsyncReadCompatExt, sync::DropGuard};
 
 use crate::{
@@ -159,7 +159,10 @@ impl Broker for Amqp {
     ) -> Result<String, Failure> {
         // What the protocol can carry in a short text; a longer one would end the connection.
         if message.message_id.len() > 255 || message.kind.len() > 255 {
-            return Err(Failure::never("message-id-invalid", "the message id or kind is too long for AMQP"));
+            return Err(Failure::never(
+                ReasonCode::MessageIdInvalid,
+                "the message id or kind is too long for AMQP",
+            ));
         }
         let channel = live.channel().await?;
         let options = BasicPublishOptions { mandatory: true, immediate: false };

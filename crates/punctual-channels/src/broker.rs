@@ -42,13 +42,13 @@ pub enum Failure {
     /// The broker said that it did not take the message; it may later.
     Later(String),
     /// It will not work later either.
-    Never { reason: &'static str, error: String },
+    Never { reason: ReasonCode, error: String },
     /// It was handed over, and what came back is no yes and no no.
     Unsure(String),
 }
 
 impl Failure {
-    pub fn never(reason: &'static str, error: impl Into<String>) -> Self {
+    pub fn never(reason: ReasonCode, error: impl Into<String>) -> Self {
         Self::Never { reason, error: error.into() }
     }
 
@@ -59,9 +59,7 @@ impl Failure {
             }
             Self::Lost(error) | Self::Unsure(error) => SendOutcome::Uncertain { error: tidy(&error) },
             Self::Later(error) => SendOutcome::Transient { error: tidy(&error), retry_after: None },
-            Self::Never { reason, error } => {
-                SendOutcome::Permanent { reason: ReasonCode::new(reason), error: tidy(&error) }
-            }
+            Self::Never { reason, error } => SendOutcome::Permanent { reason, error: tidy(&error) },
         }
     }
 }
@@ -69,7 +67,7 @@ impl Failure {
 impl From<ResolveFault> for Failure {
     fn from(fault: ResolveFault) -> Self {
         match fault {
-            ResolveFault::Refused(refused) => Self::never("url_forbidden", refused.to_string()),
+            ResolveFault::Refused(refused) => Self::never(ReasonCode::UrlForbidden, refused.to_string()),
             ResolveFault::NoAnswer { .. } => Self::Later(fault.to_string()),
         }
     }
@@ -189,7 +187,7 @@ mod tests {
         // A no is a no, whenever it came.
         let no = || Failure::Later("full".into());
         assert!(matches!(no().into_outcome(true), SendOutcome::Transient { .. }));
-        let never = || Failure::never("message-too-large", "1 MB");
+        let never = || Failure::never(ReasonCode::MessageTooLarge, "1 MB");
         assert!(matches!(never().into_outcome(true), SendOutcome::Permanent { .. }));
     }
 

@@ -145,7 +145,7 @@ impl Captured {
         match outcome {
             Misbehaviour::Transient => SendOutcome::Transient { error, retry_after: None },
             Misbehaviour::Permanent => {
-                SendOutcome::Permanent { reason: ReasonCode::new("rejected-by-receiver"), error }
+                SendOutcome::Permanent { reason: ReasonCode::RejectedByReceiver, error }
             }
             Misbehaviour::LostReply => {
                 state.keep(message);

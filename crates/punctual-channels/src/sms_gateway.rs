@@ -3,7 +3,7 @@
 mod receipts;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
@@ -285,7 +285,7 @@ pub fn classify(
     if let Some((field, values)) = success {
         match word(field) {
             Some(found) if values.contains(&found) => {}
-            Some(_) => return failed(answer, &answer.text, Meaning::Never("rejected-by-receiver")),
+            Some(_) => return failed(answer, &answer.text, Meaning::Never(ReasonCode::RejectedByReceiver)),
             None => return crate::http::not_understood(answer, "the gateway"),
         }
     }

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::reason::in_words;
+use punctual_model::reason::sentence_of;
 use punctual_store::{
     attention::{self, WaitingRow},
     receipts, report_troubles,
@@ -186,7 +186,7 @@ impl Engine {
 
 fn waiting(kind: Kind, link: String, row: WaitingRow) -> Waiting {
     let code = row.reason.unwrap_or_default();
-    let words = in_words(&code).map_or(code.clone(), str::to_owned);
+    let words = sentence_of(&code).to_owned();
     let reason = match row.answer.filter(|answer| !answer.is_empty()) {
         Some(answer) if words.is_empty() => answer,
         Some(answer) => format!("{words}: {answer}"),

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::NewNotification;
+use punctual_model::{NewNotification, ReasonCode};
 use punctual_store::{
     Lane, StoreError, audit,
     site_events::{self, SiteEventRow},
@@ -67,7 +67,7 @@ impl Engine {
                 action: "conflict",
                 subject_kind: "notification",
                 subject_id: item.new.id.to_string(),
-                reason: Some("id_reused".to_owned()),
+                reason: Some(ReasonCode::IdReused.into()),
                 ..audit::Entry::default()
             })
             .collect();

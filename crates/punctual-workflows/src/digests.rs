@@ -61,10 +61,10 @@ struct Loaded(HashMap<Day, Vec<DigestItem>>);
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
         let Some(day) = day(&row.input) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let Some(items) = self.0.get(&day).filter(|items| !items.is_empty()) else {
-            return Decision::Skip(ReasonCode::new("no-longer-wanted")).into();
+            return Decision::Skip(ReasonCode::NoLongerWanted).into();
         };
         let mut new = message(&day, items);
         new.business_unit = row.business_unit.clone();

@@ -186,7 +186,7 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
             calls.push(answer);
             match answer {
                 'd' => SendOutcome::Delivered { provider_id: "x".into() },
-                'p' => SendOutcome::Permanent { reason: ReasonCode::new("refused"), error: "no".into() },
+                'p' => SendOutcome::Permanent { reason: ReasonCode::RejectedByReceiver, error: "no".into() },
                 'u' => SendOutcome::Uncertain { error: "silence".into() },
                 _ => SendOutcome::Transient { error: "busy".into(), retry_after: None },
             }

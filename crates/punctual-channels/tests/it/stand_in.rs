@@ -172,7 +172,7 @@ pub async fn check_failures(
         (Reply::text(500, ""), "transient"),
         (Reply::Endless(503), "transient"),
         (Reply::text(200, "<html>Please sign in to the hotel's network</html>"), page),
-        (Reply::text(302, "").with("location", "http://169.254.169.254/x?token=y"), "redirect_not_followed"),
+        (Reply::text(302, "").with("location", "http://169.254.169.254/x?token=y"), "redirect-not-followed"),
         (Reply::Close, "uncertain"),
         (Reply::Nonsense, "uncertain"),
         (Reply::Hang, "uncertain"),

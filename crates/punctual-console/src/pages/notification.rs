@@ -88,7 +88,7 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
     let mut row = visible(&app, &visit.viewer, &id).await?;
     if let Some((reason, until)) = app.engine.waits_for(&row).await? {
-        row.reason_code = Some(reason.to_owned());
+        row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
     let now = Visit::now(&app);

@@ -207,22 +207,21 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
 fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &HeldBack) -> Row {
     let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
     let (stuck, waits) = (held_back.is_stuck(&row), held_back.waits(&row));
-    let reason = match row.status.as_str() {
-        "parked" | "withdrawn" | "discarded" => {
+    let reason = match (row.status.as_str(), waits) {
+        ("parked" | "withdrawn" | "discarded", _) => {
             let words = words::reason(row.reason_code.as_deref());
             joined(&words, row.last_error.as_deref())
         }
-        "pending" | "retrying" if waits.is_some() => {
-            let (reason, until) = waits.clone().unwrap_or_default();
+        ("pending" | "retrying", Some((reason, until))) => {
             let until = if until > now { visit.zone.when(until, now).text } else { String::new() };
-            joined(&words::reason(Some(&reason)), Some(&until))
+            joined(reason.sentence(), Some(&until))
         }
-        "retrying" => {
+        ("retrying", None) => {
             let next = visit.zone.when(instant(row.ready_at), now).text;
             let tries = counted(row.retry_count, "attempt", "attempts");
             joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
         }
-        "pending" if row.ready_at > now.as_microsecond() => {
+        ("pending", None) if row.ready_at > now.as_microsecond() => {
             format!("to be sent {}", visit.zone.when(instant(row.ready_at), now).text)
         }
         _ => String::new(),

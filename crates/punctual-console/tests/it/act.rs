@@ -110,7 +110,7 @@ async fn one_notification_is_discarded_with_its_reason(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let path = format!("/notifications/{}", ids[0]);
     let page = client.page(&path).await;
-    assert!(page.contains("There is no channel of that key") && page.contains("Discard…"), "{page}");
+    assert!(page.contains("The channel does not exist") && page.contains("Discard…"), "{page}");
     let row = attribute(&page, "name=\"row\" value=\"");
     let fields =
         [("action", "discard"), ("row", row.as_str()), ("back", &path), ("reason", "Old news & gone")];
@@ -131,7 +131,7 @@ async fn held_work_is_released(bed: TestBed) {
     let row = bed.work_by_id(id).await;
     assert!(row.on_hold, "{row:?}");
     let client = Client::admin(&bed).await;
-    assert!(client.page("/attention").await.contains("Two different inputs were given under one key"));
+    assert!(client.page("/attention").await.contains("The same key was scheduled with different inputs"));
     assert!(client.page("/work?list=held").await.contains(&format!("/work/{id}\"")));
     let page = client.page(&format!("/work/{id}")).await;
     assert!(page.contains("It needs a person") && page.contains("Release…"), "{page}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
-use punctual_model::{NotificationSource, SendOutcome};
+use punctual_model::{NotificationSource, ReasonCode, SendOutcome};
 use punctual_reports::Sources;
 use punctual_store::{
     site_events::SiteEventRow,
@@ -120,7 +120,7 @@ async fn busy(bed: TestBed) -> TestBed {
     let relay = Scripted::new("relay", |message| {
         if message.address.starts_with("old-") {
             SendOutcome::Permanent {
-                reason: "mailbox-unavailable".into(),
+                reason: ReasonCode::MailboxUnavailable,
                 error: "550 5.1.1 no such user here".into(),
             }
         } else {

@@ -69,7 +69,7 @@ async fn filters_find_what_they_say(bed: TestBed) {
     }
     let page = client.page("/outbox").await;
     assert!(page.contains("1 parked · 0 stuck · 1 waiting · last delivery just now"), "{page}");
-    assert!(page.contains("There is no channel of that key"), "{page}");
+    assert!(page.contains("The channel does not exist"), "{page}");
     assert!(page.contains("href=\"/outbox?site=depot-2\""), "{page}");
 }
 
@@ -175,7 +175,7 @@ async fn rows_that_wait_say_why_and_are_not_stuck(bed: TestBed) {
     bed.run_for(1800).await;
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox?status=pending").await;
-    assert!(page.contains("The channel has sent as much as it may; it waits for its turn: in "), "{page}");
+    assert!(page.contains("The channel reached its rate limit: in "), "{page}");
     assert!(page.contains("pill outline held\">held back<") && !page.contains("pill warn stuck"), "{page}");
     assert!(page.contains("0 stuck") && page.contains("to be sent · 1 held back"), "{page}");
     assert!(client.page("/outbox?stuck=1").await.contains("Nothing matches"));

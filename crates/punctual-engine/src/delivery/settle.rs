@@ -1,5 +1,6 @@
 //! Writing the outcomes of notifications, and calling the workflows whose rows have none open any more.
 
+use punctual_model::ReasonCode;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -166,12 +167,12 @@ fn settled_failed(work: &SettledWork) -> audit::Entry {
         action: "settled-failed",
         subject_kind: "work",
         subject_id: work.id.to_string(),
-        reason: Some("panic".into()),
+        reason: Some(ReasonCode::Panic.into()),
         ..Default::default()
     }
 }
 
-/// What waits, goes on elsewhere or is not wanted: who looks at its story sees why.
+/// What waits, goes on elsewhere or is not wanted: its timeline says why.
 fn held_back(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     let action = match (delivery.status, &delivery.channel) {
         ("withdrawn", _) => "withdraw",
@@ -221,8 +222,8 @@ fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
         from: None,
         to: None,
         version: Some(delivery.token),
-        reason: Some(delivery.status.into()),
-        data: None,
+        reason: None,
+        data: Some(serde_json::json!({ "status": delivery.status }).to_string()),
     }
 }
 

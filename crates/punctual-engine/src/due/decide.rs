@@ -17,7 +17,7 @@ pub(super) fn decide_all(
         .map(|row| {
             // Pure functions over shared references: nothing is left half changed.
             catch_unwind(AssertUnwindSafe(|| on.decide(row, prepared, now))).unwrap_or_else(|panic| {
-                let held = Decided::from(Decision::Hold(ReasonCode::new("panic")));
+                let held = Decided::from(Decision::Hold(ReasonCode::Panic));
                 held.with_trace(serde_json::json!({ "panic": text_of(&*panic) }))
             })
         })

@@ -330,7 +330,7 @@ async fn three(
 }
 
 fn refused() -> SendOutcome {
-    SendOutcome::Permanent { reason: ReasonCode::new("recipient-unreachable"), error: "no account".into() }
+    SendOutcome::Permanent { reason: ReasonCode::RecipientUnreachable, error: "no account".into() }
 }
 
 fn in_order(bed: &TestBed, targets: &[&str]) -> NewNotification {

@@ -11,7 +11,7 @@ use punctual_channels::{
     http::{Call, HttpClient},
 };
 use punctual_model::{
-    Secret, SendOutcome, SettingsFault,
+    ReasonCode, Secret, SendOutcome, SettingsFault,
     table::{Amount, Cell, Column, Kind, Table},
 };
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl Http {
 
 fn failed(outcome: SendOutcome) -> FetchFault {
     match outcome {
-        SendOutcome::Permanent { error, reason } if reason.as_str() == "url_forbidden" => {
+        SendOutcome::Permanent { error, reason: ReasonCode::UrlForbidden } => {
             FetchFault::lasting("url_forbidden", error)
         }
         SendOutcome::Permanent { error, .. } => FetchFault::lasting("endpoint_refused", error),

@@ -138,7 +138,7 @@ impl Told {
         if left == 0
             && let Ok(origin) = WorkKey::parse(&work.key)
         {
-            effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("told-another-way") });
+            effects.push(Effect::Withdraw { origin, reason: ReasonCode::ToldAnotherWay });
         }
         effects
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Audience, WorkKey};
+use punctual_model::{Audience, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError, lists,
     reminders::settings,
@@ -46,7 +46,7 @@ pub struct Item {
     pub due_at: Timestamp,
     pub title: String,
     /// Where that is not when it is due.
-    pub reason: Option<&'static str>,
+    pub reason: Option<ReasonCode>,
     /// How many addresses it goes to, where that is known beforehand.
     pub recipients: u64,
 }
@@ -170,7 +170,7 @@ async fn reminders(
         let later = |item: &mut Item| {
             if let Some(until) = policy.and_then(|policy| policy.waits_until(&case, item.due_at)) {
                 item.due_at = until;
-                item.reason = Some("quiet-hours");
+                item.reason = Some(ReasonCode::QuietHours);
             }
         };
         let mut at = first.due_at;

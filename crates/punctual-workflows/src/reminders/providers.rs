@@ -12,7 +12,7 @@
 //! impl RecipientProvider for OnCall {
 //!     fn name(&self) -> &'static str { "onCall" }
 //!     fn resolve(&self, spec: &Value, _case: &Case<'_>, _parts: &Parts<'_>) -> Result<Audience, ReasonCode> {
-//!         let plant = spec.as_str().ok_or(ReasonCode::new("no-recipients"))?;
+//!         let plant = spec.as_str().ok_or(ReasonCode::NoRecipients)?;
 //!         Ok(Audience::List(format!("on-call-{plant}")))
 //!     }
 //! }
@@ -142,8 +142,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    pub fn nothing(reason: &'static str) -> Self {
-        Self { reason: Some(ReasonCode::new(reason)), ..Self::default() }
+    pub fn nothing(reason: ReasonCode) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
     }
 }
 
@@ -211,7 +211,7 @@ pub trait TriggerRule: Send + Sync {
         if wanted.candidates.iter().any(|candidate| candidate.key == *key) {
             return Ok(());
         }
-        Err(wanted.reason.unwrap_or(ReasonCode::new("no-longer-wanted")))
+        Err(wanted.reason.unwrap_or(ReasonCode::NoLongerWanted))
     }
 
     /// What follows once a row is decided, such as the next anniversary.
@@ -372,16 +372,16 @@ impl InvalidationProvider for BuiltInInvalidation {
     fn invalid(&self, case: &Case<'_>) -> Option<ReasonCode> {
         let (setting, source) = (case.setting, case.source);
         if !setting.is_on() {
-            return Some(ReasonCode::new("ReminderSettingInactive"));
+            return Some(ReasonCode::ReminderSettingInactive);
         }
         if !source.is_valid() || source.row.source_type != setting.source_type {
-            return Some(ReasonCode::new("SourceNoLongerValid"));
+            return Some(ReasonCode::SourceNoLongerValid);
         }
         if setting.business_unit.is_some() && setting.business_unit != source.row.business_unit {
-            return Some(ReasonCode::new("other-business-unit"));
+            return Some(ReasonCode::OtherBusinessUnit);
         }
         let matches = setting.filter.as_ref().is_none_or(|filter| setting.matches(filter, source));
-        (!matches).then_some(ReasonCode::new("filter-false"))
+        (!matches).then_some(ReasonCode::FilterFalse)
     }
 }
 

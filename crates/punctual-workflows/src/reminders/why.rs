@@ -2,6 +2,7 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
@@ -79,17 +80,17 @@ fn today(
 ) -> Option<Step> {
     let setting = case.setting;
     let named = Some((setting.id.clone(), setting.name.clone()));
-    let step = |outcome: &str, reason: String, values: Value| Step {
+    let step = |outcome: &str, reason: Option<ReasonCode>, values: Value| Step {
         at: now,
         setting: named.clone(),
         outcome: outcome.to_owned(),
-        reason: Some(reason),
+        reason: reason.map(String::from),
         values,
         key: None,
         work_id: None,
     };
     if let Some(reason) = invalid(providers, case) {
-        return Some(step("notWanted", reason.as_str().to_owned(), looked_at(case)));
+        return Some(step("notWanted", Some(reason), looked_at(case)));
     }
     // Seen from the day that is asked about, so that an anniversary is looked for on it.
     let from = punctual_model::local_time::resolve(date, jiff::civil::Time::midnight(), &case.zone.zone).at;
@@ -102,21 +103,20 @@ fn today(
         wanted.candidates.iter().map(|candidate| candidate.local_date.to_string()).collect();
     values.insert("planned".into(), json!(days));
     if wanted.candidates.is_empty() {
-        let reason = wanted.reason.map_or_else(String::new, |reason| reason.as_str().to_owned());
-        return Some(step("notWanted", reason, Value::Object(values)));
+        return Some(step("notWanted", wanted.reason, Value::Object(values)));
     }
     let that_day: Vec<_> =
         wanted.candidates.iter().filter(|candidate| candidate.local_date == date).collect();
     if that_day.is_empty() {
-        return Some(Step { reason: None, ..step("otherDay", String::new(), Value::Object(values)) });
+        return Some(step("otherDay", None, Value::Object(values)));
     }
     let missing =
         that_day.into_iter().find(|candidate| !rows.iter().any(|row| row.key == candidate.key.as_str()))?;
     let late = setting.lateness.is_over(missing.due_at, now, case.zone);
-    let reason = if late { "due-in-past" } else { "not-planned-yet" };
+    let reason = if late { ReasonCode::DueInPast } else { ReasonCode::NotPlannedYet };
     Some(Step {
         key: Some(missing.key.as_str().to_owned()),
-        ..step("notPlanned", reason.to_owned(), Value::Object(values))
+        ..step("notPlanned", Some(reason), Value::Object(values))
     })
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{Cause, Fault};
+use punctual_model::{Cause, Fault, ReasonCode};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -125,7 +125,7 @@ pub async fn change(
         Err(_) => {
             let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
             let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
-            effects::deactivate(&mut tx, now, "definition-invalid", keys).await?;
+            effects::deactivate(&mut tx, now, ReasonCode::DefinitionInvalid, keys).await?;
         }
     }
     let data = matches!(change, Change::Transfer(_))

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, Trigger};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
 use punctual_store::{StoreError, Tx, report_subscriptions};
 use serde_json::json;
 
@@ -146,9 +146,9 @@ async fn stop_others(
     next: Option<&Planned>,
 ) -> Result<(), StoreError> {
     let reason = match (subscription.deleted, subscription.paused) {
-        (true, _) => "subscription-deleted",
-        (false, true) => "subscription-paused",
-        (false, false) => "no-longer-wanted",
+        (true, _) => ReasonCode::SubscriptionDeleted,
+        (false, true) => ReasonCode::SubscriptionPaused,
+        (false, false) => ReasonCode::NoLongerWanted,
     };
     let live = report_subscriptions::live_runs(&mut tx.conn(), vec![subscription.guid.clone()]).await?;
     let gone = live.into_iter().filter(|row| {

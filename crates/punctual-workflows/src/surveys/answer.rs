@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, accept_in, effects};
 use punctual_model::{
-    Fault, WorkKey,
+    Fault, ReasonCode, WorkKey,
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
@@ -193,7 +193,7 @@ async fn keep(
     let parts: Vec<(String, String)> =
         answers.iter().map(|(question, answer)| (question.clone(), answer.to_string())).collect();
     survey_responses::insert(&mut tx.conn(), now, &response, &parts).await?;
-    stop(&mut tx, now, "answered", keys, &locked).await?;
+    stop(&mut tx, now, ReasonCode::Answered, keys, &locked).await?;
     let answered = Answered {
         instance: &instance,
         version: &open.version,
@@ -223,7 +223,7 @@ pub(super) fn live_keys(public_id: &str, instance: &InstanceRow, version: &Versi
 pub(super) async fn stop(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     keys: Vec<String>,
     locked: &[Existing],
 ) -> Result<(), StoreError> {

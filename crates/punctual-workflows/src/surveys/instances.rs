@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::WorkKey;
+use punctual_model::{ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -189,7 +189,7 @@ pub async fn delete(
     if !survey_instances::delete(&mut tx.conn(), found.id).await? {
         return Err(EngineError::NotFound);
     }
-    stop(&mut tx, now, "deleted", keys, &locked).await?;
+    stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
         actor: actor.to_owned(),
         action: "delete",
