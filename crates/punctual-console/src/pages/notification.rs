@@ -134,7 +134,7 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             when(row.delivered_at),
             rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
         ),
-        "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
+        "parked" => format!("Parked {} after {tries}. Needs attention.", when(row.finished_at)),
         _ if is_live && row.ready_at > now.as_microsecond() && row.reason_code.is_some() => {
             format!("{}, {}.", words::reason(row.reason_code.as_deref()), when(Some(row.ready_at)))
         }
@@ -147,9 +147,9 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             format!("Withdrawn {}. {}.", when(row.finished_at), words::reason(row.reason_code.as_deref()))
         }
         "withdrawn" => {
-            format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
+            format!("Withdrawn {}: it was no longer needed.", when(row.finished_at))
         }
-        _ => format!("Discarded {} by a person.", when(row.finished_at)),
+        _ => format!("Discarded {}.", when(row.finished_at)),
     }
 }
 

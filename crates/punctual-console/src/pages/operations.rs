@@ -318,7 +318,7 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     } else if has_next {
         Pill { word: "planned", class: "neutral" }
     } else if was_sent {
-        Pill { word: "told", class: "good" }
+        Pill { word: "sent", class: "good" }
     } else {
         Pill { word: "past", class: "muted" }
     }
@@ -353,7 +353,7 @@ fn by_field(faults: Vec<FieldError>) -> BTreeMap<String, String> {
     found
 }
 
-/// Words that stand between commas or blanks.
+/// Words that are between commas or blanks.
 fn listed(text: &str) -> Vec<String> {
     text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

@@ -171,8 +171,8 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
         n => format!("to be sent · {} held back", grouped(n)),
     };
     let uncertain = match total.uncertain {
-        0 => "need a person".to_owned(),
-        n => format!("need a person · {} uncertain", grouped(n)),
+        0 => "need attention".to_owned(),
+        n => format!("need attention · {} uncertain", grouped(n)),
     };
     vec![
         tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", held),

@@ -234,7 +234,7 @@ fn people_sign_in_find_and_act() {
         assert_eq!(stage.texts("h1").await, ["Retry 2 notifications?"]);
         stage.browser.picture("confirm-1280-light").await;
         stage.browser.follow(".confirm button").await;
-        assert_eq!(stage.texts(".notice").await, ["2 rows are back in line."]);
+        assert_eq!(stage.texts(".notice").await, ["Retrying 2 messages."]);
         bed.tick().await;
         stage.open("/outbox?status=parked").await;
         stage.browser.follow("td.subject a").await;
@@ -251,7 +251,7 @@ fn people_sign_in_find_and_act() {
         stage.browser.follow("a[href^='/work/']").await;
         stage.browser.follow("button[value=release]").await;
         stage.browser.follow(".confirm button").await;
-        assert_eq!(stage.texts(".notice").await, ["1 row is released."]);
+        assert_eq!(stage.texts(".notice").await, ["1 work row released."]);
         let before = bed.now();
         stage.browser.follow("button[value=hour]").await;
         assert_eq!(bed.now().duration_since(before).as_hours(), 1);

@@ -42,7 +42,7 @@ async fn an_empty_outbox_teaches(bed: TestBed) {
     assert!(client.page("/outbox?status=parked").await.contains("Nothing matches"));
     assert!(client.page("/attention").await.contains("All clear"));
     assert!(client.page("/work").await.contains("Nothing is planned"));
-    assert!(client.page("/").await.contains("Nothing needs a person"));
+    assert!(client.page("/").await.contains("Nothing needs attention"));
 }
 
 async fn filters_find_what_they_say(bed: TestBed) {
@@ -156,8 +156,8 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
     let page = nz.page("/outbox").await;
     assert_eq!(rows(&page), [ids[2].clone(), ids[0].clone()]);
     assert!(!page.contains("class=\"tiles\""), "the figures are of everybody");
-    assert!(nz.page("/attention").await.contains("2 things need a person"));
-    assert!(admin.page("/attention").await.contains("3 things need a person"));
+    assert!(nz.page("/attention").await.contains("2 items need attention"));
+    assert!(admin.page("/attention").await.contains("3 items need attention"));
     nz.get(&format!("/notifications/{}", ids[1])).await.refused(404, "not_found");
     // What belongs to nobody may be seen by everybody, and changed only by those who see everything.
     for (id, expected) in [(&ids[0], "1.0"), (&ids[1], "0.1"), (&ids[2], "0.1")] {

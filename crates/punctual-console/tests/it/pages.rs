@@ -28,7 +28,7 @@ async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let page = client.page("/").await;
     assert!(
-        page.contains("One thing needs a person, no message waits, the last delivery was just now."),
+        page.contains("One item needs attention, no message waits, the last delivery was just now."),
         "{page}"
     );
     assert!(page.contains("05:00–05:15: 20 delivered, 1 parked, 0 set aside"), "{page}");

@@ -146,7 +146,7 @@ async fn show(
         frame: visit.frame(&app, &row.name, "/reports").await?,
         sentence: sentence(&view, &details),
         done: (Fields::of_query(&uri).text("done") == "retried")
-            .then_some("It goes again, under the same key and owner."),
+            .then_some("Retrying under the same key and owner."),
         pill: words::work(&view.work.status, view.work.on_hold),
         reason: words::reason(view.work.reason_code.as_deref()),
         fault,

@@ -152,8 +152,8 @@ async fn show(
         let (said, class) = match entry.status.as_str() {
             "delivered" => ("arrived", "good"),
             "underway" => ("on its way", ""),
-            "uncertain" => ("nobody knows whether it arrived", "warn"),
-            _ => ("did not go out", "bad"),
+            "uncertain" => ("may or may not have arrived", "warn"),
+            _ => ("was not sent", "bad"),
         };
         let reason = words::reason(Some(&entry.status));
         happened.push(Happened {
@@ -234,10 +234,10 @@ fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
         "completed" => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
         "expired" => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
         _ => match (when(row.last_sent_at), when(row.next_send_at)) {
-            (None, Some(next)) => format!("The first message goes out {next}."),
+            (None, Some(next)) => format!("The first message is sent {next}."),
             (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
             (Some(last), None) => format!("Last message {last}; nothing more is planned."),
-            (None, None) => "The first message was given up and waits for a person.".to_owned(),
+            (None, None) => "The first message is parked and needs attention.".to_owned(),
         },
     }
 }
