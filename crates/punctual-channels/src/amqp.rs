@@ -1,6 +1,6 @@
 //! AMQP 0.9.1, the protocol of RabbitMQ: one publish for each message, confirmed by the broker.
 //!
-//! Every message is `mandatory`: one that no queue takes comes back and is no silent yes. A return and a confirm are told
+//! Every message is `mandatory`: one that no queue takes comes back and is no silent yes. A return and a confirm are distinguished
 //! apart from those of other messages only by their order, and brokers put confirms together; so a channel of the
 //! protocol carries one message at a time, and there are some of them on one connection.
 
@@ -107,7 +107,7 @@ impl Broker for Amqp {
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>) -> Option<Self> {
         let vhost = url.and_then(|url| virtual_host(url.url.path()));
         if url.is_some() && vhost.is_none() {
-            let detail = "after the host stands the virtual host in one piece, such as /orders or /%2F";
+            let detail = "after the host comes the virtual host, such as /orders or /%2F";
             reader.fault("url", "url_invalid", detail);
         }
         let (username, password) = match reader.credentials() {

@@ -2,7 +2,7 @@
 //!
 //! A broker is reached at an address that the guard has checked, over TLS where its URL says so. The connection is
 //! kept for the next message and made anew when it is gone. The broker's own acknowledgement is what *delivered* means;
-//! a try that ends before the message was handed over can be repeated without a second thought, one that ends after it
+//! an attempt that ends before the message was sent can safely be repeated, one that ends after it
 //! is uncertain, and the receiver drops the repeat by the message's id.
 
 mod adapter;
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) const AMQP_SCHEMES: &[Scheme] =
     &[Scheme { name: "amqps", port: 5671, secure: true }, Scheme { name: "amqp", port: 5672, secure: false }];
 
-/// Why a message did not go out.
+/// Why a message was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// It may work later. After the hand-over nobody knows whether it did work already.
@@ -43,7 +43,7 @@ pub enum Failure {
     Later(String),
     /// It will not work later either.
     Never { reason: ReasonCode, error: String },
-    /// It was handed over, and what came back is no yes and no no.
+    /// It was sent, and the result is neither success nor failure.
     Unsure(String),
 }
 
@@ -83,7 +83,7 @@ impl HandedOver {
     }
 }
 
-/// Runs one try within its time; a broker that hangs blocks nobody. The answer of the work is the id of the
+/// Runs one attempt within its time; a broker that hangs blocks nobody. The answer of the work is the id of the
 /// acknowledgement.
 async fn within(
     timeout: Duration,

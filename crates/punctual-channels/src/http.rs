@@ -38,7 +38,7 @@ const MOST_ANSWER: usize = 16 * 1024;
 const MOST_CLIENTS: usize = 64;
 /// Receivers close idle connections after seconds, and a request on a closing one is lost in doubt.
 const IDLE: Duration = Duration::from_secs(5);
-/// Shorter texts stand in answers by chance.
+/// Shorter texts occur in answers at random.
 const SHORTEST_SECRET: usize = 6;
 
 /// One request, ready to leave.

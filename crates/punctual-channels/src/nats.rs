@@ -1,8 +1,8 @@
 //! NATS JetStream: one publish for each message, acknowledged by the stream that keeps it.
 //!
-//! `Nats-Msg-Id` is the same in every try, so that the stream itself drops a repeat within its window. The client
+//! `Nats-Msg-Id` is the same in every attempt, so that the stream itself drops a repeat within its window. The client
 //! looks up names and follows what a server says about its cluster; both would lead around the guard. So it is given
-//! the checked addresses themselves and told to ignore others, and the name of the certificate is fixed here.
+//! the checked addresses themselves and set to ignore others, and the name of the certificate is fixed here.
 
 mod ack;
 mod certificate;
@@ -168,9 +168,10 @@ impl Broker for Nats {
             Err(_) => options,
         };
         let client = options.connect(addresses).await.map_err(|fault| match fault.kind() {
-            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                Failure::never(ReasonCode::CredentialsRefused, format!("the server let us not in: {fault}"))
-            }
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => Failure::never(
+                ReasonCode::CredentialsRefused,
+                format!("the server refused the credentials: {fault}"),
+            ),
             _ => Failure::Later(
                 certificate_fault(&fault).unwrap_or_else(|| format!("the server cannot be reached: {fault}")),
             ),

@@ -1,6 +1,6 @@
 //! Mail through SendGrid's v3 API.
 //!
-//! SendGrid takes no idempotency key; the Message-ID is the same in every try, so that a mail server on the way can
+//! SendGrid takes no idempotency key; the Message-ID is the same in every attempt, so that a mail server on the way can
 //! drop a repeat. Its yes means that the mail is queued there.
 
 mod events;

@@ -1,6 +1,6 @@
 //! SMS through Twilio's Messages resource.
 //!
-//! Twilio takes no idempotency key for a message: a try with no certain end may arrive twice, unless the channel sends
+//! Twilio takes no idempotency key for a message: an uncertain attempt may arrive twice, unless the channel sends
 //! at most once. Its yes means that the message is queued there.
 
 mod status;
@@ -35,7 +35,7 @@ pub struct Twilio {
     password: Secret,
     from: From,
     text: Text,
-    /// Where Twilio tells what became of a message, and what it signs with.
+    /// Where Twilio reports what became of a message, and what it signs with.
     callback: Option<(String, Secret)>,
 }
 

@@ -134,7 +134,7 @@ impl WebhookChannel {
         let signatures = signature::sign(&self.settings.keys, &message.message_id, timestamp, &body);
         let call = Call::new(target, "application/json", body)
             .with("webhook-id", &message.message_id)
-            .map_err(|_| permanent(ReasonCode::MessageIdInvalid, "the message id cannot stand in a header"))?
+            .map_err(|_| permanent(ReasonCode::MessageIdInvalid, "the message id is not valid in a header"))?
             .with("webhook-timestamp", &timestamp.to_string())?
             .with("webhook-signature", &signatures)?;
         let answer = self.client.send(call, message.at).await?;

@@ -24,15 +24,15 @@ pub enum Kind {
     Subscriber,
     /// A rule that is out of step with its schedule.
     Sync,
-    /// A site that is not heard from.
+    /// A site that is silent.
     Site,
     /// A message that its provider took and that did not arrive.
     Receipt,
     /// A run of a report that is held, because somebody else owns it or because a person held it.
     RunHeld,
-    /// A run of a report that failed, and after which none went out.
+    /// A run of a report that failed, and after which none was delivered.
     RunFailed,
-    /// A report subscription that nobody answers for, or that reaches nobody.
+    /// A report subscription without an owner or without recipients.
     Orphan,
 }
 
@@ -152,7 +152,7 @@ impl Engine {
         Ok(Attention { items, counts: self.attention_counts(units).await? })
     }
 
-    /// A site that was last heard from before this is silent: agents report far more often.
+    /// A site that last called before this is silent: agents report far more often.
     pub fn silent_since(&self) -> Timestamp {
         earlier(self.clock.now(), self.config.stuck_after)
     }

@@ -50,7 +50,7 @@ pub struct DeliveryReport {
     pub rerouted: usize,
     /// Those that wait for an hour or a slot.
     pub deferred: usize,
-    /// Those that nobody wants, or that are told in a digest.
+    /// Those that nobody wants, or that are in a digest.
     pub withdrawn: usize,
     /// Claims that another node had taken over in the meantime.
     pub lost: usize,
@@ -96,7 +96,7 @@ pub(crate) struct ToSend {
     pub(crate) failed_before: Option<String>,
     /// When its other targets are next, and why they wait.
     pub(crate) later: Option<(Timestamp, ReasonCode)>,
-    /// The channels that are tried one after another where this one fails.
+    /// The channels that are used one after another where this one fails.
     pub(crate) failover: Vec<String>,
     /// Why somebody was left out here whom another channel may reach.
     pub(crate) left_out: Option<String>,

@@ -140,7 +140,7 @@ impl Engine {
         Ok((swept.len(), entries.len()))
     }
 
-    /// A row that cannot be swept is looked at again later, so that it does not stand before the others for ever.
+    /// A row that cannot be swept is checked again later, so that it does not block the others.
     async fn put_off_work(
         &self,
         row: &work::Expired,
@@ -221,7 +221,7 @@ impl Engine {
                 seq: row.seq,
                 token: row.version,
                 status: if parks { "parked" } else { "retrying" },
-                // The attempt under way counts: it may well have gone out.
+                // The attempt under way counts: it may have been sent.
                 retry_count: row.retry_count + i64::from(doubt),
                 last_error: doubt
                     .then(|| "the node stopped while sending; it may or may not have been sent".into()),
@@ -242,7 +242,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// A row that cannot be swept is parked, so that a person can look and it does not stand before the others for ever.
+    /// A row that cannot be swept is parked, so that a person can check it and it does not block the others.
     async fn park_unswept(
         &self,
         head: &NotificationHead,

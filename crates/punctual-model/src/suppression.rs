@@ -42,7 +42,7 @@ impl SuppressionReason {
     }
 }
 
-/// The type of a channel: what stands before the colon of its key.
+/// The type of a channel: the part before the colon of its key.
 pub fn channel_type(channel: &str) -> &str {
     channel.split(':').next().unwrap_or(channel)
 }

@@ -1,6 +1,6 @@
 //! Where the rows of a report come from: a configured database, an HTTP endpoint, or Punctual's own data.
 //!
-//! A definition names a connection; its address and password stand in the server's configuration, and neither leaves
+//! A definition names a connection; its address and password are in the server's configuration, and neither leaves
 //! it: they are in no answer, no fault and no log.
 
 mod http;

@@ -94,7 +94,7 @@ impl Workflow for Reports {
         true
     }
 
-    /// A query that fails is tried again tomorrow, and the day after.
+    /// A query that fails is retried tomorrow, and the day after.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Daily
     }

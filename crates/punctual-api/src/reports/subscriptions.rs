@@ -1,4 +1,4 @@
-//! Subscriptions: made, changed, paused, handed over, removed, and what lies ahead of them.
+//! Subscriptions: made, changed, paused, transferred, removed, and what lies ahead of them.
 
 use std::collections::HashMap;
 

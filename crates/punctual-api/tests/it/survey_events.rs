@@ -142,7 +142,7 @@ async fn a_filter_of_a_subscriber_counts_for_every_event(bed: TestBed) {
     bed.leaves_open("the reminder is planned");
 }
 
-/// A source of chance for the plans below.
+/// A source of randomness for the plans below.
 struct Dice(u64);
 
 impl Dice {

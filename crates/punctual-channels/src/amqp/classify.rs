@@ -13,7 +13,7 @@ pub(super) fn confirmed(confirmation: &Confirmation) -> Result<(), Failure> {
         Confirmation::Ack(Some(returned)) | Confirmation::Nack(Some(returned)) => Err(Failure::Later(
             format!("no queue takes this message: {} {}", returned.reply_code, returned.reply_text),
         )),
-        Confirmation::Nack(None) => Err(Failure::Later("the broker did not take this message".to_owned())),
+        Confirmation::Nack(None) => Err(Failure::Later("the broker rejected this message".to_owned())),
         Confirmation::NotRequested => Err(Failure::Unsure("the broker confirms nothing".to_owned())),
     }
 }
@@ -30,7 +30,7 @@ pub(super) fn refused(fault: &Error) -> Failure {
         404 => Failure::never(ReasonCode::ExchangeUnknown, text),
         // Syntax, not allowed, not implemented, a precondition.
         402 | 406 | 501..=540 => Failure::never(ReasonCode::RejectedByReceiver, text),
-        // The broker is going down, or asks to try elsewhere.
+        // The broker is going down, or asks to use another one.
         _ => Failure::Lost(text),
     }
 }

@@ -58,7 +58,7 @@ fn said(error: &Error) -> Failure {
         ErrorCondition::LinkError(_)
         | ErrorCondition::ConnectionError(_)
         | ErrorCondition::SessionError(_) => Failure::Later(text),
-        // A broker's own words, such as `com.microsoft:server-busy`: what they mean is not known, so it is tried again.
+        // A broker's own words, such as `com.microsoft:server-busy`: what they mean is not known, so it is retried.
         ErrorCondition::Custom(_) => Failure::Later(text),
     }
 }

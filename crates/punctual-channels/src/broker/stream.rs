@@ -65,7 +65,7 @@ async fn encrypted(place: &Place, trust: &Trust, stream: TcpStream) -> Result<Bo
         return Ok(Box::new(stream));
     }
     let name = ServerName::try_from(place.host.clone()).map_err(|_| {
-        Failure::never(ReasonCode::UrlInvalid, "the broker's name cannot stand in a certificate")
+        Failure::never(ReasonCode::UrlInvalid, "the broker's name is not valid in a certificate")
     })?;
     let config =
         trust.client_config().map_err(|fault| Failure::Later(format!("TLS cannot be set up: {fault}")))?;

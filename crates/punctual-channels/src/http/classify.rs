@@ -67,12 +67,12 @@ pub fn failed(answer: &Answer, said: &str, meaning: Meaning) -> SendOutcome {
     }
 }
 
-/// A yes without what every yes of this provider has: a page in between, or something else that answers everything.
+/// A success without what every success of this provider has: from a proxy, or something else that accepts everything.
 /// Nobody knows whether the message was taken.
 pub fn not_understood(answer: &Answer, provider: &str) -> SendOutcome {
     let said = &answer.text;
     SendOutcome::Uncertain {
-        error: tidy(&format!("{} without what {provider} answers: {said}", answer.status)),
+        error: tidy(&format!("{} and not an answer of {provider}: {said}", answer.status)),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn read(payload: &[u8]) -> Result<String, Failure> {
     match (answer.get("stream").and_then(Value::as_str), answer.get("seq").and_then(Value::as_u64)) {
         (Some(stream), Some(number)) => Ok(format!("{stream}:{number}")),
         _ => Err(Failure::Unsure(format!(
-            "the answer is none of JetStream: {}",
+            "the answer is not from JetStream: {}",
             String::from_utf8_lossy(&payload[..payload.len().min(200)])
         ))),
     }

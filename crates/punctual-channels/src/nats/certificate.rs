@@ -14,7 +14,7 @@ use crate::{broker::Failure, trust::Trust};
 /// TLS settings for one server.
 pub(super) fn config(trust: &Trust, host: &str) -> Result<ClientConfig, Failure> {
     let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-        Failure::never(ReasonCode::UrlInvalid, "the server's name cannot stand in a certificate")
+        Failure::never(ReasonCode::UrlInvalid, "the server's name is not valid in a certificate")
     })?;
     let failed = |error: &dyn std::fmt::Display| Failure::Later(format!("TLS cannot be set up: {error}"));
     let inner = trust.verifier().map_err(|error| failed(&error))?;

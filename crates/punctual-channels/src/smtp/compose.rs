@@ -154,7 +154,7 @@ fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
     Ok(part.body(file.content, media_type))
 }
 
-/// The Message-ID, the same in every attempt. A text that cannot stand in one is hashed.
+/// The Message-ID, the same in every attempt. A text that is not valid in one is hashed.
 pub(crate) fn message_id(id: &str) -> String {
     let word = |text: &str| {
         !text.is_empty()

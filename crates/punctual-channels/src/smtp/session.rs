@@ -45,7 +45,7 @@ pub(super) enum Protection {
     Implicit(ServerName<'static>, Arc<ClientConfig>),
 }
 
-/// Why a mail did not go out.
+/// Why a mail was not sent.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The relay said no.

@@ -105,7 +105,7 @@ impl Provider for WhatsAppCloud {
     }
 }
 
-/// A message as the Cloud API takes it; 360dialog hands on the same.
+/// A message as the Cloud API takes it; 360dialog passes on the same.
 pub(super) fn body(to: &Phone, saying: &Saying, message_id: &str) -> Value {
     let mut body = json!({
         "messaging_product": "whatsapp",

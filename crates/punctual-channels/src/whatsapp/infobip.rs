@@ -1,7 +1,7 @@
 //! WhatsApp through Infobip.
 //!
 //! Infobip takes an id of ours for each message and refuses one that it has seen: such a refusal means that an earlier
-//! try was taken, so it counts as delivered.
+//! attempt was accepted, so it counts as delivered.
 
 use punctual_model::{
     Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
@@ -106,7 +106,7 @@ impl Provider for Infobip {
     }
 }
 
-/// What an answer of Infobip's means: a refusal may stand in a 200.
+/// What an answer of Infobip's means: a refusal may appear in a 200.
 pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
     let body = answer.json();
     if answer.is_success() {

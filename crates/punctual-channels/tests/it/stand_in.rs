@@ -59,7 +59,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Answers with `handler`, unless a reply is scripted.
+    /// Returns with `handler`, unless a reply is scripted.
     pub async fn start(handler: Handler) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -188,7 +188,7 @@ impl Engine {
         self.leave_out_suppressed(tx, plans, &ledger, now).await
     }
 
-    /// Parks a row that fails whatever stands beside it, so that a person can look and the others go on.
+    /// Parks a row that fails whatever is beside it, so that a person can check it and the others go on.
     async fn park_unworkable(
         &self,
         head: &NotificationHead,

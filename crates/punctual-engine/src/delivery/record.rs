@@ -271,7 +271,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes the answers of a notification that fails whatever stands beside it, without anything that follows from
+    /// Writes the answers of a notification that fails whatever is beside it, without anything that follows from
     /// them; where that fails too, each answer by itself. A notification that has not ended is parked, so that a person
     /// can look.
     async fn write_alone(&self, part: &Part, error: &EngineError) -> Result<DeliveryReport, EngineError> {

@@ -159,7 +159,7 @@ async fn settled_before(
     Ok(rows.iter().filter(|(_, wanted)| stands(wanted)).map(|(_, wanted)| wanted.seq).collect())
 }
 
-/// Nobody decides what follows for this row: a person must look.
+/// Nobody decides what follows for this row: a person must check.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
     tracing::error!(work.id = work.id, work.key = work.key, "the workflow panicked when its row had settled");
     audit::Entry {
@@ -212,7 +212,7 @@ fn park(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     }
 }
 
-/// A result that came after the claim had moved on: it may mean that a message went out twice, so it is shown.
+/// A result that came after the claim had moved on: it may mean that a message was sent twice, so it is shown.
 fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
         actor: "engine".into(),

@@ -91,7 +91,7 @@ impl HeldBack {
     }
 }
 
-/// What it takes to tell whether a row waits.
+/// What decides whether a row waits.
 pub struct WaitingRow<'a> {
     status: &'a str,
     channel: &'a str,
@@ -102,7 +102,7 @@ pub struct WaitingRow<'a> {
     reason: Option<&'a str>,
 }
 
-/// A row of which one can tell.
+/// A row that may wait.
 pub trait Waits {
     fn waiting_row(&self) -> WaitingRow<'_>;
 }

@@ -13,7 +13,7 @@ use punctual_store::{
 use super::Circuit;
 use crate::{Engine, EngineError};
 
-/// How a channel stands at one moment.
+/// The state of a channel at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     pub circuit: Option<Circuit>,

@@ -27,5 +27,5 @@ pub(super) fn decide_all(
 /// Returns the message of a panic, where it has one.
 fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no panic message")
 }

@@ -89,7 +89,7 @@ impl Engine {
         let channels = channels.await?;
         let settlements: Vec<Settlement> =
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
-        // The database works on the rows while their messages are made ready.
+        // The database works on the rows while their messages are prepared.
         let mut conn = tx.conn();
         let (held, mut queued) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
             queued(wanted, channels, follows, now)

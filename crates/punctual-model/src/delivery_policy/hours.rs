@@ -12,7 +12,7 @@ use crate::{
     local_time::{parse_time, resolve},
 };
 
-/// How often one rule may hand over to the other before the search ends: rules that leave no time at all must not loop.
+/// How often the rules may alternate before the search ends: rules that leave no time at all must not loop.
 const HANDOVERS: usize = 16;
 /// A window that opens once a week is found within these days.
 const DAYS_AHEAD: usize = 9;

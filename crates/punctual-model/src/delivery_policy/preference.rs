@@ -25,7 +25,7 @@ pub struct Preference {
     pub quiet_hours: Option<Span>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub topics: BTreeMap<String, Topic>,
-    /// The channels that are tried one after another, where a message says no order of its own.
+    /// The channels that are used one after another, where a message says no order of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failover: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
-//! An endpoint that answers with JSON, called through the guard that every outgoing call passes.
+//! An endpoint that returns JSON, called through the guard that every outgoing call passes.
 //!
-//! It is asked with `?periodStart=…&periodEnd=…&businessUnit=…` and answers with rows: an array of objects, or
+//! It is asked with `?periodStart=…&periodEnd=…&businessUnit=…` and returns rows: an array of objects, or
 //! `{"columns": ["site", …], "rows": [["plant-7", …], …]}`. Where the rows lie deeper, the definition points to them.
 
 use std::time::Duration;
@@ -101,7 +101,7 @@ fn failed(outcome: SendOutcome) -> FetchFault {
     }
 }
 
-/// The rows in an answer. Columns of objects stand in the order of their names; the definition may give another.
+/// The rows in an answer. Columns of objects are in the order of their names; the definition may give another.
 fn table(answer: &Value, rows: &str) -> Result<Table, FetchFault> {
     let invalid = |detail: &str| FetchFault::lasting("answer_invalid", detail);
     let found = answer.pointer(rows).ok_or_else(|| invalid("the answer has nothing where `rows` points"))?;

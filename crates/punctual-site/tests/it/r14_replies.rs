@@ -55,7 +55,7 @@ async fn r14_replies_spoiled_at_random_give_each_row_once(bed: TestBed) {
         tick(&agent).await;
         rig.proxy.set(Way::Pass);
         if chance.below(20) == 0 {
-            // As after a kill: what was made ready and what was known is gone, the file stays.
+            // As after a kill: what was prepared and what was known is gone, the file stays.
             agent.store.close().await;
             drop(agent);
             agent = rig.agent_with(config.clone()).await;

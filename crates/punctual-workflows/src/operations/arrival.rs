@@ -98,7 +98,7 @@ pub(super) struct Known {
     pub templates: HashSet<String>,
 }
 
-/// Who is told of what, by which rule.
+/// Who is notified of what, by which rule.
 struct Told<'a> {
     rule: &'a RuleRow,
     subject: &'a SubjectRow,
@@ -135,7 +135,7 @@ impl Known {
         self.organisations.get(subject.organisation.as_deref()?)
     }
 
-    /// The guards in their order; what passes them all is told to these people.
+    /// The guards in their order; if it passes them all, these people are notified.
     fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, ReasonCode> {
         let payload = &input.payload;
         let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or(ReasonCode::InvalidPayload)?;
@@ -232,7 +232,7 @@ impl Decide for Known {
                     due_at: instant(row.due_at),
                     payload: serde_json::to_string(&input.payload).unwrap_or_default(),
                 };
-                // The occurrence is published to listeners, not each channel that is tried for it.
+                // The occurrence is published to listeners, not each channel that is used for it.
                 let is_first = input.fallback.is_none();
                 Decided {
                     decision: Decision::Deliver(self.messages(input, told)),

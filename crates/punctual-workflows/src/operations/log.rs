@@ -27,7 +27,7 @@ impl Put {
     }
 }
 
-/// Skips that tell of something wrong; the others are what people wanted.
+/// Skips that point to a fault; the others are intended.
 const WARNED: [ReasonCode; 4] = [
     ReasonCode::InvalidPayload,
     ReasonCode::RuleMissing,

@@ -24,7 +24,7 @@ use super::{Anchor, Input, KIND, Payload, SubjectType, Wanted, key, occurrence_o
 
 /// Rules that one pass of the reconciler takes.
 const RECONCILED_AT_ONCE: i64 = 100;
-/// Work rows whose rules one pass looks at: those that come next.
+/// Work rows whose rules one pass checks: those that come next.
 const LOOKED_AT: i64 = 200;
 /// How long the reconciler leaves a rule alone that could not be scheduled.
 const AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -37,7 +37,7 @@ pub struct NotSynced {
 }
 
 /// Schedules what these rules want and stops what they do not. It never fails: a rule that cannot be scheduled is marked,
-/// told, and left to the reconciler, and does not keep the others from being scheduled.
+/// reported, and left to the reconciler, and does not keep the others from being scheduled.
 #[boxed]
 pub async fn sync(engine: &Engine, ids: &[String], cause: Cause) -> Vec<NotSynced> {
     if ids.is_empty() {
@@ -47,7 +47,7 @@ pub async fn sync(engine: &Engine, ids: &[String], cause: Cause) -> Vec<NotSynce
     let Err(together) = sync_all(engine, now, ids, cause).await else { return Vec::new() };
     let mut failed = Vec::new();
     for id in ids {
-        // Alone each shows whether it was the one; a single one has had its try.
+        // Retry one by one to isolate the failing rule.
         let alone = match ids {
             [_] => Err(chain(&together)),
             _ => sync_all(engine, now, std::slice::from_ref(id), cause).await.map_err(|error| chain(&error)),

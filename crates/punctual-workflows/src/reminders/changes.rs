@@ -83,7 +83,7 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     let work = loop {
         let Some(work) = change.work(now, again) else { return Ok(None) };
         let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
-        // In the sandbox time may stand: the same zone twice at one instant is two changes.
+        // In the sandbox the clock may be stopped: the same zone twice at one instant is two changes.
         match (change, before) {
             (Change::Unit { .. }, Some(_)) => again += 1,
             _ => break work,

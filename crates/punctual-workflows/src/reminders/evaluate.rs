@@ -52,7 +52,7 @@ impl Ground {
     }
 }
 
-/// Which rows of the sources are looked at.
+/// Which rows of the sources are checked.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
     /// All of them: what no setting wants is over.
@@ -229,7 +229,7 @@ fn evaluate_source(
     }
 }
 
-/// How a row that is wanted stands.
+/// The state of a row that is wanted.
 #[derive(Clone, Copy)]
 enum Stands {
     Missing,

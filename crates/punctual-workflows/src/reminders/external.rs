@@ -1,4 +1,4 @@
-//! Reconciliation with another system's database: what changed there since the last look is taken as if it came in events,
+//! Reconciliation with another system's database: what changed there since the last look is handled like events,
 //! so a missed event is made good from where the truth is.
 //!
 //! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
@@ -125,7 +125,7 @@ struct FoundRow {
 
 /// Why a look cannot be bounded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the query of `{name}` has no `{parameter}`: a look at another database must be bounded")]
+#[error("the query of `{name}` has no `{parameter}`: a query on another database must be bounded")]
 pub struct Unbounded {
     pub name: String,
     pub parameter: &'static str,
@@ -343,7 +343,7 @@ impl Workflow for Externals {
                         external = external.name,
                         code = fault.code,
                         detail = fault.detail,
-                        "a look at another database failed"
+                        "a query on another database failed"
                     );
                     if fault.may_pass {
                         return Err(fault.reason());

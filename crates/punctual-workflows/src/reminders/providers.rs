@@ -54,7 +54,7 @@ impl Source {
         self.row.active && !self.row.deleted
     }
 
-    /// What stands under a path of a filter (`state.kind`, `businessUnit`) or a JSON pointer into the state.
+    /// The value at a path of a filter (`state.kind`, `businessUnit`) or a JSON pointer into the state.
     pub fn at(&self, path: &str) -> Option<Value> {
         if path.starts_with('/') {
             return self.state.pointer(path).cloned();
@@ -106,7 +106,7 @@ pub struct Case<'a> {
     pub setting: &'a Setting,
     pub source: &'a Source,
     pub zone: &'a Zone,
-    /// Where its measures stood, for thresholds.
+    /// The state of its measures, for thresholds.
     pub states: &'a [StateRow],
     /// What its children come to, in millionths, where the setting counts some.
     pub children: Option<i64>,
@@ -137,7 +137,7 @@ pub struct Wanted {
     pub reason: Option<ReasonCode>,
     /// The state to be written, where it differs from the one that was given.
     pub state: Option<StateRow>,
-    /// What was looked at, for those who ask why.
+    /// What was checked, for those who ask why.
     pub values: Vec<(&'static str, Value)>,
 }
 
@@ -166,7 +166,7 @@ pub struct ScanBounds {
     pub changed_since: bool,
     /// Only rows that become due within so many days.
     pub window_days: Option<u32>,
-    /// The business units it may look at; an empty list stands for all, and has to be said.
+    /// The business units it may read; an empty list means all, and must be given.
     pub business_units: Option<Vec<String>>,
     /// Sources in one batch.
     pub batch: Option<u32>,
@@ -219,7 +219,7 @@ pub trait TriggerRule: Send + Sync {
         None
     }
 
-    /// The state that a reminder which goes out leaves behind.
+    /// The state that a reminder that is sent leaves behind.
     fn fired(&self, _case: &Case<'_>) -> Option<StateRow> {
         None
     }
@@ -229,7 +229,7 @@ pub trait TriggerRule: Send + Sync {
         None
     }
 
-    /// It remembers where its measure stands.
+    /// It remembers the state of its measure.
     fn keeps_state(&self) -> bool {
         false
     }
@@ -298,7 +298,7 @@ pub struct Providers {
     pub immediate: Vec<Arc<dyn ImmediateProvider>>,
     pub recipients: Registry<Arc<dyn RecipientProvider>>,
     pub policies: Registry<Arc<dyn DeliveryPolicy>>,
-    /// Other systems' databases that reconciliation looks at too.
+    /// Other systems' databases that reconciliation reads too.
     pub externals: Vec<super::external::External>,
     /// How often reconciliation looks; at least a minute.
     pub reconcile_every: SignedDuration,

@@ -43,7 +43,7 @@ pub const EVERY: SignedDuration = SignedDuration::from_hours(6);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
-    /// Sources that were looked at.
+    /// Sources that were checked.
     pub sources: u64,
     pub created: u64,
     pub moved: u64,
@@ -167,7 +167,7 @@ impl Batch {
         Self::daily(conn, providers, provider, watermark, report, bounds).await.map(Some)
     }
 
-    /// Days without events: the sources that meet a threshold which is told once a day.
+    /// Days without events: the sources that meet a threshold which fires once a day.
     async fn daily(
         conn: &mut Conn<'_>,
         providers: &Providers,

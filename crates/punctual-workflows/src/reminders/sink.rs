@@ -79,7 +79,7 @@ fn places(subject: &str) -> impl Iterator<Item = (String, String)> + '_ {
         .filter(|(kind, id)| !kind.is_empty() && !id.is_empty())
 }
 
-/// Brings the rows of these sources, and of the parents that they count for, in line with all settings.
+/// Updates the rows of these sources, and of the parents that they count for, to all settings.
 #[boxed]
 pub async fn apply_to(
     providers: &Providers,

@@ -18,7 +18,7 @@ use super::{
     providers::Case,
 };
 
-/// Rows of one source that are looked at.
+/// Rows of one source that are checked.
 const ROWS: i64 = 1_000;
 
 /// One step of how it came, or did not come.
@@ -70,7 +70,7 @@ pub async fn why(
     Ok(Some(steps))
 }
 
-/// What a setting says of the day as things stand, where it has no row for it.
+/// What a setting says of the day at present, where it has no row for it.
 fn today(
     providers: &Providers,
     case: &Case<'_>,
@@ -120,7 +120,7 @@ fn today(
     })
 }
 
-/// What the filter of a setting looked at.
+/// What the filter of a setting read.
 fn looked_at(case: &Case<'_>) -> Value {
     let mut values = Map::new();
     for path in case.setting.filter.iter().flat_map(|filter| filter.paths()) {

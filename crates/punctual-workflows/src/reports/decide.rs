@@ -141,7 +141,7 @@ impl Loaded {
         prepared: Prepared,
     ) -> Outcome {
         match prepared {
-            // It has become active since it was looked at: another look.
+            // It has become active since it was checked: retry.
             Prepared::Inactive => {
                 Outcome::plain("retrying", Decision::Retry(ReasonCode::SubscriptionChanged))
             }
@@ -181,7 +181,7 @@ fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
     match duty(stage, run.kind) {
         Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::Shadow)),
         Duty::Leave => Outcome::skipped(ReasonCode::RolloutNotBegun),
-        // The stage has changed since: another look.
+        // The stage has changed since: retry.
         Duty::Make => Outcome::plain("retrying", Decision::Retry(ReasonCode::StageChanged)),
     }
 }
@@ -215,7 +215,7 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: Made, readers: &Rea
 }
 
 /// One message for all where they read alike, as they mostly do; then a list stays a list, and whoever is on it when the
-/// message goes out gets it. Else one for each way of reading, to those who have it at this moment.
+/// message is sent gets it. Else one for each way of reading, to those who have it at this moment.
 fn messages(
     row: &Claimed,
     subscription: &Subscription,
@@ -252,7 +252,7 @@ struct Part<'p> {
     presentation: &'p Presentation,
     audience: Audience,
     channel: Option<ChannelKey>,
-    /// What tells it from the others of its run.
+    /// What distinguishes it from the others of its run.
     tag: Option<String>,
 }
 
@@ -372,7 +372,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -
         let owner = Owner::AutomationScheduler.as_str();
         let written = run_ownership::delivered(conn, now, owner, &delivered).await?;
         if written != u64::try_from(delivered.len()).unwrap_or(u64::MAX) {
-            // The row was locked and ours a moment ago: whatever this is, nothing may go out on it.
+            // The row was locked and ours a moment ago: whatever this is, nothing may be sent on it.
             return Err(StoreError::Stored("run_ownership"));
         }
     }

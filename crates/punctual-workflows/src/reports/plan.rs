@@ -16,7 +16,7 @@ use super::{
 pub const CAUGHT_UP_AT_MOST: usize = 31;
 /// A run that is later than this was missed, where nothing that was missed is wanted.
 const LATE: SignedDuration = SignedDuration::from_hours(1);
-/// Occurrences that are looked at for the next one whose period has had no run.
+/// Occurrences that are checked for the next one whose period has had no run.
 const LOOKED_AT: usize = 100;
 
 /// What is to be done about a run when its turn comes.

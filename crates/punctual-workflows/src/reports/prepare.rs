@@ -70,7 +70,7 @@ impl Made {
         of(reading).or_else(|| of(own)).or(self.presentations.first())
     }
 
-    /// The files that go out with a presentation.
+    /// The files that are sent with a presentation.
     pub fn files_of(&self, presentation: &Presentation) -> impl Iterator<Item = &Artefact> {
         let reading = presentation.reading.clone();
         self.artefacts
@@ -90,7 +90,7 @@ pub struct Artefact {
     pub bytes: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
-    /// Whether it goes out with the message.
+    /// Whether it is sent with the message.
     pub sent: bool,
     /// What it is called in the message, where that is another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

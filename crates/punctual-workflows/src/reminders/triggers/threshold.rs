@@ -1,7 +1,7 @@
 //! Thresholds: a measure of the source is compared with a value whenever the source, or something it counts, changes.
 //!
 //! What a firing policy has to remember is one small state per setting, source, metric and scope, written with the
-//! source: whether the threshold is met, how often it has been crossed, and whether a reminder went out.
+//! source: whether the threshold is met, how often it has been crossed, and whether a reminder was sent.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reminders::providers::{
 
 pub struct Threshold;
 
-/// How often a threshold that stays met, or is met again, may be told.
+/// How often a threshold that stays met, or is met again, may fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firing {
     /// Once for the source, whatever the value becomes.
