@@ -52,7 +52,7 @@ pub fn outcome(outcome: Option<&str>) -> Pill {
     }
 }
 
-/// What a provider told later.
+/// What a provider reported later.
 pub fn receipt(state: ReceiptState) -> Pill {
     match state {
         ReceiptState::Accepted => pill("not confirmed yet", "muted"),

@@ -53,7 +53,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             let count = found.counts.iter().find(|(found, _)| *found == kind)?.1;
             let own = found.items.iter().filter(|item| item.kind == kind);
             let items: Vec<Item> = own.map(|one| item(&app, &visit, one)).collect();
-            let (title, about, all) = told(kind);
+            let (title, about, all) = described(kind);
             let rest = all.filter(|_| usize::try_from(count).is_ok_and(|count| count > items.len()));
             Some(Group { title, about, count: up_to(count), rest, items })
         })
@@ -83,7 +83,7 @@ pub(super) fn item(app: &Shared, visit: &Visit, one: &Waiting) -> Item {
 }
 
 /// The title of a kind, what it means, and where all of it is listed.
-fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
+fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
     match kind {
         Kind::Hold => (
             "Work on hold",

@@ -1,4 +1,4 @@
-//! Events and tasks as a calendar: by month, by week, or as a list, with what is and was told about each.
+//! Events and tasks as a calendar: by month, by week, or as a list, with the messages of each.
 
 mod edit;
 mod one;
@@ -309,7 +309,7 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
     }
 }
 
-/// How far an event is told, in one word.
+/// The state of the messages of an event, in one word.
 fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     if own.iter().any(|rule| rule.sync_status == "failed") {
         Pill { word: "out of step", class: "bad" }

@@ -119,7 +119,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let (mut sentence, mut shown, mut sites) = (String::new(), Vec::new(), Vec::new());
     if visit.viewer.sees_all() {
         let kpis = app.engine.outbox_kpis(None).await?;
-        sentence = told(&kpis, last, &visit, now);
+        sentence = summary(&kpis, last, &visit, now);
         shown = tiles(&app, &kpis, None);
         sites = kpis.by_site.into_iter().map(|site| site.site).collect();
     }
@@ -145,7 +145,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     })
 }
 
-fn told(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
+fn summary(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
     let last = last
         .and_then(|at| Timestamp::from_microsecond(at).ok())
         .map_or("nothing delivered yet".to_owned(), |at| {

@@ -1,4 +1,4 @@
-//! Surveys: which there are, what their answers come to, every link with its story, and what authors do with them.
+//! Surveys: which there are, what their answers come to, every link with its timeline, and what authors do with them.
 
 mod edit;
 mod instances;

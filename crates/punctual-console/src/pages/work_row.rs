@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     confirm::{Confirm, Item},
     outbox::{done, note},
-    story::{Happened, Step, audited, pretty, pretty_text, told},
+    timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
 use crate::{
     App, Shared,
@@ -51,7 +51,7 @@ struct WorkRowPage {
     source: Option<String>,
     actions: Vec<Action>,
     notifications: Vec<Sent>,
-    story: Vec<Step>,
+    timeline: Vec<Step>,
     input: String,
     trace: Option<String>,
 }
@@ -153,7 +153,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         due: visit.zone.exact(due),
         source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
         actions: if may_act { Action::of(&row) } else { Vec::new() },
-        story: told(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
+        timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
             .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))

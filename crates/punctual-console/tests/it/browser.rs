@@ -242,8 +242,8 @@ fn people_sign_in_find_and_act() {
         stage.browser.click("input[name=reason]").await;
         stage.browser.write("The pager is retired").await;
         stage.browser.follow(".confirm button").await;
-        let story = stage.texts(".story-title").await;
-        assert_eq!(story.last().map(String::as_str), Some("Noted"), "{story:?}");
+        let timeline = stage.texts(".timeline-title").await;
+        assert_eq!(timeline.last().map(String::as_str), Some("Noted"), "{timeline:?}");
         assert!(stage.texts("h1 .pill").await == ["discarded"]);
 
         // Release what is held, and move the clock to the next due row.

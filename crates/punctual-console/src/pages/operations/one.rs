@@ -53,7 +53,7 @@ struct OnePage {
     id: String,
     sentence: String,
     done: Option<&'static str>,
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
     people: Vec<Person>,
     rules: Vec<Rule>,
     occurrences: Vec<Occurrence>,
@@ -181,7 +181,7 @@ async fn show(
         })
         .collect();
     let zone_name = row.time_zone.as_deref().unwrap_or("UTC");
-    let mut facts = Vec::new();
+    let mut details = Vec::new();
     for (name, anchor) in [("Starts", Anchor::Start), ("Ends", Anchor::End)] {
         if let Some(at) = anchor.of(&row) {
             let text = match row.is_all_day {
@@ -191,26 +191,26 @@ async fn show(
                     format!("{} {}", exact.text, visit.zone.name)
                 }
             };
-            facts.push((name, text));
+            details.push((name, text));
         }
     }
     if let Some(organisation) = &row.organisation {
-        facts.push(("Organisation", organisation.clone()));
+        details.push(("Organisation", organisation.clone()));
     }
     if let Some(zone) = &row.time_zone {
-        facts.push(("Zone", zone.clone()));
+        details.push(("Zone", zone.clone()));
     }
     if let Some(unit) = &row.business_unit {
-        facts.push(("Business unit", unit.clone()));
+        details.push(("Business unit", unit.clone()));
     }
-    facts.push(("Id", format!("{}, version {}", row.id, row.version)));
+    details.push(("Id", format!("{}, version {}", row.id, row.version)));
     let may_touch = visit.viewer.may_touch(row.business_unit.as_deref());
     page(&OnePage {
         frame: visit.frame(&app, &row.title, "/operations").await?,
         here: format!("/operations/{kind}/{id}"),
         sentence: sentence(&own, now, &visit),
         done: done(&Fields::of_query(&uri)),
-        facts,
+        details,
         people,
         rules: own
             .iter()

@@ -61,7 +61,7 @@ struct Row {
     id: String,
     link: String,
     name: String,
-    told: String,
+    channels: String,
     zone: Option<String>,
     locale: Option<String>,
     unit: Option<String>,
@@ -79,7 +79,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let rows: Vec<Row> = seen
         .map(|row| Row {
             link: format!("/operations/people/{}", links::encoded(&row.id)),
-            told: ways(&row),
+            channels: ways(&row),
             id: row.id,
             name: row.name,
             zone: row.time_zone,
@@ -87,7 +87,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             unit: row.business_unit,
         })
         .collect();
-    let silent = rows.iter().filter(|row| row.told.is_empty()).count();
+    let silent = rows.iter().filter(|row| row.channels.is_empty()).count();
     let mut sentence = counted(i64::try_from(rows.len()).unwrap_or(i64::MAX), "person", "people");
     match silent {
         0 => sentence.push_str(" on this page, all of whom can be reached."),
@@ -108,7 +108,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     })
 }
 
-/// The channels over which somebody can be told, in their order, each with its address.
+/// The channels over which somebody can be notified, in their order, each with its address.
 fn ways(row: &PersonRow) -> String {
     let addresses: BTreeMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
     let way = |word: &String| {
@@ -244,10 +244,10 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
     let (mut ahead, mut sentence) = (Vec::new(), "People who are notified of events and tasks.".to_owned());
     if !entered.known.is_empty() {
         let row = found(app, visit, &entered.known).await?;
-        let told = ways(&row);
-        sentence = match told.as_str() {
+        let channels = ways(&row);
+        sentence = match channels.as_str() {
             "" => format!("{} has no address and gets nothing.", row.name),
-            told => format!("{} is notified over {told}.", row.name),
+            channels => format!("{} is notified over {channels}.", row.name),
         };
         let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
         let wanted =
