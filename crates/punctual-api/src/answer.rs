@@ -1,4 +1,4 @@
-//! Answers: JSON with a status, or a failure that becomes problem+json in one place.
+//! Responses: JSON with a status, or a failure that becomes problem+json in one place.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -16,7 +16,7 @@ use serde::Serialize;
 /// What a handler gives back.
 pub type Answer = Result<Shaped, Failure>;
 
-/// Seconds after which a client may try again when the storage was not there.
+/// Seconds after which a client may retry when the storage was not there.
 const RETRY_AFTER: u64 = 1;
 
 /// A JSON answer, written out.
@@ -151,7 +151,7 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping => Self::unavailable(&EngineError::Stopping),
             EngineError::Panicked(_) => Self::internal(&error),
-            EngineError::NotFound => Problem::new(Code::NotFound, "There is none of that id.").into(),
+            EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {
                 let detail = format!("{} is {state}; {allowed}.", capitalised(subject));
                 let actions = actions_of(subject, &state);

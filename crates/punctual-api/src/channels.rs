@@ -231,7 +231,7 @@ fn tried(
 
 /// How channels did in the last hour
 ///
-/// Counted over the newest 5,000 tries of the installation; a channel that none of them used is not listed.
+/// Counted over the newest 5,000 attempts of the installation; a channel that none of them used is not listed.
 #[utoipa::path(get, path = "/api/v1/channels/health", tag = "Channels", security(("key" = ["read"])),
     responses((status = 200, body = Page<ChannelHealth>)))]
 pub async fn health(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {

@@ -25,7 +25,7 @@ use crate::{
 
 /// Report an event, or an array of at most 1,000
 ///
-/// `source.changed` and `source.deleted` with a subject `type/id` tell the state of a source; any other type goes to
+/// `source.changed` and `source.deleted` with a subject `type/id` report the state of a source; any other type goes to
 /// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error.
 #[utoipa::path(post, path = "/api/v1/events", tag = "Events", security(("key" = ["ingest"])),
     request_body(content((EventRequest = "application/cloudevents+json"), (Vec<EventRequest> = "application/cloudevents-batch+json"),

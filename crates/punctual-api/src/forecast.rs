@@ -77,7 +77,7 @@ pub async fn forecast(
                 key: item.key,
                 due_at: item.due_at,
                 title: item.title,
-                reason: item.reason.map(str::to_owned),
+                reason: item.reason.map(String::from),
             })
             .collect(),
     });

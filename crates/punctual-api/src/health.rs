@@ -10,7 +10,7 @@ use crate::{
     answer::{Answer, Shaped},
 };
 
-/// That the process answers.
+/// That the process responds.
 #[derive(Serialize, ToSchema)]
 pub struct Health {
     #[schema(example = "ok")]
@@ -19,7 +19,7 @@ pub struct Health {
     version: &'static str,
 }
 
-/// That the database answers, and how well it keeps what it acknowledged.
+/// That the database responds, and how well it keeps what it acknowledged.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
@@ -30,7 +30,7 @@ pub struct Readiness {
     database_version: String,
     /// Whether an acknowledged row survives a power cut.
     survives_power_loss: bool,
-    /// The settings that decide it, as the database told them.
+    /// The settings that decide it, as the database reports them.
     #[schema(value_type = Object)]
     durability: serde_json::Map<String, serde_json::Value>,
     sandbox: bool,
@@ -42,7 +42,7 @@ pub async fn healthz() -> Answer {
     Shaped::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// Whether the database answers
+/// Whether the database responds
 #[utoipa::path(get, path = "/readyz", tag = "Health", responses((status = 200, body = Readiness)))]
 pub async fn readyz(State(app): State<Shared>) -> Answer {
     let mut reader = app.engine.store.read().await?;

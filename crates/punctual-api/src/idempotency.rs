@@ -28,7 +28,7 @@ use crate::{
 const HEADER: &str = "idempotency-key";
 const LONGEST: usize = 255;
 
-/// The key of a request, where it has one, and what tells requests apart.
+/// The key of a request, where it has one, and what distinguishes requests.
 pub struct Once {
     key: Option<String>,
     route: String,
@@ -68,7 +68,7 @@ impl Ids<'_> {
 }
 
 impl Once {
-    /// Answers from memory where this request was answered before, else by `act`.
+    /// Returns the remembered response to this request, else that of `act`.
     pub async fn run<'a, F>(
         &'a self,
         app: &'a App,

@@ -125,7 +125,7 @@ pub struct ApiOptions {
     pub body_limit: usize,
     /// Bytes of a body on routes for bulk imports.
     pub bulk_body_limit: usize,
-    /// Requests under way at once; more are told to come back.
+    /// Requests under way at once; more are refused for now.
     pub in_flight: usize,
     /// How long a body may take to arrive.
     pub body_time: Duration,
@@ -160,7 +160,7 @@ pub(crate) struct App {
     pub in_flight: Semaphore,
     /// Calls of providers under way at once: they have a budget of their own.
     pub callbacks: Semaphore,
-    /// One at a time moves the clock or ticks, so that an answer tells what its own request did.
+    /// One at a time moves the clock or ticks, so that a response describes its own request alone.
     pub driver: Mutex<()>,
     /// The OpenAPI document as it is served.
     pub document: String,
@@ -185,7 +185,7 @@ pub fn router(state: ApiState) -> axum::Router {
     )
 }
 
-/// Health, readiness and figures alone: what a node answers that only works.
+/// Health, readiness and figures alone: what a node serves that only works.
 pub fn probes(state: ApiState) -> axum::Router {
     let routes = axum::Router::new()
         .route("/healthz", get(health::healthz))

@@ -76,7 +76,7 @@ pub async fn list(
     Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
 
-/// The whole story of a notification, from its cause to the provider's answer
+/// The timeline of a notification, from its cause to the provider's answer
 #[utoipa::path(get, path = "/api/v1/notifications/{id}/timeline", tag = "Notifications", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Timeline)))]
 pub async fn timeline(
@@ -142,7 +142,7 @@ pub async fn discard(
 
 /// Say that a person has seen what did not arrive
 ///
-/// For messages that a provider took and then failed to deliver: they stand under attention until this.
+/// For messages that a provider accepted and then failed to deliver: they are listed under attention until this.
 #[utoipa::path(post, path = "/api/v1/notifications/{id}/acknowledge", tag = "Notifications", security(("key" = ["operate"])),
     params(("id" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Notification)))]
 pub async fn acknowledge(
@@ -242,7 +242,7 @@ async fn touchable(
 /// The row with why it waits and until when, where its channel holds it back.
 fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRow {
     if let Some((reason, until)) = held_back.waits(&row) {
-        row.reason_code = Some(reason);
+        row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
     row

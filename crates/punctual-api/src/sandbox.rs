@@ -38,7 +38,7 @@ fn sandbox(app: &Shared) -> Result<&Sandbox, Failure> {
     app.sandbox.as_ref().ok_or_else(|| Problem::route_not_found().into())
 }
 
-/// Where the clock stands
+/// The time of the clock
 #[utoipa::path(get, path = "/api/v1/sandbox/clock", tag = "Sandbox", security(("key" = ["read"])),
     responses((status = 200, body = SandboxClock)))]
 pub async fn clock(State(app): State<Shared>, _here: InSandbox, _caller: Caller<Read>) -> Answer {

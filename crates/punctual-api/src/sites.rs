@@ -1,4 +1,4 @@
-//! `/api/v1/sites`: the sites that hand over notifications, their tokens, and what they say about themselves.
+//! `/api/v1/sites`: the sites that forward notifications, their tokens, and what they say about themselves.
 
 pub(crate) mod hand_over;
 
@@ -102,7 +102,7 @@ async fn replace_token(app: &App, caller: &Known, id: String, request: SiteRotat
 
 /// Revoke a site's token
 ///
-/// It is refused on every node within five seconds. What the site has handed over stays.
+/// It is refused on every node within five seconds. What the site has forwarded stays.
 #[utoipa::path(post, path = "/api/v1/sites/{site}/revoke", tag = "Sites", security(("key" = ["admin"])),
     params(("site" = String, Path)), responses((status = 200, body = Site)))]
 pub async fn revoke(

@@ -1,4 +1,4 @@
-//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who hears of what happens, and what became of telling them.
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who gets the events, and what became of the deliveries.
 
 use std::collections::HashMap;
 
@@ -175,7 +175,7 @@ fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
     })
 }
 
-/// What happened, newest first, with who was told
+/// What happened, newest first, with its deliveries
 #[utoipa::path(get, path = "/api/v1/outbox-events", tag = "Subscribers", security(("key" = ["read"])),
     params(PageQuery), responses((status = 200, body = Page<OutboxEvent>)))]
 pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {

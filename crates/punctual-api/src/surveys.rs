@@ -133,7 +133,7 @@ fn warning(warning: Warning) -> SurveyWarning {
     }
 }
 
-/// Faults of a part of the document, as the API tells them.
+/// Faults of a part of the document, as the API returns them.
 pub(crate) fn fields(faults: Vec<Fault>, within: &str) -> Vec<FieldError> {
     faults
         .into_iter()

@@ -139,7 +139,7 @@ pub async fn preview(
             html: variant.html.clone(),
         };
         let locale = locale.to_owned();
-        // Up to two seconds of work for the worst template there can be: not on a thread that answers others.
+        // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
         let rendered = tokio::task::spawn_blocking(move || render(&variant, &request.context)).await;
         let rendered = rendered.map_err(|error| Failure::internal(&error))?.map_err(refusal)?;
         Shaped::ok(&Preview { subject: rendered.subject, body: rendered.body, html: rendered.html, locale })

@@ -246,7 +246,7 @@ fn result_of(row: &WorkRow) -> Option<Value> {
     row.result.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
-/// Where a row stands after it was ensured with this outcome.
+/// The status of a row after it was ensured with this outcome.
 pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
     match outcome {
         EnsureOutcome::Created

@@ -39,7 +39,7 @@ fn rewritten(function: TokenStream) -> Result<TokenStream, &'static str> {
     let mut tokens = function.into_iter();
     let mut head = TokenStream::new();
     loop {
-        let token = tokens.next().ok_or("`boxed` stands before an async function")?;
+        let token = tokens.next().ok_or("`boxed` goes before an async function")?;
         match &token {
             TokenTree::Ident(word) if word.to_string() == "async" => continue,
             TokenTree::Ident(word) if word.to_string() == "fn" => break head.extend([token]),

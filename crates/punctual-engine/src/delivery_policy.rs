@@ -177,7 +177,7 @@ impl PolicyCache {
         let circuit = state.circuits.get(channel);
         match (last_error, circuit) {
             (None, Some(_)) if works => ProbeResult::Works,
-            // Calls that were under way when the circuit opened tell nothing new.
+            // Calls that were under way when the circuit opened are ignored.
             (Some(_), Some(circuit)) if circuit.open_until > now => ProbeResult::Unchanged,
             (Some(error), Some(_)) if !works => ProbeResult::Fails(error),
             (Some(error), None) if failures >= limit => ProbeResult::Fails(error),

@@ -365,8 +365,8 @@ impl Engine {
             "a batch could not be decided"
         );
         let decision = match failed {
-            Failed::Panicked => Decision::Hold(ReasonCode::new("panic")),
-            Failed::Store(_) => Decision::Retry(ReasonCode::new("decision-failed")),
+            Failed::Panicked => Decision::Hold(ReasonCode::Panic),
+            Failed::Store(_) => Decision::Retry(ReasonCode::DecisionFailed),
         };
         let why = serde_json::json!({ "error": failed_text });
         let decided =
@@ -420,9 +420,9 @@ impl Engine {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => {
                 tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");
-                Some(Decision::Retry(ReasonCode::new("listener-failed")))
+                Some(Decision::Retry(ReasonCode::ListenerFailed))
             }
-            Err(_) => Some(Decision::Hold(ReasonCode::new("panic"))),
+            Err(_) => Some(Decision::Hold(ReasonCode::Panic)),
         }
     }
 

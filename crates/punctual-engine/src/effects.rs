@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, Effect, NewWork};
+use punctual_model::{Cause, Effect, NewWork, ReasonCode};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
@@ -26,8 +26,8 @@ pub async fn write(
     if effects.is_empty() {
         return Ok(touched);
     }
-    let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut gone: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
+    let mut withdrawn: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
     let (mut own, mut events): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
@@ -35,10 +35,10 @@ pub async fn write(
             Effect::Ensure(row) => wanted.push(*row),
             Effect::Deactivate { keys, reason } => {
                 let keys = keys.into_iter().map(|key| key.as_str().to_owned());
-                gone.entry(reason.as_str().to_owned()).or_default().extend(keys);
+                gone.entry(reason).or_default().extend(keys);
             }
             Effect::Withdraw { origin, reason } => {
-                withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
+                withdrawn.entry(reason).or_default().push(origin.as_str().to_owned());
             }
             Effect::Put(row) => own.push(row),
             Effect::PublishEvent(event) => events.push(event),
@@ -51,10 +51,10 @@ pub async fn write(
         workflow.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
-        touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
+        touched.deactivated += deactivate(tx, now, reason, keys).await? as u64;
     }
     for (reason, origins) in withdrawn {
-        withdraw(tx, now, &reason, origins).await?;
+        withdraw(tx, now, reason, origins).await?;
     }
     if !wanted.is_empty() {
         for ensured in ensure_in(tx, now, &wanted, Cause::Machine).await? {
@@ -77,12 +77,12 @@ pub async fn write(
 pub async fn deactivate(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     mut keys: Vec<String>,
 ) -> Result<usize, StoreError> {
     keys.sort_unstable();
     keys.dedup();
-    let changed = work::deactivate(&mut tx.conn(), now, reason, keys).await?;
+    let changed = work::deactivate(&mut tx.conn(), now, reason.as_str(), keys).await?;
     let entries: Vec<audit::Entry> = changed
         .iter()
         .map(|row| audit::Entry {
@@ -93,7 +93,7 @@ pub async fn deactivate(
             from: Some("pending".into()),
             to: Some("deactivated".into()),
             version: Some(row.version),
-            reason: Some(reason.to_owned()),
+            reason: Some(reason.into()),
             data: None,
         })
         .collect();
@@ -107,10 +107,10 @@ pub async fn deactivate(
 pub async fn withdraw(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     origins: Vec<String>,
 ) -> Result<usize, StoreError> {
-    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
+    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason.as_str(), origins).await?;
     let entries: Vec<audit::Entry> = touched
         .iter()
         .map(|row| audit::Entry {
@@ -121,7 +121,7 @@ pub async fn withdraw(
             from: None,
             to: row.in_time.then(|| "withdrawn".to_owned()),
             version: Some(row.version),
-            reason: Some(reason.to_owned()),
+            reason: Some(reason.into()),
             data: None,
         })
         .collect();

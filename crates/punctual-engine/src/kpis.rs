@@ -14,7 +14,7 @@ use crate::{Engine, EngineError, PurgeReport, config::earlier};
 pub struct OutboxKpis {
     pub at: Timestamp,
     pub total: Kpis,
-    /// What providers told in the last interval.
+    /// What providers reported in the last interval.
     pub receipts: ReceiptFigures,
     pub by_site: Vec<SiteKpis>,
     pub last_purge: Option<PurgeReport>,

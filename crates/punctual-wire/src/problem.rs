@@ -171,7 +171,7 @@ impl Problem {
     }
 
     pub fn only_works() -> Self {
-        let detail = "This node has the role `worker` and answers `/healthz`, `/readyz` and `/metrics` alone; ask one with \
+        let detail = "This node has the role `worker` and serves `/healthz`, `/readyz` and `/metrics` alone; ask one with \
                       the role `api` or `all`.";
         Self::new(Code::NotFound, detail)
     }
@@ -185,7 +185,7 @@ impl Problem {
     }
 
     pub fn stale_version() -> Self {
-        Self::new(Code::StaleVersion, "It was changed in the meantime; reload it and try again.")
+        Self::new(Code::StaleVersion, "It was changed in the meantime; reload it and retry.")
     }
 
     /// `action` is a verb, `state` a status word, `allowed` the verbs that would work.
@@ -203,7 +203,7 @@ impl Problem {
     }
 
     pub fn rate_limited(retry_after_seconds: u64) -> Self {
-        let detail = format!("Too many requests; try again in {retry_after_seconds} s.");
+        let detail = format!("Too many requests; retry in {retry_after_seconds} s.");
         Self::new(Code::RateLimited, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 

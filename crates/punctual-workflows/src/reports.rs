@@ -94,7 +94,7 @@ impl Workflow for Reports {
         true
     }
 
-    /// A query that fails is tried again tomorrow, and the day after.
+    /// A query that fails is retried tomorrow, and the day after.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Daily
     }
@@ -106,12 +106,10 @@ impl Workflow for Reports {
     ) -> BoxFuture<'a, Result<Value, ReasonCode>> {
         Box::pin(async move {
             match prepare::prepare(engine, &self.sources, row).await {
-                Ok(prepared) => {
-                    serde_json::to_value(prepared).map_err(|_| ReasonCode::new("report-unreadable"))
-                }
+                Ok(prepared) => serde_json::to_value(prepared).map_err(|_| ReasonCode::ReportUnreadable),
                 Err(error) => {
                     tracing::warn!(work.key = row.key, %error, "a report could not be prepared");
-                    Err(ReasonCode::new("report-storage"))
+                    Err(ReasonCode::ReportStorage)
                 }
             }
         })

@@ -63,7 +63,7 @@ async fn give(app: &App, caller: &Known, key: String) -> Answer {
     app.engine.channels.invalidate();
     let channel = shape(app, stored)?;
     let mut shown = Shaped::ok(&RotatedSecret { secret: Some(secret), channel: channel.clone() })?;
-    // A repetition of the request tells all but the secret.
+    // A repetition of the request returns all but the secret.
     shown.kept = Some(Shaped::ok(&RotatedSecret { secret: None, channel })?.body);
     Ok(shown)
 }

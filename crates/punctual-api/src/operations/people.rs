@@ -1,4 +1,4 @@
-//! `/api/v1/operations/people`: who may be told, where, and how they like it.
+//! `/api/v1/operations/people`: who may be notified, where, and how they like it.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -83,7 +83,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 
 /// Remove a person
 ///
-/// Events and tasks keep the id; whoever is behind it is told nothing any more.
+/// Events and tasks keep the id; whoever is behind it gets nothing any more.
 #[utoipa::path(delete, path = "/api/v1/operations/people/{id}", tag = "Operations", security(("key" = ["author"])),
     params(("id" = String, Path)), responses((status = 204)))]
 pub async fn delete(

@@ -1,4 +1,4 @@
-//! `/api/v1/operations/rules`: when somebody is told about an event or task.
+//! `/api/v1/operations/rules`: when somebody is notified of an event or task.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -145,7 +145,7 @@ fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<
             RuleRefused::AlreadyThere(other) => {
                 let detail = format!("There is a rule at this date already, `{other}`; at most one a date.");
                 Problem::new(Code::StateNotAllowed, detail)
-                    .with_field("/rule", Code::StateNotAllowed, "At most one rule stands at each date.")
+                    .with_field("/rule", Code::StateNotAllowed, "At most one rule fires at each date.")
                     .into()
             }
             RuleRefused::TooMany => {

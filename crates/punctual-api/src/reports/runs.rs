@@ -1,4 +1,4 @@
-//! Runs for support: asked for, listed, looked at, tried again, with what was made for them.
+//! Runs for support: requested, listed, read, retried, with what was made for them.
 
 use axum::{
     extract::State,
@@ -99,7 +99,7 @@ pub async fn recent_of(
     list(state, caller, guid, parameters).await
 }
 
-/// Runs of a subscription that have failed, are held or wait for another try
+/// Runs of a subscription that have failed, are held or wait for a retry
 #[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/failed", tag = "Report runs", security(("key" = ["read"])),
     params(("guid" = String, Path), PageQuery), responses((status = 200, body = Page<RunSummary>)))]
 pub async fn failed_of(
@@ -222,7 +222,7 @@ pub async fn artefact(
 
 /// Try a run again
 ///
-/// Under the same key and ownership. Of one that was delivered, only messages that are parked are tried again: nothing is
+/// Under the same key and ownership. Of one that was delivered, only messages that are parked are retried: nothing is
 /// made a second time.
 #[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/retry", tag = "Report runs", security(("key" = ["operate"])),
     params(("guid" = String, Path), ("run" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = AutomationRun)))]

@@ -1,10 +1,10 @@
-//! Subscriptions: made, changed, paused, handed over, removed, and what lies ahead of them.
+//! Subscriptions: made, changed, paused, transferred, removed, and what lies ahead of them.
 
 use std::collections::HashMap;
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::{Trigger, local_time::Adjustment};
+use punctual_model::{ReasonCode, Trigger, local_time::Adjustment};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     work::instant,
@@ -187,11 +187,14 @@ pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<OrphanedSubscription> = seen
         .map(|row| OrphanedSubscription {
-            reasons: [(row.owner_gone, "owner-gone"), (row.recipients_gone, "recipients-gone")]
-                .into_iter()
-                .filter(|(is, _)| *is)
-                .map(|(_, word)| word.to_owned())
-                .collect(),
+            reasons: [
+                (row.owner_gone, ReasonCode::OwnerGone),
+                (row.recipients_gone, ReasonCode::RecipientsGone),
+            ]
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, reason)| reason.into())
+            .collect(),
             guid: row.guid,
             name: row.name,
             business_unit: row.business_unit,

@@ -64,7 +64,7 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
             }
         }
     }
-    // What the site hands over is stored; a report that could not be comes again with the next contact.
+    // What the site forwards is stored; a report that could not be comes again with the next contact.
     let now = app.wall.now();
     if let Err(error) = app.engine.note_contact(now, &site, read.report.map(|report| told(report, now))).await
     {
@@ -73,7 +73,7 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     Shaped::ok(&Batch { items: acks })
 }
 
-/// How a notification of this site stands
+/// The status of a notification of this site
 #[utoipa::path(get, path = "/api/v1/sites/{site}/notifications/{id}", tag = "Sites", security(("key" = ["site"])),
     params(("site" = String, Path), ("id" = String, Path)), responses((status = 200, body = SiteNotificationStatus)))]
 pub async fn status(

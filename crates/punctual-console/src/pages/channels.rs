@@ -232,7 +232,9 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
             let message = TrialMessage { id, address: to, subject: None, body: None };
             match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
                 Trial::NoChannel => tried(refused, "There is no such channel.".to_owned()),
-                Trial::Address(why) => tried(refused, format!("The channel takes no such address: {why}.")),
+                Trial::Address(why) => {
+                    tried(refused, format!("The channel does not accept this address: {why}."))
+                }
                 Trial::Broken(why) => tried(refused, format!("The channel cannot be opened: {why}.")),
                 Trial::Sent { outcome, took } => {
                     let took = in_words(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
@@ -247,7 +249,7 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
                             ("permanent", format!("Refused ({took}): {error}"))
                         }
                         SendOutcome::Uncertain { error } => {
-                            ("uncertain", format!("Nobody knows whether it arrived ({took}): {error}"))
+                            ("uncertain", format!("It may or may not have arrived ({took}): {error}"))
                         }
                     };
                     tried(words::outcome(Some(word)), text)

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_model::delivery_policy::{ChannelPolicy, Limiter, Rate, Urgency};
 use punctual_store::{
     Conn, StoreError,
@@ -12,7 +13,7 @@ use punctual_store::{
 use super::Circuit;
 use crate::{Engine, EngineError};
 
-/// How a channel stands at one moment.
+/// The state of a channel at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     pub circuit: Option<Circuit>,
@@ -71,7 +72,7 @@ impl Engine {
     pub async fn waits_for(
         &self,
         row: &NotificationRow,
-    ) -> Result<Option<(&'static str, Timestamp)>, EngineError> {
+    ) -> Result<Option<(ReasonCode, Timestamp)>, EngineError> {
         let is_waiting = matches!(row.status.as_str(), "pending" | "retrying")
             && row.lease_expires_at.is_none()
             && row.ready_at <= self.clock.now().as_microsecond();

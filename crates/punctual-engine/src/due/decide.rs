@@ -17,7 +17,7 @@ pub(super) fn decide_all(
         .map(|row| {
             // Pure functions over shared references: nothing is left half changed.
             catch_unwind(AssertUnwindSafe(|| on.decide(row, prepared, now))).unwrap_or_else(|panic| {
-                let held = Decided::from(Decision::Hold(ReasonCode::new("panic")));
+                let held = Decided::from(Decision::Hold(ReasonCode::Panic));
                 held.with_trace(serde_json::json!({ "panic": text_of(&*panic) }))
             })
         })
@@ -27,5 +27,5 @@ pub(super) fn decide_all(
 /// Returns the message of a panic, where it has one.
 fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no panic message")
 }

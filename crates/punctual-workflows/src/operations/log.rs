@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_store::{Conn, StoreError, operations::rules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::Payload;
 /// One row that the workflow writes through `put`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Put {
-    Skipped { reason: String, payload: Option<Payload>, key: String },
+    Skipped { reason: ReasonCode, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
     Failed { rule_id: String, error_name: String, error_message: String },
     Told { template: String, recipient: String },
@@ -26,8 +27,13 @@ impl Put {
     }
 }
 
-/// Skips that tell of something wrong; the others are what people wanted.
-const WARNED: [&str; 4] = ["invalid-payload", "rule-missing", "subject-missing", "no-recipients"];
+/// Skips that point to a fault; the others are intended.
+const WARNED: [ReasonCode; 4] = [
+    ReasonCode::InvalidPayload,
+    ReasonCode::RuleMissing,
+    ReasonCode::SubjectMissing,
+    ReasonCode::NoRecipients,
+];
 
 #[boxed]
 pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
@@ -56,9 +62,9 @@ fn log(row: &Put) {
             let subject = payload.as_ref().map(|payload| payload.subject_id.as_str());
             let subject_type = payload.as_ref().map(|payload| payload.subject_type.as_str());
             let kind = payload.as_ref().map(|payload| payload.kind.as_str());
-            if WARNED.contains(&reason.as_str()) {
+            if WARNED.contains(reason) {
                 tracing::warn!(
-                    reason,
+                    reason = reason.as_str(),
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,
@@ -68,7 +74,7 @@ fn log(row: &Put) {
                 );
             } else {
                 tracing::info!(
-                    reason,
+                    reason = reason.as_str(),
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,

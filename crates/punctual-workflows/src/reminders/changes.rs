@@ -83,7 +83,7 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     let work = loop {
         let Some(work) = change.work(now, again) else { return Ok(None) };
         let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
-        // In the sandbox time may stand: the same zone twice at one instant is two changes.
+        // In the sandbox the clock may be stopped: the same zone twice at one instant is two changes.
         match (change, before) {
             (Change::Unit { .. }, Some(_)) => again += 1,
             _ => break work,
@@ -352,12 +352,12 @@ struct Loaded {
 
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
-        let again = Decision::Defer(now, ReasonCode::new("applying"));
+        let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
         }
         let Some(next) = &self.next else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let outcome = next.outcome(&self.providers, now);
         let put = Put {
@@ -370,7 +370,7 @@ impl Decide for Loaded {
         let mut effects: Vec<Effect> = serde_json::to_value(put).map(Effect::Put).into_iter().collect();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: ReasonCode::owned(reason) });
+            effects.push(Effect::Deactivate { keys, reason: reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         let decision = if next.is_last { Decision::Deliver(Vec::new()) } else { again };

@@ -142,16 +142,16 @@ struct Loaded {
 
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
-        let skip = |reason: &'static str| Decided::from(Decision::Skip(ReasonCode::new(reason)));
+        let skip = |reason| Decided::from(Decision::Skip(reason));
         let Some(setting) = row.setting_id.as_ref().and_then(|id| self.settings.get(id)) else {
             if self.unreadable {
-                return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+                return Decision::Hold(ReasonCode::SettingUnreadable).into();
             }
-            return skip("ReminderSettingInactive");
+            return skip(ReasonCode::ReminderSettingInactive);
         };
         let place = row.source_type.clone().zip(row.source_id.clone());
         let Some(source) = place.and_then(|place| self.sources.get(&place)) else {
-            return skip("SourceNoLongerValid");
+            return skip(ReasonCode::SourceNoLongerValid);
         };
         let zone = self.ground.zone(source);
         self.decide_case(row, setting, source, &zone, now)
@@ -193,7 +193,7 @@ impl Loaded {
         effects.extend(
             own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate)))),
         );
-        let decision = Decision::Defer(now, ReasonCode::new("business-unit-changed"));
+        let decision = Decision::Defer(now, ReasonCode::BusinessUnitChanged);
         Decided { decision, effects, trace: None }
     }
 
@@ -210,7 +210,7 @@ impl Loaded {
             return Decision::Skip(reason).into();
         }
         let Ok(key) = WorkKey::parse(&row.key) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         // A person who repeats a reminder means the one that was sent.
         let (key, repeated) = match key.parts() {
@@ -229,10 +229,10 @@ impl Loaded {
                 if row.input_hash == input_hash(&key, here).to_string() {
                     return self.goes_along(setting, source, zone, &key, now);
                 }
-                return Decision::Hold(ReasonCode::new("input-conflict")).into();
+                return Decision::Hold(ReasonCode::InputConflict).into();
             }
             if let Some(later) = moved_to(setting, &case, &key, due_at).filter(|later| *later > now) {
-                return Decision::Defer(later, ReasonCode::new("moved")).into();
+                return Decision::Defer(later, ReasonCode::Moved).into();
             }
         }
         let next: Vec<Effect> = setting
@@ -244,16 +244,16 @@ impl Loaded {
         let decided = |decision, effects| Decided { decision, effects, trace: None };
         // Counted from when it could first be worked on: what waited for quiet hours or a person is not late.
         if setting.lateness.is_over(ready_at, now, zone) {
-            return decided(Decision::Skip(ReasonCode::new("due-in-past")), next);
+            return decided(Decision::Skip(ReasonCode::DueInPast), next);
         }
         let Some(policy) = delivery::named(&self.providers, &setting.definition) else {
-            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+            return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
         if let Some(until) = policy.waits_until(&case, now) {
-            return Decision::Defer(until, ReasonCode::new("quiet-hours")).into();
+            return Decision::Defer(until, ReasonCode::QuietHours).into();
         }
         let Some((provider, spec)) = recipients::named(&self.providers, &setting.definition) else {
-            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+            return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
         let audience = match provider.resolve(spec, &case, &Parts { sources: &self.others }) {
             Ok(audience) => audience,

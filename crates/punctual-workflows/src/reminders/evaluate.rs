@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{InputHash, NewWork, WorkKey, local_time::Adjustment};
+use punctual_model::{InputHash, NewWork, ReasonCode, WorkKey, local_time::Adjustment};
 use punctual_store::{
     reminders::states::StateRow,
     work::{OfSource, Transfer},
@@ -52,7 +52,7 @@ impl Ground {
     }
 }
 
-/// Which rows of the sources are looked at.
+/// Which rows of the sources are checked.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
     /// All of them: what no setting wants is over.
@@ -67,7 +67,7 @@ pub enum Scope<'a> {
 #[derive(Default)]
 pub struct Outcome {
     /// Rows that are no longer wanted, by reason.
-    pub gone: BTreeMap<String, Vec<String>>,
+    pub gone: BTreeMap<ReasonCode, Vec<String>>,
     /// Rows to be ensured.
     pub wanted: Vec<NewWork>,
     /// Rows that go to another business unit with their source, before they are ensured there.
@@ -109,12 +109,12 @@ impl Plan {
 }
 
 /// Why a case has no rows at all, whatever its trigger would want.
-pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<punctual_model::ReasonCode> {
+pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<ReasonCode> {
     providers.invalidations.iter().find_map(|provider| provider.invalid(case))
 }
 
 /// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts anew.
-fn not_valid(case: &Case<'_>, reason: punctual_model::ReasonCode) -> Wanted {
+fn not_valid(case: &Case<'_>, reason: ReasonCode) -> Wanted {
     let state = case.states.iter().find(|state| state.met);
     let state = state.map(|state| StateRow { met: false, ..state.clone() });
     Wanted { reason: Some(reason), state, ..Wanted::default() }
@@ -150,7 +150,7 @@ fn evaluate_source(
     let by_key: HashMap<&str, &OfSource> = existing.iter().map(|row| (row.key.as_str(), row)).collect();
     let zone = ground.zone(source);
     let mut keep: HashSet<String> = HashSet::new();
-    let mut reasons: HashMap<&str, String> = HashMap::new();
+    let mut reasons: HashMap<&str, ReasonCode> = HashMap::new();
     let mut valid: HashSet<&str> = HashSet::new();
     let mut unchanged = 0;
     for setting in ground.settings.iter().filter(|setting| setting.source_type == place.0) {
@@ -164,7 +164,7 @@ fn evaluate_source(
         };
         outcome.states.extend(wanted.state);
         if let Some(reason) = wanted.reason {
-            reasons.insert(&setting.id, reason.as_str().to_owned());
+            reasons.insert(&setting.id, reason);
         }
         for candidate in wanted.candidates {
             let row = by_key.get(candidate.key.as_str()).copied();
@@ -180,7 +180,7 @@ fn evaluate_source(
                 }
                 Stands::MovedAway => {
                     keep.remove(candidate.key.as_str());
-                    reasons.insert(&setting.id, "due-in-past".to_owned());
+                    reasons.insert(&setting.id, ReasonCode::DueInPast);
                 }
                 fate @ (Stands::Missing | Stands::Ended | Stands::Elsewhere) => {
                     if let Scope::Window(from, to) = scope
@@ -218,7 +218,7 @@ fn evaluate_source(
         if valid.contains(setting) && WorkKey::parse(&row.key).is_ok_and(|key| providers.is_immediate(&key)) {
             continue;
         }
-        let reason = reasons.get(setting).cloned().unwrap_or_else(|| "ReminderSettingInactive".to_owned());
+        let reason = reasons.get(setting).copied().unwrap_or(ReasonCode::ReminderSettingInactive);
         outcome.plan.deactivate += 1;
         outcome.gone_of.insert(row.key.clone(), place.clone());
         outcome.gone.entry(reason).or_default().push(row.key.clone());
@@ -229,7 +229,7 @@ fn evaluate_source(
     }
 }
 
-/// How a row that is wanted stands.
+/// The state of a row that is wanted.
 #[derive(Clone, Copy)]
 enum Stands {
     Missing,

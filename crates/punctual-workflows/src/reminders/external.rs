@@ -1,4 +1,4 @@
-//! Reconciliation with another system's database: what changed there since the last look is taken as if it came in events,
+//! Reconciliation with another system's database: what changed there since the last look is handled like events,
 //! so a missed event is made good from where the truth is.
 //!
 //! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
@@ -17,6 +17,7 @@ use punctual_model::{
     Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey,
     table::{Cell, Table},
 };
+use punctual_reports::FetchFault;
 use punctual_store::{
     Conn, StoreError, Tx,
     foreign::{ForeignDatabase, ForeignFault, ForeignQuery},
@@ -124,7 +125,7 @@ struct FoundRow {
 
 /// Why a look cannot be bounded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the query of `{name}` has no `{parameter}`: a look at another database must be bounded")]
+#[error("the query of `{name}` has no `{parameter}`: a query on another database must be bounded")]
 pub struct Unbounded {
     pub name: String,
     pub parameter: &'static str,
@@ -337,16 +338,17 @@ impl Workflow for Externals {
             match external.fetch(&cursor).await {
                 Ok(found) => Ok(json!({ "found": found })),
                 Err(fault) => {
+                    let fault = FetchFault::from(fault);
                     tracing::warn!(
                         external = external.name,
                         code = fault.code,
                         detail = fault.detail,
-                        "a look at another database failed"
+                        "a query on another database failed"
                     );
                     if fault.may_pass {
-                        return Err(ReasonCode::owned(fault.code.to_owned()));
+                        return Err(fault.reason());
                     }
-                    Ok(json!({ "fault": fault.code, "detail": fault.detail }))
+                    Ok(json!({ "fault": fault.reason(), "detail": fault.detail }))
                 }
             }
         })
@@ -423,7 +425,7 @@ struct Looked {
 impl Decide for Looked {
     fn decide(&self, _row: &Claimed, prepared: &Value, now: Timestamp) -> Decided {
         let Some((external, cursor)) = &self.own else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
         let next = found.as_ref().and_then(|found| found.cursor.as_ref()).unwrap_or(cursor);
@@ -438,12 +440,12 @@ impl Decide for Looked {
             return decided(Decision::Deliver(Vec::new()), ensure(at));
         }
         let effect = ensure(next_moment(now, self.every));
-        match prepared["fault"].as_str() {
-            Some(code) => {
-                let failed = decided(Decision::Fail(ReasonCode::owned(code.to_owned())), effect);
+        match ReasonCode::deserialize(&prepared["fault"]) {
+            Ok(reason) => {
+                let failed = decided(Decision::Fail(reason), effect);
                 failed.with_trace(json!({ "detail": prepared["detail"] }))
             }
-            None => decided(Decision::Deliver(Vec::new()), effect),
+            Err(_) => decided(Decision::Deliver(Vec::new()), effect),
         }
     }
 }

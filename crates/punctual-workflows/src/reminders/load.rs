@@ -85,7 +85,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Where measures stand, and what children come to.
+    /// The state of measures, and what children come to.
     #[boxed]
     pub async fn load_measures(
         &mut self,

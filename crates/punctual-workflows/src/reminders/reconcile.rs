@@ -43,7 +43,7 @@ pub const EVERY: SignedDuration = SignedDuration::from_hours(6);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
-    /// Sources that were looked at.
+    /// Sources that were checked.
     pub sources: u64,
     pub created: u64,
     pub moved: u64,
@@ -167,7 +167,7 @@ impl Batch {
         Self::daily(conn, providers, provider, watermark, report, bounds).await.map(Some)
     }
 
-    /// Days without events: the sources that meet a threshold which is told once a day.
+    /// Days without events: the sources that meet a threshold which fires once a day.
     async fn daily(
         conn: &mut Conn<'_>,
         providers: &Providers,
@@ -373,12 +373,12 @@ struct Loaded {
 
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
-        let again = Decision::Defer(now, ReasonCode::new("applying"));
+        let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
         }
         let Some(batch) = &self.batch else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let outcome = batch.outcome(&self.providers, now);
         let stored = batch.row(&outcome.plan);
@@ -392,7 +392,7 @@ impl Decide for Loaded {
         let mut effects: Vec<Effect> = serde_json::to_value(put).map(Effect::Put).into_iter().collect();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: ReasonCode::owned(reason) });
+            effects.push(Effect::Deactivate { keys, reason: reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         if !batch.is_last {

@@ -10,7 +10,7 @@ use punctual_engine::{
     EnsureOutcome, Event, EventSink, effects, ensure_in,
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
 };
-use punctual_model::{Cause, NewWork};
+use punctual_model::{Cause, NewWork, ReasonCode};
 use punctual_store::{
     Conn, StoreError, Tx, audit,
     reminders::states,
@@ -79,7 +79,7 @@ fn places(subject: &str) -> impl Iterator<Item = (String, String)> + '_ {
         .filter(|(kind, id)| !kind.is_empty() && !id.is_empty())
 }
 
-/// Brings the rows of these sources, and of the parents that they count for, in line with all settings.
+/// Updates the rows of these sources, and of the parents that they count for, to all settings.
 #[boxed]
 pub async fn apply_to(
     providers: &Providers,
@@ -128,7 +128,7 @@ pub async fn write(
                 touched.entry(place.clone()).or_default().deactivated += 1;
             }
         }
-        effects::deactivate(tx, now, &reason, keys).await?;
+        effects::deactivate(tx, now, reason, keys).await?;
     }
     transfer(&mut tx.conn(), now, &transfers).await?;
     if !wanted.is_empty() {
@@ -173,7 +173,7 @@ pub(super) async fn transfer(
             from: Some(row.status.clone()),
             to: Some(row.status.clone()),
             version: Some(row.version),
-            reason: Some("business-unit-changed".into()),
+            reason: Some(ReasonCode::BusinessUnitChanged.into()),
             data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),
         })
         .collect();
@@ -190,9 +190,9 @@ async fn write_over(
     now: Timestamp,
     over: &[NewWork],
 ) -> Result<Vec<(String, String)>, StoreError> {
-    const REASON: &str = "due-in-past";
+    const REASON: ReasonCode = ReasonCode::DueInPast;
     let refs: Vec<&NewWork> = over.iter().collect();
-    let inserted = work::insert_ended(&mut tx.conn(), now, REASON, &refs).await?;
+    let inserted = work::insert_ended(&mut tx.conn(), now, REASON.as_str(), &refs).await?;
     let entries: Vec<audit::Entry> = inserted
         .iter()
         .map(|row| audit::Entry {

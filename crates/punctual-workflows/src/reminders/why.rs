@@ -2,6 +2,7 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
@@ -17,7 +18,7 @@ use super::{
     providers::Case,
 };
 
-/// Rows of one source that are looked at.
+/// Rows of one source that are checked.
 const ROWS: i64 = 1_000;
 
 /// One step of how it came, or did not come.
@@ -69,7 +70,7 @@ pub async fn why(
     Ok(Some(steps))
 }
 
-/// What a setting says of the day as things stand, where it has no row for it.
+/// What a setting says of the day at present, where it has no row for it.
 fn today(
     providers: &Providers,
     case: &Case<'_>,
@@ -79,17 +80,17 @@ fn today(
 ) -> Option<Step> {
     let setting = case.setting;
     let named = Some((setting.id.clone(), setting.name.clone()));
-    let step = |outcome: &str, reason: String, values: Value| Step {
+    let step = |outcome: &str, reason: Option<ReasonCode>, values: Value| Step {
         at: now,
         setting: named.clone(),
         outcome: outcome.to_owned(),
-        reason: Some(reason),
+        reason: reason.map(String::from),
         values,
         key: None,
         work_id: None,
     };
     if let Some(reason) = invalid(providers, case) {
-        return Some(step("notWanted", reason.as_str().to_owned(), looked_at(case)));
+        return Some(step("notWanted", Some(reason), looked_at(case)));
     }
     // Seen from the day that is asked about, so that an anniversary is looked for on it.
     let from = punctual_model::local_time::resolve(date, jiff::civil::Time::midnight(), &case.zone.zone).at;
@@ -102,25 +103,24 @@ fn today(
         wanted.candidates.iter().map(|candidate| candidate.local_date.to_string()).collect();
     values.insert("planned".into(), json!(days));
     if wanted.candidates.is_empty() {
-        let reason = wanted.reason.map_or_else(String::new, |reason| reason.as_str().to_owned());
-        return Some(step("notWanted", reason, Value::Object(values)));
+        return Some(step("notWanted", wanted.reason, Value::Object(values)));
     }
     let that_day: Vec<_> =
         wanted.candidates.iter().filter(|candidate| candidate.local_date == date).collect();
     if that_day.is_empty() {
-        return Some(Step { reason: None, ..step("otherDay", String::new(), Value::Object(values)) });
+        return Some(step("otherDay", None, Value::Object(values)));
     }
     let missing =
         that_day.into_iter().find(|candidate| !rows.iter().any(|row| row.key == candidate.key.as_str()))?;
     let late = setting.lateness.is_over(missing.due_at, now, case.zone);
-    let reason = if late { "due-in-past" } else { "not-planned-yet" };
+    let reason = if late { ReasonCode::DueInPast } else { ReasonCode::NotPlannedYet };
     Some(Step {
         key: Some(missing.key.as_str().to_owned()),
-        ..step("notPlanned", reason.to_owned(), Value::Object(values))
+        ..step("notPlanned", Some(reason), Value::Object(values))
     })
 }
 
-/// What the filter of a setting looked at.
+/// What the filter of a setting read.
 fn looked_at(case: &Case<'_>) -> Value {
     let mut values = Map::new();
     for path in case.setting.filter.iter().flat_map(|filter| filter.paths()) {

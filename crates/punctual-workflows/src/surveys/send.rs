@@ -25,17 +25,17 @@ pub(super) struct Loaded {
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
         let Some((public_id, step, is_again)) = read_key(&row.key) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let Some((instance, version)) = self.held.instances.get(&public_id) else {
-            return Decision::Hold(ReasonCode::new("instance-missing")).into();
+            return Decision::Hold(ReasonCode::InstanceMissing).into();
         };
         if let Some(reason) = ended(instance) {
             return Decision::Skip(reason).into();
         }
         match (step, version) {
             (Step::Expire, _) => expire(instance, now),
-            (Step::Send(_), None) => Decision::Hold(ReasonCode::new("survey-unreadable")).into(),
+            (Step::Send(_), None) => Decision::Hold(ReasonCode::SurveyUnreadable).into(),
             (Step::Send(ordinal), Some(version)) => {
                 let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
                 self.send(instance, version, ordinal, is_again, due_at, now)
@@ -55,14 +55,14 @@ impl Loaded {
         now: Timestamp,
     ) -> Decided {
         let Some(trigger) = version.schema.trigger(&instance.trigger_id) else {
-            return Decision::Hold(ReasonCode::new("survey-unreadable")).into();
+            return Decision::Hold(ReasonCode::SurveyUnreadable).into();
         };
         if !is_again && ordinal != instance.sends + 1 {
-            return Decision::Skip(ReasonCode::new("already-sent")).into();
+            return Decision::Skip(ReasonCode::AlreadySent).into();
         }
         if is_too_late(trigger, due_at, now) {
-            let mut decided = Decided::from(Decision::Skip(ReasonCode::new("too-late")));
-            decided.effects = over(instance, "too-late", now);
+            let mut decided = Decided::from(Decision::Skip(ReasonCode::TooLate));
+            decided.effects = over(instance, ReasonCode::TooLate, now);
             return decided;
         }
         Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
@@ -73,9 +73,9 @@ impl Loaded {
 fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
     let status = InstanceStatus::parse(&instance.status);
     match status {
-        _ if instance.deleted => Some(ReasonCode::new("deleted")),
-        Some(InstanceStatus::Completed) => Some(ReasonCode::new("answered")),
-        Some(InstanceStatus::Expired) => Some(ReasonCode::new("expired")),
+        _ if instance.deleted => Some(ReasonCode::Deleted),
+        Some(InstanceStatus::Completed) => Some(ReasonCode::Answered),
+        Some(InstanceStatus::Expired) => Some(ReasonCode::Expired),
         Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => None,
     }
 }
@@ -83,30 +83,31 @@ fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
 /// The grace time is over. A message that was planned in between keeps the instance alive.
 fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
     if instance.next_send_at.is_some() {
-        return Decision::Skip(ReasonCode::new("schedule-resumed")).into();
+        return Decision::Skip(ReasonCode::ScheduleResumed).into();
     }
-    let reason = if instance.last_sent_at.is_some() { "not-answered" } else { "never-sent" };
+    let reason =
+        if instance.last_sent_at.is_some() { ReasonCode::NotAnswered } else { ReasonCode::NeverSent };
     let mut decided = Decided::from(Decision::Deliver(Vec::new()));
     decided.effects = over(instance, reason, now);
     // A message that waits for a person would lead to a page that is gone.
     if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
-        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("expired") });
+        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::Expired });
     }
     decided
 }
 
 /// An instance is over without an answer.
-fn over(instance: &InstanceRow, reason: &str, now: Timestamp) -> Vec<Effect> {
+fn over(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Vec<Effect> {
     let event = Happened::new(INSTANCE_EXPIRED, instance).effect();
     vec![put(expired(instance, reason, now)), Effect::Noted("expired"), event]
 }
 
-fn expired(instance: &InstanceRow, reason: &str, now: Timestamp) -> Change {
+fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change {
     let status =
         InstanceStatus::parse(&instance.status).and_then(|status| status.after(InstanceEvent::Expire));
     Change {
         status: status.map_or_else(|| instance.status.clone(), |status| status.as_str().to_owned()),
-        reason: Some(reason.to_owned()),
+        reason: Some(reason.into()),
         next_send_at: None,
         finished_at: Some(now.as_microsecond()),
         ..as_it_stands(instance)

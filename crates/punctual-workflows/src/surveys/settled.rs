@@ -75,10 +75,7 @@ fn sent(
             effects.extend(ensure(instance, Step::Send(ordinal + 1), at));
             // Planned where the message had been given up, and a person sent it all the same.
             if let (None, Ok(key)) = (instance.next_send_at, WorkKey::survey_expire(&instance.public_id)) {
-                effects.push(Effect::Deactivate {
-                    keys: vec![key],
-                    reason: ReasonCode::new("schedule-resumed"),
-                });
+                effects.push(Effect::Deactivate { keys: vec![key], reason: ReasonCode::ScheduleResumed });
             }
         }
         None => effects.extend(ensure(

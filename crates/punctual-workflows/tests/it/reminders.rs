@@ -10,7 +10,7 @@ use punctual_workflows::reminders::{
 };
 use serde_json::{Value, json};
 
-/// Texts that are most easily taken for one another once they stand beside each other.
+/// Texts that are most easily taken for one another once they are beside each other.
 const PIECES: [&str; 10] = ["a", "b", "a:b", "a%3Ab", ":", "%", "threshold", "1", "é", "a\u{301}"];
 
 fn setting(n: usize) -> SettingRow {
