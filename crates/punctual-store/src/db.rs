@@ -38,7 +38,7 @@ pub(crate) use sets::with_rows;
 pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
 pub use text::Field;
-pub(crate) use text::{Dialect, Shape, length, render, sql};
+pub(crate) use text::{Dialect, Measure, Shape, measure, render, sql};
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};

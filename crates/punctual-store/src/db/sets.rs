@@ -20,6 +20,14 @@ pub trait SetRow {
     fn cell(&self, field: usize) -> Value<'_>;
 }
 
+impl<T: SetRow> SetRow for &T {
+    const FIELDS: &'static [Field] = T::FIELDS;
+
+    fn cell(&self, field: usize) -> Value<'_> {
+        T::cell(self, field)
+    }
+}
+
 /// The bound values of a statement on a set: scalars, then a column for each field.
 pub(crate) fn with_rows<R: SetRow>(mut scalars: Vec<Arg>, rows: &[R]) -> Vec<Arg> {
     scalars.extend(columns_of(rows));
