@@ -70,6 +70,11 @@ impl Failure {
         Self { problem: Box::new(Problem::internal()), cause: Some(chain(cause)) }
     }
 
+    /// The node cannot do its work; who asks is told why, because that is the question.
+    pub fn not_ready(why: &dyn std::error::Error) -> Self {
+        Self { problem: Box::new(Problem::not_ready(&why.to_string(), RETRY_AFTER)), cause: Some(chain(why)) }
+    }
+
     fn unavailable(cause: &dyn std::error::Error) -> Self {
         Self { problem: Box::new(Problem::storage_unavailable(RETRY_AFTER)), cause: Some(chain(cause)) }
     }

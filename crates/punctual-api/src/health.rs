@@ -1,13 +1,12 @@
 //! `/healthz` and `/readyz`: whether the process lives, and whether it can do its work.
 
-use axum::extract::State;
-use punctual_store::facts;
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::extract::{Query, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, Failure, Shaped},
 };
 
 /// That the process responds.
@@ -42,11 +41,22 @@ pub async fn healthz() -> Answer {
     Shaped::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// Whether the database responds
-#[utoipa::path(get, path = "/readyz", tag = "Health", responses((status = 200, body = Readiness)))]
-pub async fn readyz(State(app): State<Shared>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
-    facts::get(&mut reader.conn(), "ready").await?;
+/// What to probe.
+#[derive(Deserialize, IntoParams)]
+pub struct Probe {
+    /// Given, whatever its value: the database must also take a write within two seconds.
+    write: Option<String>,
+}
+
+/// Whether the database answers
+///
+/// Responds within five seconds. `?write` also asks whether the database takes writes: it is read-only after a failover
+/// that went wrong, and full when its disk is.
+#[utoipa::path(get, path = "/readyz", tag = "Health", params(Probe), responses((status = 200, body = Readiness)))]
+pub async fn readyz(State(app): State<Shared>, Query(probe): Query<Probe>) -> Answer {
+    if let Err(why) = app.engine.readiness(probe.write.is_some()).await {
+        return Err(Failure::not_ready(&why));
+    }
     let durability = app.engine.store.durability();
     Shaped::ok(&Readiness {
         status: "ready",

@@ -213,6 +213,12 @@ impl Problem {
         Self::new(Code::StorageUnavailable, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 
+    /// A node that cannot do its work, and why.
+    pub fn not_ready(why: &str, retry_after_seconds: u64) -> Self {
+        let detail = format!("Not ready: {why}.");
+        Self::new(Code::StorageUnavailable, detail).with(RETRY_AFTER, retry_after_seconds)
+    }
+
     pub fn signature_invalid() -> Self {
         Self::new(Code::SignatureInvalid, "The signature does not match or its time is too old.")
     }

@@ -114,7 +114,6 @@ impl Store {
     /// A transaction that writes. On SQLite it waits for the one writer, settles first.
     #[boxed]
     pub async fn begin(&self, lane: Lane) -> Result<Tx> {
-        let faults = self.0.options.faults.clone();
         let open = match &self.0.backend {
             Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane)).await?),
             Backend::Postgres(postgres) => {
@@ -125,7 +124,15 @@ impl Store {
                 Open::Postgres(pool.begin().await.map_err(StoreError::connection)?)
             }
         };
-        Ok(Tx::new(self.clone(), open, faults))
+        Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
+    }
+
+    /// A transaction for the question whether the database takes writes. On SQLite it waits for the writer as others do.
+    #[boxed]
+    pub async fn begin_probe(&self) -> Result<Tx> {
+        let Backend::Postgres(postgres) = &self.0.backend else { return self.begin(Lane::Intake).await };
+        let open = Open::Postgres(postgres.probes.begin().await.map_err(StoreError::connection)?);
+        Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
     }
 
     /// A connection for reading what is committed, for the engine's own work.
