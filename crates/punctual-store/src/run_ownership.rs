@@ -44,7 +44,7 @@ const TAKE: Sql = sql!(
      WHERE run_ownership.status = 'cancelled'",
 );
 
-/// Takes a run that is free, and returns who owns it afterwards: the same row to whoever asks.
+/// Takes a run that is free, and returns who owns it afterwards: every caller gets the same row.
 #[boxed]
 pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
     conn.execute(&TAKE, with_rows(args![now], slice::from_ref(take))).await?;

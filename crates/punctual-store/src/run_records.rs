@@ -1,5 +1,5 @@
 //! What became of each run, and under which stage of a rollout: for comparison with an old scheduler, for figures, and
-//! for people who look at a run. Nothing here decides anything.
+//! for people who inspect a run. Nothing here decides anything.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -136,7 +136,7 @@ pub struct OldFiles {
     pub details: String,
 }
 
-// Relies on run_records_with_files. A run that is under way again, or whose messages are not settled, keeps its files.
+// Relies on run_records_with_files. A run that is in progress again, or whose messages are not settled, keeps its files.
 const WITH_OLD_FILES: Sql = sql!(
     "run_records.with_old_files", as OldFiles,
     "SELECT {columns r}

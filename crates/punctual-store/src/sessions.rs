@@ -5,7 +5,7 @@ use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
-/// A session with the key it goes by, as both stand now.
+/// A session with its key, as both are now.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SessionRow {
     pub key_id: String,

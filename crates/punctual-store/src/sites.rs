@@ -1,4 +1,4 @@
-//! The sites that hand over notifications, and what each said at its last contact.
+//! The sites that forward notifications, and what each reported at its last contact.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -51,7 +51,7 @@ pub async fn set_revoked(conn: &mut Conn<'_>, id: &str, at: Option<Timestamp>) -
     Ok(conn.execute(&SET_REVOKED, args![id, at]).await? > 0)
 }
 
-/// What a site said about itself.
+/// What a site reports about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
     pub version: Option<String>,
@@ -68,7 +68,7 @@ const SET_CONTACT: Sql = sql!(
      WHERE id = $1",
 );
 
-/// Keeps what a site said at this contact.
+/// Keeps what a site reported at this contact.
 #[boxed]
 pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact: &Contact) -> Result<()> {
     let c = contact;
@@ -87,7 +87,7 @@ pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact:
 
 const TOUCH: Sql = sql!("sites.touch", "UPDATE sites SET last_contact_at = $2 WHERE id = $1");
 
-/// A contact that said nothing about the site.
+/// A contact without a report.
 #[boxed]
 pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
     conn.execute(&TOUCH, args![id, now]).await?;

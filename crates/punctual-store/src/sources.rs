@@ -146,8 +146,8 @@ const AFTER: &str = "SELECT {columns} FROM sources
 const WALK: Sql = sql!("sources.walk", as SourceRow, AFTER, "{postgres  FOR UPDATE}");
 const LOOK: Sql = sql!("sources.look", as SourceRow, AFTER);
 
-/// The next sources of one type after an id, deleted ones too; held until the transaction ends where they are to be
-/// decided on, and only looked at for a plan.
+/// The next sources of one type after an id, deleted ones too; locked until the transaction ends where they are to be
+/// decided on, and only read for a plan.
 #[boxed]
 pub async fn walk(
     conn: &mut Conn<'_>,
@@ -186,7 +186,7 @@ const BY_KEYS: Sql = sql!(
      WHERE s.source_type = {.source_type} AND s.source_id = {.source_id}",
 );
 
-/// These sources, to look at.
+/// These sources, not locked.
 #[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<SourceRow>> {
     if sources.is_empty() {

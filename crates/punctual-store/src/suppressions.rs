@@ -29,7 +29,7 @@ const PUT: Sql = sql!(
      ON CONFLICT (channel_type, address) DO UPDATE SET {replaced 2}",
 );
 
-/// What a person says: it takes the place of what was there.
+/// Writes what a person decided: it replaces what was there.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, row: &SuppressionRow) -> Result<()> {
     conn.execute(&PUT, with_rows(args![], slice::from_ref(row))).await?;
@@ -55,7 +55,7 @@ const ADD: Sql = sql!(
      RETURNING {columns}",
 );
 
-/// What was found out by sending: what is already there stays as it is. Returns which are new.
+/// Adds what sending has shown: what is already there stays as it is. Returns which are new.
 #[boxed]
 pub async fn add(
     conn: &mut Conn<'_>,
@@ -144,7 +144,7 @@ pub async fn delete(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> R
 
 const KEYS: Sql = sql!("suppressions.keys", as Key, "SELECT {columns} FROM suppressions LIMIT $1");
 
-/// Every type and address, up to so many: for a node that wants to know which ones it need not ask about.
+/// Every type and address, up to a limit: with all of them, a node need not query each address.
 #[boxed]
 pub async fn keys(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<(String, String)>> {
     let keys: Vec<Key> = conn.fetch_all(&KEYS, args![limit]).await?;
@@ -178,7 +178,7 @@ const CHANGED: Sql = sql!(
      SET value = CAST(CAST(facts.value AS BIGINT) + 1 AS TEXT), updated_at = EXCLUDED.updated_at",
 );
 
-/// Says that the list has changed, in the transaction of the change: every node looks again.
+/// Marks the list as changed, in the transaction of the change: every node reads it again.
 #[boxed]
 pub async fn changed(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
     conn.execute(&CHANGED, args![now, MARK]).await?;

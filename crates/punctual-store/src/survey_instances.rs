@@ -1,4 +1,4 @@
-//! Instances: every link that was ever offered to somebody, and what became of it.
+//! Instances: every link that was ever sent to a person, and its state.
 
 mod change;
 mod query;
@@ -93,7 +93,7 @@ const BY_HASHES: Sql = sql!(
      WHERE unique_hash IS NOT NULL AND NOT deleted AND unique_hash = {any $1}",
 );
 
-/// Who has these hashes; over the index of hashes.
+/// The instances that have these hashes; over the index of hashes.
 #[boxed]
 pub async fn by_hashes(conn: &mut Conn<'_>, hashes: Vec<String>) -> Result<Vec<Holder>> {
     conn.fetch_all(&BY_HASHES, args![hashes]).await

@@ -1,4 +1,4 @@
-//! Surveys and their published versions. A version never changes, so whoever has read one may keep it.
+//! Surveys and their published versions. A version never changes, so it may be cached.
 
 use std::slice;
 
@@ -21,7 +21,7 @@ pub struct SurveyRow {
     pub updated_at: i64,
 }
 
-/// What an author says about a survey.
+/// What an author writes of a survey.
 #[derive(Clone, Debug, SetRow)]
 pub struct SurveyDraft {
     pub name: String,

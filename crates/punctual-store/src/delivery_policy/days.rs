@@ -38,8 +38,8 @@ const READ: Sql = sql!(
      WHERE d.person = {.person} AND d.local_date = {.local_date}",
 );
 
-/// Counts messages, and returns how many each person has had with them; whoever counts for the same person waits for the
-/// end of this transaction.
+/// Counts messages, and returns how many each person has now been sent. Another transaction that counts for the same
+/// person waits for the end of this one.
 #[boxed]
 pub async fn count(conn: &mut Conn<'_>, days: &[(Day, i64)]) -> Result<Vec<SentRow>> {
     if days.is_empty() {

@@ -1,4 +1,4 @@
-//! What somebody was not sent because it was too much for a day, until one message summarises it.
+//! Messages held back because a person had reached the limit of the day, until one digest summarises them.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};

@@ -14,7 +14,7 @@ pub struct PreferenceRow {
     pub updated_at: i64,
 }
 
-/// What somebody wants, with the address that was asked for.
+/// The preferences of a person, with the address they were found by.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct WantedAt {
     pub address: String,
@@ -28,7 +28,7 @@ const BY_ADDRESSES: Sql = sql!(
      FROM preference_addresses a JOIN preferences p ON p.person = a.person WHERE a.address = {any $1}",
 );
 
-/// What the people behind these addresses want; the addresses are in lower case and each is there once.
+/// The preferences of the people behind these addresses, which are in lower case, each once.
 #[boxed]
 pub async fn by_addresses(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<WantedAt>> {
     if addresses.is_empty() {
@@ -95,7 +95,7 @@ const KEEP_ADDRESSES: Sql = sql!(
      ON CONFLICT (address) DO UPDATE SET person = EXCLUDED.person",
 );
 
-/// Writes what a person wants; the row is locked, and the addresses are in lower case and each there once.
+/// Writes the preferences of a person. The row is locked; the addresses are in lower case, each once.
 #[boxed]
 pub async fn put(
     conn: &mut Conn<'_>,

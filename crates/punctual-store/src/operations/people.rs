@@ -57,7 +57,7 @@ const BY_EMAILS: Sql = sql!(
      FROM operations_people WHERE email IS NOT NULL AND LOWER(email) IN ({texts $1}) ORDER BY id",
 );
 
-/// Those behind these addresses, which are in lower case: for imports, which are rare enough to look at everybody.
+/// Those behind these addresses, which are in lower case: for imports, which are rare enough to read all people.
 #[boxed]
 pub async fn by_emails(conn: &mut Conn<'_>, mut addresses: Vec<String>) -> Result<Vec<PersonRow>> {
     addresses.sort_unstable();
@@ -75,7 +75,7 @@ const AT_EMAILS: Sql = sql!(
      FROM operations_people WHERE email IS NOT NULL AND email = {any $1}",
 );
 
-/// Those with these addresses, letter by letter: for every message, so it must find them without looking at everybody.
+/// Those with exactly these addresses: it runs for every message, so it uses the index.
 #[boxed]
 pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<PersonRow>> {
     if addresses.is_empty() {

@@ -271,7 +271,7 @@ const LIVE_WORK: Sql = sql!(
              WHERE n.work_id = w.id AND n.status IN ('pending', 'retrying', 'parked')))",
 );
 
-/// What of these rules is not over.
+/// Work of these rules that is not over.
 #[boxed]
 pub async fn live_work(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<LiveWork>> {
     if ids.is_empty() {
@@ -292,7 +292,7 @@ pub struct Expected {
     pub active: Option<bool>,
 }
 
-// The soonest of those that wait, over work_ready; each with one look-up of its rule.
+// The next pending rows, over work_ready; each with one look-up of its rule.
 const EXPECTED: Sql = sql!(
     "operations_rules.expected",
     "SELECT w.id, w.key, r.id AS rule_id, r.schedule_id, r.sync_status, r.deleted_at, r.active
@@ -303,8 +303,8 @@ const EXPECTED: Sql = sql!(
      ORDER BY w.ready_at, w.id",
 );
 
-/// The work rows of rules that come next, to see whether their rules still want them. What is due already is decided, and
-/// that decision looks for itself.
+/// The next work rows of rules, to check whether their rules still want them. Rows that are due already are checked when
+/// they are decided.
 #[boxed]
 pub async fn expected(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expected>> {
     conn.fetch_all(&EXPECTED, args![now, limit]).await

@@ -1,4 +1,4 @@
-//! How far each provider's reconciliation has looked, and what its last run did.
+//! How far each provider's reconciliation has got, and what its last run did.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
@@ -8,7 +8,7 @@ use crate::db::{Conn, Result, Sql, args, sql};
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct ReconciliationRow {
     pub provider: String,
-    /// Sources that changed before it have been looked at.
+    /// Sources that changed before it have been checked.
     pub watermark: i64,
     pub last_run_at: i64,
     /// What the last run did, as JSON.

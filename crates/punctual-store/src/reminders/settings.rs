@@ -99,7 +99,7 @@ const OF_TYPE: Sql = sql!(
     "SELECT {columns} FROM reminder_settings WHERE NOT deleted AND source_type = $1 ORDER BY id",
 );
 
-/// The settings for sources of one type, to look at.
+/// The settings for sources of one type, not locked.
 #[boxed]
 pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&OF_TYPE, args![source_type]).await

@@ -142,7 +142,7 @@ const LEARN: Sql = sql!(
      WHERE id = $1 AND state = 'handed_over'",
 );
 
-/// Keeps what central said, for when it cannot be asked.
+/// Keeps what central answered, for times when it cannot be reached.
 #[boxed]
 pub async fn learn(conn: &mut Conn<'_>, known: &OutgoingState) -> Result<()> {
     let k = known;

@@ -16,8 +16,8 @@ pub struct InstanceFilter {
     pub limit: i64,
 }
 
-// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by survey,
-// and would walk the instances of all surveys for those of one that is old.
+// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
+// survey, and would walk the instances of all surveys for those of one that is old.
 const LIST: Sql = sql!(
     "survey_instances.list", as InstanceRow,
     "SELECT {columns i} FROM survey_instances i
@@ -85,7 +85,7 @@ const WALK: Sql = sql!(
      LIMIT $3",
 );
 
-/// The instances of a survey after this id, oldest first: whoever needs all of them comes again.
+/// The instances of a survey after this id, oldest first: a caller that needs all of them calls again.
 #[boxed]
 pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
     conn.fetch_all(&WALK, args![survey_id, after, limit]).await
