@@ -6,7 +6,7 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
-    delivery_policy::standing::Standing,
+    delivery_policy::channel_state,
     settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
@@ -26,7 +26,7 @@ use punctual_wire::{
     channels::{
         Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
     },
-    delivery_policy::{ChannelStanding, RateStanding},
+    delivery_policy::{ChannelState, RateState},
     names::channel_fault,
 };
 
@@ -122,21 +122,21 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
         return Shaped::ok(&shape(&app, row)?);
     }
     let (now, policy) = (app.engine.clock.now(), Keeps::read(&row.policy));
-    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &policy, now).await?;
-    Shaped::ok(&Channel { health: Some(stands(standing, now)), ..shape(&app, row)? })
+    let state = app.engine.channel_state(&mut reader.conn(), &row.key, &policy, now).await?;
+    Shaped::ok(&Channel { health: Some(state_of(state, now)), ..shape(&app, row)? })
 }
 
-fn stands(standing: Standing, now: Timestamp) -> ChannelStanding {
-    let circuit = standing.circuit.as_ref();
-    ChannelStanding {
+fn state_of(state: channel_state::ChannelState, now: Timestamp) -> ChannelState {
+    let circuit = state.circuit.as_ref();
+    ChannelState {
         circuit: circuit.map_or(CircuitState::Closed, |circuit| circuit.state(now)).as_str().to_owned(),
         open_until: circuit.map(|circuit| circuit.open_until),
         open_count: circuit.map_or(0, |circuit| circuit.open_count),
         last_error: circuit.map(|circuit| circuit.last_error.clone()),
-        rates: standing
+        rates: state
             .rates
             .into_iter()
-            .map(|rate| RateStanding {
+            .map(|rate| RateState {
                 limiter: rate.limiter,
                 max: rate.rate.max,
                 per: durations::format(rate.rate.per),

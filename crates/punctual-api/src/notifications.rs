@@ -4,7 +4,7 @@ pub(crate) mod intake;
 mod targets;
 
 use axum::extract::State;
-use punctual_engine::{delivery_policy::held_back::HeldBack, kpis::INTERVAL};
+use punctual_engine::{delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL};
 use punctual_model::Priority;
 use punctual_store::{
     StoreError,
@@ -50,7 +50,7 @@ pub async fn list(
     Parameters(parameters): Parameters,
 ) -> Answer {
     let query = NotificationQuery::read(parameters)?;
-    let held_back = app.engine.held_back().await?;
+    let blocked = app.engine.blocked_channels().await?;
     let filter = NotificationFilter {
         status: query.status,
         kind: query.kind,
@@ -58,7 +58,7 @@ pub async fn list(
         list: query.list,
         created_from: query.from.map(|at| at.as_microsecond()),
         created_to: query.to.map(|at| at.as_microsecond()),
-        stuck: query.stuck.then(|| held_back.stuck()),
+        stuck: query.stuck.then(|| blocked.stuck()),
         q: query.q,
         business_units: caller.units.clone(),
         before: query.page.cursor,
@@ -71,7 +71,7 @@ pub async fn list(
     let shaped: Vec<Notification> = page
         .items
         .into_iter()
-        .map(|row| shape(with_reason(row, &held_back), &ends, false))
+        .map(|row| shape(with_reason(row, &blocked), &ends, false))
         .collect::<Result<_, _>>()?;
     Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
@@ -240,8 +240,8 @@ async fn touchable(
 }
 
 /// The row with why it waits and until when, where its channel holds it back.
-fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRow {
-    if let Some((reason, until)) = held_back.waits(&row) {
+fn with_reason(mut row: NotificationRow, blocked: &BlockedChannels) -> NotificationRow {
+    if let Some((reason, until)) = blocked.waits(&row) {
         row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
@@ -249,7 +249,7 @@ fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRo
 }
 
 async fn answer_with(app: &App, row: NotificationRow) -> Answer {
-    let row = with_reason(row, &app.engine.held_back().await?);
+    let row = with_reason(row, &app.engine.blocked_channels().await?);
     let mut reader = app.engine.store.read().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
     Shaped::ok(&shape(row, &ends, true)?)
