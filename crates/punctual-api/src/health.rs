@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
 };
 
 /// That the process responds.
@@ -39,7 +39,7 @@ pub struct Readiness {
 /// Whether the process lives
 #[utoipa::path(get, path = "/healthz", tag = "Health", responses((status = 200, body = Health)))]
 pub async fn healthz() -> Answer {
-    Shaped::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+    JsonResponse::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
 /// Whether the database responds
@@ -48,7 +48,7 @@ pub async fn readyz(State(app): State<Shared>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     facts::get(&mut reader.conn(), "ready").await?;
     let durability = app.engine.store.durability();
-    Shaped::ok(&Readiness {
+    JsonResponse::ok(&Readiness {
         status: "ready",
         database: durability.database,
         database_version: durability.version.clone(),

@@ -23,10 +23,10 @@ use serde_json::Value;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Operate, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
     trail::noted,
 };
@@ -73,7 +73,7 @@ pub async fn list(
         .into_iter()
         .map(|row| shape(with_reason(row, &blocked), &ends, false))
         .collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
 
 /// The timeline of a notification, from its cause to the provider's answer
@@ -95,7 +95,7 @@ pub async fn timeline(
             data: moment.data,
         })
         .collect();
-    Shaped::ok(&Timeline { id: row.id, items })
+    JsonResponse::ok(&Timeline { id: row.id, items })
 }
 
 /// Try a parked notification again
@@ -104,7 +104,7 @@ pub async fn timeline(
 pub async fn retry(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -125,7 +125,7 @@ pub async fn retry(
 pub async fn discard(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -148,7 +148,7 @@ pub async fn discard(
 pub async fn acknowledge(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -175,7 +175,7 @@ pub async fn kpis(
     let found = app.engine.outbox_kpis(site.as_deref()).await?;
     let age = |created: Option<i64>| created.map(|at| (found.at.as_microsecond() - at).max(0) / 1_000_000);
     let total = &found.total;
-    Shaped::ok(&Kpis {
+    JsonResponse::ok(&Kpis {
         at: found.at,
         stuck_after_seconds: i64::try_from(app.engine.config.stuck_after.as_secs()).unwrap_or(i64::MAX),
         interval_seconds: i64::try_from(INTERVAL.as_secs()).unwrap_or(i64::MAX),
@@ -214,7 +214,7 @@ pub async fn kpis(
 }
 
 /// The row of this id, if the caller may see it.
-async fn visible(app: &App, caller: &Known, id: &str) -> Result<NotificationRow, Failure> {
+async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
     let mut reader = app.engine.store.read().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
@@ -225,7 +225,7 @@ async fn visible(app: &App, caller: &Known, id: &str) -> Result<NotificationRow,
 /// The row of this id, if the caller may change it and has seen its present version.
 async fn touchable(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     id: &str,
     request: &ActionRequest,
 ) -> Result<NotificationRow, Failure> {
@@ -252,7 +252,7 @@ async fn answer_with(app: &App, row: NotificationRow) -> Answer {
     let row = with_reason(row, &app.engine.blocked_channels().await?);
     let mut reader = app.engine.store.read().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
-    Shaped::ok(&shape(row, &ends, true)?)
+    JsonResponse::ok(&shape(row, &ends, true)?)
 }
 
 fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {
