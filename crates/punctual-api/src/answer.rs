@@ -14,21 +14,21 @@ use punctual_wire::{Code, FieldError, Problem};
 use serde::Serialize;
 
 /// What a handler gives back.
-pub type Answer = Result<Shaped, Failure>;
+pub type Answer = Result<JsonResponse, Failure>;
 
 /// Seconds after which a client may retry when the storage was not there.
 const RETRY_AFTER: u64 = 1;
 
-/// A JSON answer, written out.
+/// A JSON response, serialised.
 #[derive(Debug)]
-pub struct Shaped {
+pub struct JsonResponse {
     pub status: StatusCode,
     pub body: Vec<u8>,
     /// What may be kept of it for a repeat of the request, where that is not all of it.
     pub kept: Option<Vec<u8>>,
 }
 
-impl Shaped {
+impl JsonResponse {
     pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
         let body = serde_json::to_vec(value).map_err(|error| Failure::internal(&error))?;
         Ok(Self { status, body, kept: None })
@@ -47,7 +47,7 @@ impl Shaped {
     }
 }
 
-impl IntoResponse for Shaped {
+impl IntoResponse for JsonResponse {
     fn into_response(self) -> Response {
         let mut response = Response::new(self.body.into());
         *response.status_mut() = self.status;

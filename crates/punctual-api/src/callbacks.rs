@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     Shared,
-    answer::{Failure, Shaped},
+    answer::{Failure, JsonResponse},
     body,
     parameters::Segments,
 };
@@ -74,7 +74,8 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
         }
         Ok(Called::Receipts { count: receipts, new, unknown }) => {
             tracing::debug!(channel.key = channel, receipts, new, unknown, "a provider called back");
-            Ok(Shaped::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?.into_response())
+            Ok(JsonResponse::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?
+                .into_response())
         }
         Err(fault) => {
             tracing::info!(channel.key = channel, %fault, "a callback was refused");

@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
 };
 
 /// That the process responds.
@@ -38,7 +38,7 @@ pub struct Readiness {
 /// Whether the process lives
 #[utoipa::path(get, path = "/healthz", tag = "Health", responses((status = 200, body = Health)))]
 pub async fn healthz() -> Answer {
-    Shaped::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+    JsonResponse::ok(&Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
 /// What to probe.
@@ -58,7 +58,7 @@ pub async fn readyz(State(app): State<Shared>, Query(probe): Query<Probe>) -> An
         return Err(Failure::not_ready(&why));
     }
     let durability = app.engine.store.durability();
-    Shaped::ok(&Readiness {
+    JsonResponse::ok(&Readiness {
         status: "ready",
         database: durability.database,
         database_version: durability.version.clone(),

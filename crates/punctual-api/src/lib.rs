@@ -155,7 +155,7 @@ pub(crate) struct App {
     pub reminders: Arc<Providers>,
     pub reports: Arc<Sources>,
     pub options: ApiOptions,
-    pub keys: auth::KnownKeys,
+    pub keys: auth::KeyCache,
     pub request_ids: envelope::RequestIds,
     pub in_flight: Semaphore,
     /// Calls of providers under way at once: they have a budget of their own.
@@ -200,7 +200,7 @@ fn app(state: ApiState, document: String) -> Shared {
     let mut sinks = state.sinks;
     sinks.add(Arc::new(SurveySink::new(state.engine.clone(), surveys.clone())));
     Arc::new(App {
-        keys: auth::KnownKeys::default(),
+        keys: auth::KeyCache::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
         callbacks: Semaphore::new(CALLBACKS_AT_ONCE),

@@ -4,10 +4,10 @@
 //! The database has the truth; the cache only saves queries. It is read again every second, and a node whose cache is
 //! still empty queries. The decisions are in `delivery/policy`.
 
-pub mod held_back;
+pub mod blocked_channels;
+pub mod channel_state;
 pub mod links;
 pub mod preferences;
-pub mod standing;
 
 use std::{
     collections::HashMap,

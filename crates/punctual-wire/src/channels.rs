@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     batch::Item,
-    delivery_policy::{ChannelStanding, Limits, SendWindow, quiet_hours},
+    delivery_policy::{ChannelState, Limits, SendWindow, quiet_hours},
     fields::Fields,
     limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
     problem::Code,
@@ -199,7 +199,7 @@ pub struct Channel {
     pub updated_at: Timestamp,
     /// Its state; only where one channel is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub health: Option<ChannelStanding>,
+    pub health: Option<ChannelState>,
 }
 
 /// A message that shows whether the channel works.

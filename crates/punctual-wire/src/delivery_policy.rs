@@ -154,7 +154,7 @@ impl SendWindow {
 /// The state of a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChannelStanding {
+pub struct ChannelState {
     /// `closed`: messages are sent. `open`: the channel failed repeatedly and nothing is sent. `halfOpen`: one message
     /// probes whether it works again.
     #[schema(example = "closed")]
@@ -164,13 +164,13 @@ pub struct ChannelStanding {
     /// How many times in a row the circuit has opened.
     pub open_count: i64,
     pub last_error: Option<String>,
-    pub rates: Vec<RateStanding>,
+    pub rates: Vec<RateState>,
 }
 
 /// How much of one limit is used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RateStanding {
+pub struct RateState {
     /// `channel:KEY` or `provider:NAME`.
     pub limiter: String,
     pub max: i64,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::SiteCaller,
     body::{HandOver, Json},
     parameters::Segments,
@@ -25,7 +25,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/site", tag = "Sites", security(("key" = ["site"])),
     responses((status = 200, body = SiteIdentity)))]
 pub async fn identity(SiteCaller(id): SiteCaller) -> Answer {
-    Shaped::ok(&SiteIdentity { id })
+    JsonResponse::ok(&SiteIdentity { id })
 }
 
 /// Hand over at most 10,000 notifications
@@ -70,7 +70,7 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     {
         tracing::warn!(site.id = site, %error, "what a site said about itself was not kept");
     }
-    Shaped::ok(&Batch { items: acks })
+    JsonResponse::ok(&Batch { items: acks })
 }
 
 /// The status of a notification of this site
@@ -86,7 +86,7 @@ pub async fn status(
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
     let row = row.filter(|row| row.source_site.as_deref() == Some(&*site));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("notification", &id)))?;
-    Shaped::ok(&SiteNotificationStatus {
+    JsonResponse::ok(&SiteNotificationStatus {
         enqueued_at: row.site_enqueued_at.map(instant).transpose()?,
         delivered_at: row.delivered_at.map(instant).transpose()?,
         id: row.id,

@@ -15,7 +15,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
-    delivery_policy::held_back::HeldBack,
+    delivery_policy::blocked_channels::BlockedChannels,
     kpis::{INTERVAL, OutboxKpis},
 };
 use punctual_store::{
@@ -109,8 +109,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let filter = Filter::read(&fields, &visit.zone);
     let now = Visit::now(&app);
-    let held_back = app.engine.held_back().await?;
-    let browse = filter.browse(&visit.viewer, held_back.stuck(), ROWS);
+    let blocked = app.engine.blocked_channels().await?;
+    let browse = filter.browse(&visit.viewer, blocked.stuck(), ROWS);
     let mut reader = app.engine.store.read().await?;
     let found = notifications::browse(&mut reader.conn(), &browse).await?;
     let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
@@ -128,7 +128,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         Next::Page(place) => Onward::Page(filter.at(place)),
         Next::Further(place) => Onward::Further(filter.at(place)),
     };
-    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &held_back)).collect();
+    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &blocked)).collect();
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
@@ -204,9 +204,9 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     ]
 }
 
-fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &HeldBack) -> Row {
+fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &BlockedChannels) -> Row {
     let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
-    let (stuck, waits) = (held_back.is_stuck(&row), held_back.waits(&row));
+    let (stuck, waits) = (blocked.is_stuck(&row), blocked.waits(&row));
     let reason = match (row.status.as_str(), waits) {
         ("parked" | "withdrawn" | "discarded", _) => {
             let words = words::reason(row.reason_code.as_deref());

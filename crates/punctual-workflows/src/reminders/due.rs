@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     KIND, Providers, Setting,
     delivery::{self, Occasion},
-    evaluate::{self, Ground, input_hash, new_work},
+    evaluate::{self, Inputs, input_hash, new_work},
     immediate, load,
     providers::{Case, Parts, Source, Zone},
     recipients, sink,
@@ -55,11 +55,11 @@ impl Workflow for Reminders {
                 .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
                 .collect();
             let rows = sources::by_keys(conn, &places).await?;
-            let mut ground = Ground {
+            let mut inputs = Inputs {
                 zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
-                ..Ground::default()
+                ..Inputs::default()
             };
-            ground.load_measures(conn, &settings, &rows).await?;
+            inputs.load_measures(conn, &settings, &rows).await?;
             let sources: HashMap<(String, String), Source> = rows.into_iter().map(keyed).collect();
             let looked_at = self.looked_at(batch, &settings, &sources);
             let borrowed: Vec<(&str, &str)> =
@@ -69,7 +69,7 @@ impl Workflow for Reminders {
                 providers: self.providers.clone(),
                 settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),
                 unreadable: unreadable > 0,
-                ground,
+                inputs,
                 sources,
                 others: others.into_iter().map(keyed).collect(),
             }) as Box<dyn Decide>)
@@ -135,7 +135,7 @@ struct Loaded {
     settings: HashMap<String, Setting>,
     /// A setting of the batch is there and cannot be read.
     unreadable: bool,
-    ground: Ground,
+    inputs: Inputs,
     sources: HashMap<(String, String), Source>,
     others: HashMap<(String, String), Source>,
 }
@@ -153,7 +153,7 @@ impl Decide for Loaded {
         let Some(source) = place.and_then(|place| self.sources.get(&place)) else {
             return skip(ReasonCode::SourceNoLongerValid);
         };
-        let zone = self.ground.zone(source);
+        let zone = self.inputs.zone(source);
         self.decide_case(row, setting, source, &zone, now)
     }
 }
@@ -177,7 +177,7 @@ impl Loaded {
         key: &WorkKey,
         now: Timestamp,
     ) -> Decided {
-        let case = self.ground.case(setting, source, zone);
+        let case = self.inputs.case(setting, source, zone);
         let there = source.row.business_unit.clone();
         let transfer = Transfer {
             key: key.as_str().to_owned(),
@@ -205,7 +205,7 @@ impl Loaded {
         zone: &Zone,
         now: Timestamp,
     ) -> Decided {
-        let case = self.ground.case(setting, source, zone);
+        let case = self.inputs.case(setting, source, zone);
         if let Some(reason) = evaluate::invalid(&self.providers, &case) {
             return Decision::Skip(reason).into();
         }

@@ -18,7 +18,7 @@ use super::{
 
 /// All that was read about a set of sources, for a set of settings.
 #[derive(Default)]
-pub struct Ground {
+pub struct Inputs {
     pub settings: Vec<Setting>,
     pub sources: Vec<Source>,
     /// By business unit.
@@ -33,7 +33,7 @@ pub struct Ground {
     pub from_event: bool,
 }
 
-impl Ground {
+impl Inputs {
     pub fn zone(&self, source: &Source) -> Zone {
         let unit = source.row.business_unit.as_deref();
         unit.and_then(|unit| self.zones.get(unit)).cloned().unwrap_or_else(|| Zone::named(None))
@@ -129,32 +129,32 @@ fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
 }
 
 /// Compares what is wanted with what there is.
-pub fn evaluate(providers: &Providers, ground: &Ground, now: Timestamp, scope: Scope<'_>) -> Outcome {
+pub fn evaluate(providers: &Providers, inputs: &Inputs, now: Timestamp, scope: Scope<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    for source in &ground.sources {
-        evaluate_source(providers, ground, source, now, scope, &mut outcome);
+    for source in &inputs.sources {
+        evaluate_source(providers, inputs, source, now, scope, &mut outcome);
     }
     outcome
 }
 
 fn evaluate_source(
     providers: &Providers,
-    ground: &Ground,
+    inputs: &Inputs,
     source: &Source,
     now: Timestamp,
     scope: Scope<'_>,
     outcome: &mut Outcome,
 ) {
     let place = (source.row.source_type.clone(), source.row.source_id.clone());
-    let existing = ground.existing.get(&place).map_or(&[][..], Vec::as_slice);
+    let existing = inputs.existing.get(&place).map_or(&[][..], Vec::as_slice);
     let by_key: HashMap<&str, &OfSource> = existing.iter().map(|row| (row.key.as_str(), row)).collect();
-    let zone = ground.zone(source);
+    let zone = inputs.zone(source);
     let mut keep: HashSet<String> = HashSet::new();
     let mut reasons: HashMap<&str, ReasonCode> = HashMap::new();
     let mut valid: HashSet<&str> = HashSet::new();
     let mut unchanged = 0;
-    for setting in ground.settings.iter().filter(|setting| setting.source_type == place.0) {
-        let case = ground.case(setting, source, &zone);
+    for setting in inputs.settings.iter().filter(|setting| setting.source_type == place.0) {
+        let case = inputs.case(setting, source, &zone);
         let wanted = match invalid(providers, &case) {
             Some(reason) => not_valid(&case, reason),
             None => {
@@ -172,24 +172,24 @@ fn evaluate_source(
             let late = !candidate.at_once && setting.lateness.is_over(candidate.due_at, now, &zone);
             let unit = source.row.business_unit.as_deref();
             let transfer = row.and_then(|row| transfer_of(row, &candidate.key, unit));
-            match stands(row, &candidate, &zone, late, transfer.is_some()) {
-                Stands::Right => unchanged += 1,
-                Stands::Over => {
+            match row_state(row, &candidate, &zone, late, transfer.is_some()) {
+                RowState::Right => unchanged += 1,
+                RowState::Over => {
                     outcome.plan.past += 1;
                     outcome.over.push(new_work(setting, source, &zone, &candidate));
                 }
-                Stands::MovedAway => {
+                RowState::MovedAway => {
                     keep.remove(candidate.key.as_str());
                     reasons.insert(&setting.id, ReasonCode::DueInPast);
                 }
-                fate @ (Stands::Missing | Stands::Ended | Stands::Elsewhere) => {
+                state @ (RowState::Missing | RowState::Ended | RowState::Elsewhere) => {
                     if let Scope::Window(from, to) = scope
                         && (candidate.due_at < from || candidate.due_at > to)
                     {
                         continue;
                     }
-                    match fate {
-                        Stands::Elsewhere => outcome.plan.moved += 1,
+                    match state {
+                        RowState::Elsewhere => outcome.plan.moved += 1,
                         _ => outcome.plan.create += 1,
                     }
                     match candidate.adjusted {
@@ -231,7 +231,7 @@ fn evaluate_source(
 
 /// The state of a row that is wanted.
 #[derive(Clone, Copy)]
-enum Stands {
+enum RowState {
     Missing,
     /// It ended without being sent and is wanted again.
     Ended,
@@ -244,15 +244,15 @@ enum Stands {
     MovedAway,
 }
 
-fn stands(
+fn row_state(
     row: Option<&OfSource>,
     candidate: &Candidate,
     zone: &Zone,
     late: bool,
     is_transferred: bool,
-) -> Stands {
+) -> RowState {
     let Some(row) = row else {
-        return if late { Stands::Over } else { Stands::Missing };
+        return if late { RowState::Over } else { RowState::Missing };
     };
     let date = candidate.local_date.to_string();
     let same = !is_transferred
@@ -261,12 +261,12 @@ fn stands(
                 && row.local_date.as_deref() == Some(&date)
                 && row.time_zone.as_deref() == Some(&zone.name));
     match row.status.as_str() {
-        "completed" | "processing" => Stands::Right,
-        "pending" if row.on_hold || same => Stands::Right,
-        "pending" if late => Stands::MovedAway,
-        "pending" => Stands::Elsewhere,
-        _ if late => Stands::Right,
-        _ => Stands::Ended,
+        "completed" | "processing" => RowState::Right,
+        "pending" if row.on_hold || same => RowState::Right,
+        "pending" if late => RowState::MovedAway,
+        "pending" => RowState::Elsewhere,
+        _ if late => RowState::Right,
+        _ => RowState::Ended,
     }
 }
 

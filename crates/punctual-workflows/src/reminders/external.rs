@@ -29,7 +29,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Providers, ReminderSink,
-    evaluate::{Ground, Plan, Scope, evaluate},
+    evaluate::{Inputs, Plan, Scope, evaluate},
     load,
     reconcile::{Report, next_moment},
 };
@@ -469,8 +469,8 @@ pub async fn dry_run(
         looked += found.rows.len() as u64;
         let rows: Vec<SourceRow> = external.changes(&found, now).into_iter().map(as_row).collect();
         let settings = load::heard(conn, providers, std::slice::from_ref(&external.source_type)).await?;
-        let ground = Ground::load(conn, settings, rows, false).await?;
-        total.add(&evaluate(providers, &ground, now, Scope::All).plan);
+        let inputs = Inputs::load(conn, settings, rows, false).await?;
+        total.add(&evaluate(providers, &inputs, now, Scope::All).plan);
         match found.cursor {
             Some(next) if !found.is_last && next != cursor => cursor = next,
             _ => break,

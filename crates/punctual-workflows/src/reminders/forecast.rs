@@ -15,7 +15,7 @@ use punctual_store::{
 
 use super::{
     KIND, Providers, Setting, delivery,
-    evaluate::{Ground, invalid},
+    evaluate::{Inputs, invalid},
     load,
     providers::{Case, Parts, Source, Zone},
     recipients,
@@ -145,9 +145,9 @@ async fn reminders(
         .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
         .collect();
     let found = sources::by_keys(conn, &places).await?;
-    let ground = Ground {
+    let inputs = Inputs {
         zones: load::zones(conn, found.iter().map(|row| row.business_unit.clone())).await?,
-        ..Ground::default()
+        ..Inputs::default()
     };
     let found: HashMap<(String, String), Source> = found
         .into_iter()
@@ -158,8 +158,8 @@ async fn reminders(
         let place = (row.source_type.clone().unwrap_or_default(), row.source_id.clone().unwrap_or_default());
         let setting = row.setting_id.as_ref().and_then(|id| known.get(id));
         let (Some(setting), Some(source)) = (setting, found.get(&place)) else { continue };
-        let zone = ground.zone(source);
-        let case = ground.case(setting, source, &zone);
+        let zone = inputs.zone(source);
+        let case = inputs.case(setting, source, &zone);
         if invalid(providers, &case).is_some() {
             continue;
         }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::{
     Providers, children,
-    evaluate::{Ground, Outcome, Scope, evaluate},
+    evaluate::{Inputs, Outcome, Scope, evaluate},
     load,
 };
 
@@ -100,8 +100,8 @@ pub async fn apply_to(
     if !more.is_empty() {
         rows.extend(sources::lock(&mut conn, &borrowed(&more)).await?);
     }
-    let ground = Ground::load(&mut conn, settings, rows, true).await?;
-    let outcome = evaluate(providers, &ground, now, Scope::All);
+    let inputs = Inputs::load(&mut conn, settings, rows, true).await?;
+    let outcome = evaluate(providers, &inputs, now, Scope::All);
     write(tx, now, outcome).await
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     KIND, Providers, Setting,
-    evaluate::{Ground, invalid},
+    evaluate::{Inputs, invalid},
     load,
     providers::Case,
 };
@@ -53,17 +53,17 @@ pub async fn why(
     ids.retain(|id| !stored.iter().any(|row| row.id == *id));
     let mut all = load::read_settings(providers, &stored);
     all.extend(load::read_settings(providers, &settings::by_ids(conn, ids).await?));
-    let ground = Ground::load(conn, all, vec![source], false).await?;
-    let Some(source) = ground.sources.first() else { return Ok(None) };
-    let zone = ground.zone(source);
+    let inputs = Inputs::load(conn, all, vec![source], false).await?;
+    let Some(source) = inputs.sources.first() else { return Ok(None) };
+    let zone = inputs.zone(source);
     let mut steps = Vec::new();
-    for setting in &ground.settings {
-        let case = ground.case(setting, source, &zone);
+    for setting in &inputs.settings {
+        let case = inputs.case(setting, source, &zone);
         steps.extend(today(providers, &case, &rows, date, now));
     }
     let day = date.to_string();
     for row in rows.iter().filter(|row| row.local_date.as_deref() == Some(&day)) {
-        let setting = ground.settings.iter().find(|setting| Some(&setting.id) == row.setting_id.as_ref());
+        let setting = inputs.settings.iter().find(|setting| Some(&setting.id) == row.setting_id.as_ref());
         steps.extend(recorded(conn, row, setting).await?);
     }
     steps.sort_by_key(|step| step.at);

@@ -15,14 +15,14 @@ use crate::{Engine, EngineError};
 
 /// The state of a channel at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ChannelState {
     pub circuit: Option<Circuit>,
-    pub rates: Vec<RateStanding>,
+    pub rates: Vec<RateState>,
 }
 
 /// How much of one limit is used.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RateStanding {
+pub struct RateState {
     /// `channel:KEY` or `provider:NAME`.
     pub limiter: String,
     pub rate: Rate,
@@ -33,13 +33,13 @@ pub struct RateStanding {
 
 impl Engine {
     #[boxed]
-    pub async fn channel_standing(
+    pub async fn channel_state(
         &self,
         conn: &mut Conn<'_>,
         channel: &str,
         policy: &ChannelPolicy,
         now: Timestamp,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<ChannelState, StoreError> {
         let rows = standing(conn).await?;
         let circuit =
             rows.into_iter().find(|row| row.what == "circuit" && row.key == channel).map(Circuit::of);
@@ -54,7 +54,7 @@ impl Engine {
                 for rate in of {
                     let only = [rate];
                     let is_full = limiter.free(&only, Urgency::Ordinary, now) == 0;
-                    rates.push(RateStanding {
+                    rates.push(RateState {
                         limiter: key.clone(),
                         rate,
                         used: limiter.used(&rate, now),
@@ -63,7 +63,7 @@ impl Engine {
                 }
             }
         }
-        Ok(Standing { circuit, rates })
+        Ok(ChannelState { circuit, rates })
     }
 
     /// Why a message that is ready has not gone yet, and until when that holds at least. Rows that wait for their channel
@@ -79,6 +79,6 @@ impl Engine {
         if !is_waiting {
             return Ok(None);
         }
-        Ok(self.held_back().await?.why(&row.channel, row.priority))
+        Ok(self.blocked_channels().await?.why(&row.channel, row.priority))
     }
 }

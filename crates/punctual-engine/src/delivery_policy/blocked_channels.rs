@@ -34,13 +34,13 @@ type Limits = Vec<(String, Vec<Rate>)>;
 
 /// The channels that hold messages back, with the classes that each lets pass no more.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HeldBack {
+pub struct BlockedChannels {
     channels: BTreeMap<String, Vec<(Urgency, Why)>>,
     now: Timestamp,
     stuck_before: Timestamp,
 }
 
-impl HeldBack {
+impl BlockedChannels {
     /// Why a channel holds back messages of this priority.
     pub fn why(&self, channel: &str, priority: i64) -> Option<Why> {
         let urgency = Urgency::of(priority);
@@ -130,10 +130,10 @@ waits!(ListedNotification);
 impl Engine {
     /// What holds messages back now. Where no channel has limits and no circuit is open, one small statement.
     #[boxed]
-    pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
+    pub async fn blocked_channels(&self) -> Result<BlockedChannels, EngineError> {
         let now = self.clock.now();
         self.refresh_channels(now).await?;
-        let mut held = HeldBack {
+        let mut held = BlockedChannels {
             channels: self.full(now).await?,
             now,
             stuck_before: earlier(now, self.config.stuck_after),
@@ -216,12 +216,12 @@ mod tests {
     fn a_class_that_is_held_back_leaves_the_more_urgent_alone() {
         let why = (ReasonCode::RateLimited, at(9));
         let channels = [("sms:a".to_owned(), vec![(Urgency::Campaign, why)])];
-        let held = HeldBack { channels: channels.into(), now: at(0), stuck_before: at(0) };
+        let held = BlockedChannels { channels: channels.into(), now: at(0), stuck_before: at(0) };
         assert_eq!(held.to_json().as_deref(), Some(r#"{"sms:a":8}"#));
         assert_eq!(
             (held.why("sms:a", 8), held.why("sms:a", 5), held.why("sms:b", 8)),
             (Some(why), None, None)
         );
-        assert_eq!(HeldBack::default().to_json(), None);
+        assert_eq!(BlockedChannels::default().to_json(), None);
     }
 }
