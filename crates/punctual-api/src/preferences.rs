@@ -127,7 +127,7 @@ pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -
     let mut reader = app.engine.store.read().await?;
     let stored = facts::get(&mut reader.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
     let policy: DeliveryPolicy =
-        serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.manners"))?;
+        serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.delivery-policy"))?;
     JsonResponse::ok(&policy)
 }
 

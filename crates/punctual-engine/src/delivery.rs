@@ -26,10 +26,10 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{ReasonCode, Targets};
+use punctual_model::{ChannelKey, NotificationEvent, ReasonCode, Targets};
 use punctual_store::{
     StoreError, attempts,
-    notifications::{self, ClaimedNotification, Delivery},
+    notifications::{self, Delivery, NotificationRow},
 };
 
 pub(crate) use claim::Open;
@@ -88,7 +88,7 @@ pub(crate) struct Sending {
 
 /// One claimed notification and the targets that have not said yes yet.
 pub(crate) struct ToSend {
-    pub(crate) row: ClaimedNotification,
+    pub(crate) row: NotificationRow,
     pub(crate) targets: Targets,
     /// How many of its targets, from the first on, have an intent on disk.
     pub(crate) intended: usize,
@@ -97,13 +97,13 @@ pub(crate) struct ToSend {
     /// When its other targets are next, and why they wait.
     pub(crate) later: Option<(Timestamp, ReasonCode)>,
     /// The channels that are used one after another where this one fails.
-    pub(crate) failover: Vec<String>,
+    pub(crate) failover: Vec<ChannelKey>,
     /// Why somebody was left out here whom another channel may reach.
     pub(crate) left_out: Option<String>,
 }
 
 impl ToSend {
-    pub(crate) fn new(row: ClaimedNotification, targets: Targets) -> Self {
+    pub(crate) fn new(row: NotificationRow, targets: Targets) -> Self {
         Self {
             row,
             targets,
@@ -125,8 +125,13 @@ impl ToSend {
     }
 }
 
-fn intent(row: &ClaimedNotification, target: &str) -> attempts::Intent {
-    attempts::Intent { seq: row.seq, target: target.to_owned(), n: row.tries, channel: row.channel.clone() }
+fn intent(row: &NotificationRow, target: &str) -> attempts::Intent {
+    attempts::Intent {
+        seq: row.seq,
+        target: target.to_owned(),
+        n: row.attempts,
+        channel: row.channel.to_string(),
+    }
 }
 
 /// Chooses the calls of the first window, at most `calls`: one target of each message in turn, so that a message to many
@@ -154,14 +159,14 @@ fn first_window(items: &mut [ToSend], mut calls: usize) -> Vec<attempts::Intent>
 pub const EVENT: &str = "event";
 
 /// The id under which a receiver of an event drops repeats: what the event is about, whoever it goes to.
-pub(crate) fn event_id(row: &ClaimedNotification) -> Option<String> {
+pub(crate) fn event_id(row: &NotificationRow) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct About {
         #[serde(rename = "messageId")]
         message_id: String,
     }
-    let context = row.context.as_deref().filter(|_| row.kind == EVENT)?;
-    serde_json::from_str::<About>(context).ok().map(|about| about.message_id)
+    let context = row.context.as_ref().filter(|_| row.kind == EVENT)?;
+    serde_json::from_str::<About>(context.as_str()).ok().map(|about| about.message_id)
 }
 
 impl Engine {
@@ -259,15 +264,6 @@ impl Engine {
 }
 
 /// A delivery that is parked, with its reason and the text people see.
-pub(crate) fn parked(row: &ClaimedNotification, reason: ReasonCode, error: String) -> Delivery {
-    Delivery {
-        seq: row.seq,
-        token: row.version,
-        status: "parked",
-        retry_count: row.retry_count,
-        last_error: Some(error),
-        reason: Some(reason.into()),
-        retry_at: None,
-        channel: None,
-    }
+pub(crate) fn parked(row: &NotificationRow, reason: ReasonCode, error: String) -> Delivery {
+    Delivery { reason: Some(reason), last_error: Some(error), ..row.after(NotificationEvent::Park) }
 }

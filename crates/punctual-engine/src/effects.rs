@@ -110,14 +110,14 @@ pub async fn withdraw(
     reason: ReasonCode,
     origins: Vec<String>,
 ) -> Result<usize, StoreError> {
-    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason.as_str(), origins).await?;
+    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
     let entries: Vec<audit::Entry> = touched
         .iter()
         .map(|row| audit::Entry {
             actor: "engine".into(),
             action: if row.in_time { "withdraw" } else { "withdraw-too-late" },
             subject_kind: "notification",
-            subject_id: row.id.clone(),
+            subject_id: row.id.to_string(),
             from: None,
             to: row.in_time.then(|| "withdrawn".to_owned()),
             version: Some(row.version),
@@ -126,7 +126,7 @@ pub async fn withdraw(
         })
         .collect();
     audit::append(&mut tx.conn(), now, &entries).await?;
-    let waiting: Vec<i64> = touched.iter().filter_map(|row| row.waiting_work).collect();
+    let waiting: Vec<i64> = touched.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
     if !waiting.is_empty() {
         work::count_down(&mut tx.conn(), waiting).await?;
     }

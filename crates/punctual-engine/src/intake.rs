@@ -11,10 +11,10 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId};
+use punctual_model::{Audience, ChannelKey, InputHash, NewNotification, NotificationId, NotificationStatus};
 use punctual_store::{
     Lane, Stage, StoreError, Tx, lists,
-    notifications::{self, InsertedNotification, Queued},
+    notifications::{self, InsertedNotification, NotificationRow},
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -32,7 +32,7 @@ pub enum Accepted {
     Created,
     /// The same id with the same content: this is its state.
     Duplicate {
-        status: String,
+        status: NotificationStatus,
     },
     /// The id is known with other content; nothing was changed.
     IdReused,
@@ -132,14 +132,17 @@ impl Engine {
         let channels =
             route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
                 .await?;
-        let mut queued: Vec<Queued> =
-            items.iter().zip(channels).map(|(item, channel)| queue((*item).clone(), channel, now)).collect();
+        let mut queued: Vec<NotificationRow> = items
+            .iter()
+            .zip(channels)
+            .map(|(item, channel)| NotificationRow::new((*item).clone(), channel, now))
+            .collect();
         let node = self.running();
         let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
         // In the order of the ids, so that two groups with the same ones cannot deadlock.
         let mut unique = first_of_each(&queued);
-        unique.sort_unstable_by_key(|item| item.new.id);
-        let (answers, inserted) = insert_in(&mut tx, now, &queued, &unique).await?;
+        unique.sort_unstable_by_key(|item| item.id);
+        let (answers, inserted) = insert_in(&mut tx, &queued, &unique).await?;
         let hand_over = self.intend_own(&mut tx, queued, inserted, reserved, now).await?;
         tx.commit().await?;
         if let Some(node) = node {
@@ -158,53 +161,43 @@ pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>)
     }
     let channels =
         route(tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str()))).await?;
-    let queued: Vec<Queued> =
-        items.into_iter().zip(channels).map(|(item, channel)| queue(item, channel, now)).collect();
+    let queued: Vec<NotificationRow> = items
+        .into_iter()
+        .zip(channels)
+        .map(|(item, channel)| NotificationRow::new(item, channel, now))
+        .collect();
     let mut unique = first_of_each(&queued);
-    unique.sort_unstable_by_key(|item| item.new.id);
-    insert_in(tx, now, &queued, &unique).await?;
+    unique.sort_unstable_by_key(|item| item.id);
+    insert_in(tx, &queued, &unique).await?;
     Ok(())
 }
 
-/// The row that a notification becomes, to leave over this channel.
-pub(crate) fn queue(mut new: NewNotification, channel: String, now: Timestamp) -> Queued {
-    let digest = new.content_digest().to_string();
-    if new.kind.is_empty() {
-        new.kind = kind_of(&channel);
-    }
-    let ready_at = new.not_before.map_or(now, |at| at.max(now));
-    Queued { new, digest, channel, ready_at, lease_until: None, work_id: None, reports_back: false }
-}
-
 /// The first item of each id, in the order of the set.
-pub(crate) fn first_of_each(queued: &[Queued]) -> Vec<&Queued> {
+pub(crate) fn first_of_each(queued: &[NotificationRow]) -> Vec<&NotificationRow> {
     let mut seen = HashSet::with_capacity(queued.len());
-    queued.iter().filter(|item| seen.insert(item.new.id)).collect()
+    queued.iter().filter(|item| seen.insert(item.id)).collect()
 }
 
 /// Inserts in a transaction that the caller commits. `unique` has the first item of each id, in the order in which they
 /// are to be numbered.
 pub(crate) async fn insert_in(
     tx: &mut Tx,
-    now: Timestamp,
-    queued: &[Queued],
-    unique: &[&Queued],
+    queued: &[NotificationRow],
+    unique: &[&NotificationRow],
 ) -> Result<(Vec<Accepted>, Vec<InsertedNotification>), StoreError> {
-    let inserted = notifications::insert_absent(&mut tx.conn(), now, unique).await?;
-    for item in unique.iter().filter(|item| item.lease_until.is_none()) {
+    let inserted = notifications::insert_absent(&mut tx.conn(), unique).await?;
+    for item in unique.iter().filter(|item| item.lease_expires_at.is_none()) {
         tx.raise(Stage::Delivery, item.ready_at);
     }
     if inserted.len() == queued.len() {
         return Ok((vec![Accepted::Created; queued.len()], inserted));
     }
-    let created: HashSet<&str> = inserted.iter().map(|row| row.id.as_str()).collect();
-    let first: HashMap<NotificationId, &Queued> = unique.iter().map(|item| (item.new.id, *item)).collect();
-    let known: Vec<String> = unique
-        .iter()
-        .map(|item| item.new.id.to_string())
-        .filter(|id| !created.contains(id.as_str()))
-        .collect();
-    let present: HashMap<String, (String, String)> = if known.is_empty() {
+    let created: HashSet<NotificationId> = inserted.iter().map(|row| row.id).collect();
+    let first: HashMap<NotificationId, InputHash> =
+        unique.iter().map(|item| (item.id, item.digest)).collect();
+    let known: Vec<NotificationId> =
+        unique.iter().map(|item| item.id).filter(|id| !created.contains(id)).collect();
+    let present: HashMap<NotificationId, (InputHash, NotificationStatus)> = if known.is_empty() {
         HashMap::new()
     } else {
         let rows = notifications::present(&mut tx.conn(), known).await?;
@@ -214,20 +207,15 @@ pub(crate) async fn insert_in(
     let answers = queued
         .iter()
         .map(|item| {
-            let id = item.new.id.to_string();
-            let is_first = answered.insert(item.new.id);
-            if let Some((digest, status)) = present.get(&id) {
-                let same = *digest == item.digest;
-                return if same {
-                    Accepted::Duplicate { status: status.clone() }
-                } else {
-                    Accepted::IdReused
-                };
+            let is_first = answered.insert(item.id);
+            if let Some(&(digest, status)) = present.get(&item.id) {
+                let same = digest == item.digest;
+                return if same { Accepted::Duplicate { status } } else { Accepted::IdReused };
             }
-            let same = first.get(&item.new.id).is_some_and(|kept| kept.digest == item.digest);
+            let same = first.get(&item.id) == Some(&item.digest);
             match (is_first, same) {
                 (true, _) => Accepted::Created,
-                (false, true) => Accepted::Duplicate { status: "pending".into() },
+                (false, true) => Accepted::Duplicate { status: NotificationStatus::Pending },
                 (false, false) => Accepted::IdReused,
             }
         })
@@ -239,7 +227,7 @@ pub(crate) async fn insert_in(
 pub(crate) async fn route<'a>(
     tx: &mut Tx,
     items: impl Iterator<Item = (&'a Option<ChannelKey>, &'a Audience, &'a str)> + Clone,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<ChannelKey>, StoreError> {
     let mut names: Vec<String> = items
         .clone()
         .filter_map(|(channel, audience, _)| match audience {
@@ -256,15 +244,14 @@ pub(crate) async fn route<'a>(
         .collect();
     Ok(items
         .map(|(channel, audience, kind)| match (channel, audience) {
-            (Some(channel), _) => channel.as_str().to_owned(),
-            (None, Audience::List(name)) => lists.get(name).cloned().unwrap_or_else(|| UNROUTED.to_owned()),
-            (None, Audience::Targets(_)) if !kind.is_empty() && kind != "event" => format!("{kind}:default"),
-            (None, Audience::Targets(_)) => "email:default".to_owned(),
+            (Some(channel), _) => channel.clone(),
+            (None, Audience::List(name)) => {
+                ChannelKey::stored(lists.get(name).map_or(UNROUTED, String::as_str))
+            }
+            (None, Audience::Targets(_)) if !kind.is_empty() && kind != "event" => {
+                ChannelKey::stored(format!("{kind}:default"))
+            }
+            (None, Audience::Targets(_)) => ChannelKey::stored("email:default"),
         })
         .collect())
-}
-
-/// The type of a message that names none: that of its channel.
-pub(crate) fn kind_of(channel: &str) -> String {
-    channel.split(':').next().unwrap_or(channel).to_owned()
 }

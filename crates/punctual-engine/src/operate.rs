@@ -98,16 +98,17 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
-        let refused =
-            || not_allowed("the notification", &row.status, "only a parked notification can be retried");
-        row.status()?.after(NotificationEvent::Retry).map_err(|_| refused())?;
+        let refused = || {
+            not_allowed("the notification", row.status.as_str(), "only a parked notification can be retried")
+        };
+        row.status.after(NotificationEvent::Retry).map_err(|_| refused())?;
         let Some(version) = notifications::retry(&mut tx.conn(), now, row.seq).await? else {
             return Err(self.changed_meanwhile(id).await);
         };
         if let (Some(work), true) = (row.work_id, row.reports_back) {
-            work::count_up(&mut tx.conn(), work).await?;
+            work::count_up(&mut tx.conn(), work.0).await?;
         }
-        let entry = acted(actor, "retry", "notification", row.id.clone(), "parked", "pending", version);
+        let entry = acted(actor, "retry", "notification", row.id.to_string(), "parked", "pending", version);
         audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
             .await?;
         tx.raise(Stage::Delivery, now);
@@ -121,14 +122,19 @@ impl Engine {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
-        let refused =
-            || not_allowed("the notification", &row.status, "only a parked notification can be discarded");
-        row.status()?.after(NotificationEvent::Discard).map_err(|_| refused())?;
+        let refused = || {
+            not_allowed(
+                "the notification",
+                row.status.as_str(),
+                "only a parked notification can be discarded",
+            )
+        };
+        row.status.after(NotificationEvent::Discard).map_err(|_| refused())?;
         let Some(version) = notifications::discard(&mut tx.conn(), now, row.seq).await? else {
             return Err(self.changed_meanwhile(id).await);
         };
         let to = NotificationStatus::Discarded.as_str();
-        let entry = acted(actor, "discard", "notification", row.id.clone(), "parked", to, version);
+        let entry = acted(actor, "discard", "notification", row.id.to_string(), "parked", to, version);
         audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
             .await?;
         tx.commit().await?;
@@ -138,7 +144,9 @@ impl Engine {
     /// The refusal for a notification that was still parked when it was checked: it is gone, or in another state now.
     async fn changed_meanwhile(&self, id: &str) -> EngineError {
         match self.notification_row(id).await {
-            Ok(row) => not_allowed("the notification", &row.status, "it changed in the meantime; look again"),
+            Ok(row) => {
+                not_allowed("the notification", row.status.as_str(), "it changed in the meantime; look again")
+            }
             Err(error) => error,
         }
     }

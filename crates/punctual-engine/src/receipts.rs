@@ -110,7 +110,7 @@ impl Engine {
             actor: actor.to_owned(),
             action: "acknowledge",
             subject_kind: "notification",
-            subject_id: row.id,
+            subject_id: row.id.to_string(),
             ..audit::Entry::default()
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;

@@ -9,13 +9,14 @@ use punctual_boxed::boxed;
 use punctual_model::{NewNotification, ReasonCode};
 use punctual_store::{
     Lane, StoreError, audit,
+    notifications::NotificationRow,
     site_events::{self, SiteEventRow},
     sites::{self, Contact},
 };
 
 use crate::{
     Accepted, Engine, EngineError,
-    intake::{first_of_each, insert_in, queue, route},
+    intake::{first_of_each, insert_in, route},
 };
 
 /// Rows of one transaction on SQLite: about 5 ms of its writer.
@@ -56,17 +57,20 @@ impl Engine {
         let channels =
             route(&mut tx, chunk.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
                 .await?;
-        let queued: Vec<_> =
-            chunk.into_iter().zip(channels).map(|(new, channel)| queue(new, channel, now)).collect();
+        let queued: Vec<_> = chunk
+            .into_iter()
+            .zip(channels)
+            .map(|(new, channel)| NotificationRow::new(new, channel, now))
+            .collect();
         let unique = first_of_each(&queued);
-        let (answers, _) = insert_in(&mut tx, now, &queued, &unique).await?;
+        let (answers, _) = insert_in(&mut tx, &queued, &unique).await?;
         let reused = answers.iter().zip(&queued).filter(|(answer, _)| **answer == Accepted::IdReused);
         let conflicts: Vec<audit::Entry> = reused
             .map(|(_, item)| audit::Entry {
                 actor: format!("site:{site}"),
                 action: "conflict",
                 subject_kind: "notification",
-                subject_id: item.new.id.to_string(),
+                subject_id: item.id.to_string(),
                 reason: Some(ReasonCode::IdReused.into()),
                 ..audit::Entry::default()
             })

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{NextAttempt, ReasonCode, RetryPolicy};
+use punctual_model::{NextAttempt, NotificationEvent, NotificationStatus, ReasonCode, RetryPolicy};
 use punctual_store::{
     Lane, Stage, attempts, audit,
     notifications::{self, Delivery, NotificationHead},
@@ -193,7 +193,7 @@ impl Engine {
         let uncertain = attempts::mark_uncertain(&mut tx.conn(), now, held.iter().copied().collect()).await?;
         let (mut rows, mut entries, mut back) = (Vec::new(), Vec::new(), Vec::new());
         for row in expired.iter().filter(|row| held.contains(&row.seq)) {
-            let channel = self.channels.get(&row.channel);
+            let channel = self.channels.get(row.channel.as_str());
             let doubt = uncertain.contains_key(&row.seq);
             let next = self.after_doubt(channel.as_deref(), row.retry_count, doubt, now);
             let parks = next.is_none();
@@ -202,9 +202,9 @@ impl Engine {
                     actor: "engine".into(),
                     action: "uncertain",
                     subject_kind: "notification",
-                    subject_id: row.id.clone(),
+                    subject_id: row.id.to_string(),
                     version: Some(row.version + 1),
-                    to: parks.then(|| "parked".to_owned()),
+                    to: parks.then(|| NotificationStatus::Parked.as_str().to_owned()),
                     reason: Some(ReasonCode::OutcomeUnknown.into()),
                     ..Default::default()
                 });
@@ -212,22 +212,20 @@ impl Engine {
             if parks {
                 report.parked += 1;
                 if let (Some(work), true) = (row.work_id, row.reports_back) {
-                    back.push((work, row.id.clone(), "parked"));
+                    back.push((work, row.id, NotificationStatus::Parked));
                 }
             } else {
                 tx.raise(Stage::Delivery, next.unwrap_or(now));
             }
+            let event = if parks { NotificationEvent::Park } else { NotificationEvent::FailTransient };
             rows.push(Delivery {
-                seq: row.seq,
-                token: row.version,
-                status: if parks { "parked" } else { "retrying" },
                 // The attempt under way counts: it may have been sent.
                 retry_count: row.retry_count + i64::from(doubt),
                 last_error: doubt
                     .then(|| "the node stopped while sending; it may or may not have been sent".into()),
-                reason: doubt.then(|| ReasonCode::Uncertain.into()),
+                reason: doubt.then_some(ReasonCode::Uncertain),
                 retry_at: next,
-                channel: None,
+                ..row.after(event)
             });
         }
         report.uncertain = uncertain.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
@@ -250,17 +248,12 @@ impl Engine {
         error: &EngineError,
     ) -> Result<(), EngineError> {
         let error = chain(error);
-        tracing::error!(notification.id = head.id, error, "a message is parked: its lease cannot be swept");
+        tracing::error!(notification.id = %head.id, error, "a message is parked: its lease cannot be swept");
         self.metrics.row_isolated();
         let delivery = Delivery {
-            seq: head.seq,
-            token: head.version,
-            status: "parked",
-            retry_count: head.retry_count,
             last_error: Some(format!("its node is gone, and it could not be taken over: {error}")),
-            reason: Some(ReasonCode::SweepFailed.into()),
-            retry_at: None,
-            channel: None,
+            reason: Some(ReasonCode::SweepFailed),
+            ..head.after(NotificationEvent::Park)
         };
         self.park_alone(head, &delivery, &error, now).await?;
         Ok(())

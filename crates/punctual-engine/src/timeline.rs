@@ -25,7 +25,7 @@ impl Engine {
         let row = notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)?;
         let mut moments = Vec::new();
         if let Some(work_id) = row.work_id
-            && let Some(origin) = work::by_id(&mut reader.conn(), work_id).await?
+            && let Some(origin) = work::by_id(&mut reader.conn(), work_id.0).await?
         {
             moments.push(moment(
                 origin.created_at,
@@ -35,9 +35,9 @@ impl Engine {
                         "dueAt": written(origin.due_at), "localDate": origin.local_date, "timeZone": origin.time_zone }),
             ));
             moments.push(moment(
-                row.created_at,
+                row.created_at.as_microsecond(),
                 "workDecided",
-                format!("{} was due and decided {} ms after its moment", origin.key, (row.created_at - origin.due_at) / 1000),
+                format!("{} was due and decided {} ms after its moment", origin.key, (row.created_at.as_microsecond() - origin.due_at) / 1000),
                 json!({ "workId": origin.id.to_string(), "status": origin.status, "version": origin.version }),
             ));
             moments.extend(audited(audit::of(&mut reader.conn(), "work", &work_id.to_string()).await?));
@@ -45,14 +45,14 @@ impl Engine {
         if let Some(enqueued) = row.site_enqueued_at {
             let site = row.source_site.clone().unwrap_or_default();
             moments.push(moment(
-                enqueued,
+                enqueued.as_microsecond(),
                 "enqueuedAtSite",
                 format!("it was enqueued at site {site}"),
                 json!({ "site": site }),
             ));
         }
         moments.push(moment(
-            row.created_at,
+            row.created_at.as_microsecond(),
             "queued",
             format!("it was queued for {}", row.channel),
             json!({ "channel": row.channel, "list": row.list_name, "source": { "site": row.source_site,
@@ -85,7 +85,7 @@ impl Engine {
         moments.extend(audited(audit::of(&mut reader.conn(), "notification", id).await?));
         if let Some(delivered) = row.delivered_at {
             moments.push(moment(
-                delivered,
+                delivered.as_microsecond(),
                 "delivered",
                 "it was delivered".into(),
                 json!({ "retryCount": row.retry_count }),

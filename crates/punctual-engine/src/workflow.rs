@@ -5,7 +5,9 @@
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{Decided, Effect, NewNotification, ReasonCode, RetryPolicy};
+use punctual_model::{
+    Decided, Effect, NewNotification, NotificationId, NotificationStatus, ReasonCode, RetryPolicy,
+};
 use punctual_store::{Conn, StoreError, Tx};
 
 use crate::{Engine, EngineError};
@@ -148,6 +150,6 @@ pub struct SettledWork {
     pub id: i64,
     pub key: String,
     pub kind: String,
-    /// `(notification id, final status)` of those that settled just now.
-    pub outcomes: Vec<(String, &'static str)>,
+    /// Those that settled just now.
+    pub outcomes: Vec<(NotificationId, NotificationStatus)>,
 }

@@ -1,6 +1,6 @@
 //! Newtypes for the ids and keys that travel through the pipeline, so that two of them cannot be swapped.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::Deref, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -91,6 +91,14 @@ impl ChannelKey {
     /// The part before the colon: what kind of address it takes.
     pub fn kind(&self) -> &str {
         self.0.split_once(':').map_or(self.0.as_str(), |(kind, _)| kind)
+    }
+}
+
+/// Read as the text it is; made only by its constructors.
+impl Deref for ChannelKey {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
     }
 }
 

@@ -53,5 +53,5 @@ pub use registry::{DuplicateKey, Registry};
 pub use retry::{NextAttempt, RetryPolicy};
 pub use secret::Secret;
 pub use secret_reference::SecretReference;
-pub use status::{NotificationStatus, WorkStatus};
+pub use status::{NotificationEvent, NotificationStatus, WorkEvent, WorkStatus};
 pub use suppression::SuppressionReason;

@@ -143,6 +143,10 @@ pub enum NotificationEvent {
     Deliver,
     /// An attempt failed and another is planned.
     FailTransient,
+    /// It waits for an hour, a slot or another channel, or its node gives it back: nothing has failed.
+    Requeue,
+    /// It goes on over another channel, where its attempts are counted anew.
+    FailOver,
     /// A permanent failure, or no attempts left.
     Park,
     /// Its reason went away.
@@ -179,6 +183,9 @@ impl NotificationStatus {
         match (self, event) {
             (Pending | Retrying, E::Deliver) => Ok(Delivered),
             (Pending | Retrying, E::FailTransient) => Ok(Retrying),
+            (Pending, E::Requeue) => Ok(Pending),
+            (Retrying, E::Requeue) => Ok(Retrying),
+            (Pending | Retrying, E::FailOver) => Ok(Pending),
             (Pending | Retrying, E::Park) => Ok(Parked),
             (Pending | Retrying, E::Withdraw) => Ok(Withdrawn),
             (Pending | Retrying, E::Retry | E::Discard) => Err(NotAllowed { from: self, event }),
@@ -186,24 +193,46 @@ impl NotificationStatus {
             (Parked, E::Retry) => Ok(Pending),
             (Parked, E::Discard) => Ok(Discarded),
             (Parked, E::Withdraw) => Ok(Withdrawn),
-            (Parked, E::Deliver | E::FailTransient | E::Park) => Err(NotAllowed { from: self, event }),
+            (Parked, E::Deliver | E::FailTransient | E::Requeue | E::FailOver | E::Park) => {
+                Err(NotAllowed { from: self, event })
+            }
 
             (
                 Delivered | Withdrawn | Discarded,
-                E::Deliver | E::FailTransient | E::Park | E::Withdraw | E::Retry | E::Discard,
+                E::Deliver
+                | E::FailTransient
+                | E::Requeue
+                | E::FailOver
+                | E::Park
+                | E::Withdraw
+                | E::Retry
+                | E::Discard,
             ) => Err(NotAllowed { from: self, event }),
         }
     }
 
+    /// It is sent, or will be.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Pending | Self::Retrying)
+    }
+
     /// Nothing happens to it any more by itself.
     pub fn is_final(self) -> bool {
-        !matches!(self, Self::Pending | Self::Retrying)
+        !self.is_live()
     }
 }
 
 impl NotificationEvent {
-    pub const ALL: [Self; 6] =
-        [Self::Deliver, Self::FailTransient, Self::Park, Self::Withdraw, Self::Retry, Self::Discard];
+    pub const ALL: [Self; 8] = [
+        Self::Deliver,
+        Self::FailTransient,
+        Self::Requeue,
+        Self::FailOver,
+        Self::Park,
+        Self::Withdraw,
+        Self::Retry,
+        Self::Discard,
+    ];
 }
 
 macro_rules! display_by_debug {
@@ -244,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_whole_table_of_notification_transitions() {
-        // Deliver, FailTransient, Park, Withdraw, Retry, Discard; k is parked, x is discarded.
+        // Deliver, FailTransient, Requeue, FailOver, Park, Withdraw, Retry, Discard; k is parked, x is discarded.
         let letter = |status: NotificationStatus| match status {
             NotificationStatus::Pending => 'p',
             NotificationStatus::Retrying => 'r',
@@ -262,7 +291,7 @@ mod tests {
                     .collect()
             })
             .collect();
-        assert_eq!(table, ["drkw--", "drkw--", "------", "---wpx", "------", "------"]);
+        assert_eq!(table, ["drppkw--", "drrpkw--", "--------", "-----wpx", "--------", "--------"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 
-pub use health::{HEALTH_TRIES, HEALTH_WINDOW, HealthRow, health};
+pub use health::{HEALTH_ATTEMPTS, HEALTH_WINDOW, HealthRow, health};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 

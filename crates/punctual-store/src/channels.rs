@@ -17,7 +17,6 @@ pub struct ChannelRow {
     pub retry: String,
     pub at_most_once: bool,
     /// Limits and hours, as JSON.
-    #[column("manners")]
     pub policy: String,
     #[column(skip)]
     pub version: i64,

@@ -10,8 +10,8 @@ use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
-/// The fact that holds the delivery policy of the installation; "manners" is its stored name.
-pub const SETTINGS: &str = "manners";
+/// The fact that holds the delivery policy of the installation.
+pub const SETTINGS: &str = "delivery-policy";
 
 /// One row of what a node must know before it claims; most installations have none.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -27,16 +27,16 @@ pub struct StandingRow {
     pub probe_until: Option<i64>,
 }
 
-// One statement for all of it, because every node runs it every second. "manners" is a stored name.
+// One statement for all of it, because every node runs it every second.
 const STANDING: Sql = sql!(
-    "manners.standing",
+    "delivery_policy.standing",
     "SELECT 'settings' AS what, name AS key, value AS text, 0 AS open_count, 0 AS opened_at, 0 AS open_until,
          CAST(NULL AS BIGINT) AS probe_until
-     FROM facts WHERE name = 'manners'
+     FROM facts WHERE name = 'delivery-policy'
      UNION ALL
      SELECT 'preferences', '', '', 0, 0, 0, CAST(NULL AS BIGINT) WHERE EXISTS (SELECT 1 FROM preferences)
      UNION ALL
-     SELECT 'circuit', channel, last_error, rests AS open_count, opened_at, rests_until AS open_until, probe_until
+     SELECT 'circuit', channel, last_error, open_count, opened_at, open_until, probe_until
      FROM circuits",
 );
 

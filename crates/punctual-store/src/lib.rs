@@ -39,10 +39,10 @@ pub mod skipped_targets;
 pub mod sources;
 pub mod subscribers;
 pub mod suppressions;
+pub mod survey_attempts;
 pub mod survey_instances;
 pub mod survey_responses;
 pub mod survey_results;
-pub mod survey_tries;
 pub mod surveys;
 pub mod templates;
 pub mod wake;
@@ -59,7 +59,7 @@ db::statements![
     ; api_keys, attempts, attention, audit, business_units, channels, db, facts, idempotency, inbox, lists,
     delivery_policy, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
-    sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_tries,
+    sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,
     surveys, templates, work
 ];
 

@@ -45,6 +45,7 @@ const STEPS: &[Step] = &[
     step!(14, "0014_keys"),
     step!(15, "0015_circuit_open"),
     step!(16, "0016_reason_codes"),
+    step!(17, "0017_words"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -1,6 +1,6 @@
 //! Notifications: what to send. Inserted once by id, claimed per channel, settled, parked, purged.
 
-use punctual_boxed::Record;
+use punctual_boxed::{Record, SetRow};
 #[macro_use]
 mod waiting;
 
@@ -14,15 +14,20 @@ mod operate;
 mod purge;
 mod query;
 
-use punctual_model::NotificationStatus;
+use jiff::Timestamp;
+use punctual_model::{
+    Audience, ChannelKey, FileRef, InputHash, Json, NewNotification, NotificationId, NotificationStatus,
+    WorkId,
+};
+use serde_json::Value;
 
 pub use browse::{Browse, Browsed, ListedNotification, Next, Place, browse};
 pub use claim::{
-    ClaimedNotification, Delivery, Earliest, NotificationHead, claim, claim_these, claim_up_to, earliest,
-    expired, ready_heads, release_leases, renew, settle,
+    Delivery, Earliest, NotificationHead, claim, claim_these, claim_up_to, earliest, expired, ready_heads,
+    release_leases, renew, settle,
 };
 pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
-pub use insert::{InsertedNotification, PresentState, Queued, insert_absent, present};
+pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
@@ -30,53 +35,126 @@ pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 pub use waiting::{Stuck, WAITS, is_stuck};
 
-use crate::StoreError;
-
-/// A notification as people see it.
-#[derive(Clone, Debug, PartialEq, Record)]
+/// A notification: what is read, what is claimed and what is inserted are the same row.
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct NotificationRow {
+    /// Given by the database: its place in the order of arrival.
+    #[column(skip)]
     pub seq: i64,
-    pub id: String,
+    pub id: NotificationId,
+    /// Tells a repeat from another content under the same id.
+    pub digest: InputHash,
+    /// What kind of message it is, for filters and figures.
     pub kind: String,
-    pub channel: String,
+    pub channel: ChannelKey,
     pub list_name: Option<String>,
-    pub targets: Option<String>,
+    pub targets: Option<Json<Vec<String>>>,
     pub subject: String,
     pub body: String,
     pub html: Option<String>,
     pub template: Option<String>,
     pub locale: Option<String>,
-    pub context: Option<String>,
-    pub type_data: Option<String>,
-    pub status: String,
+    pub context: Option<Json<Value>>,
+    pub type_data: Option<Json<Value>>,
+    pub attachments: Option<Json<Vec<FileRef>>>,
+    pub status: NotificationStatus,
     pub priority: i64,
-    pub ready_at: i64,
-    pub lease_expires_at: Option<i64>,
+    pub ready_at: Timestamp,
+    pub lease_expires_at: Option<Timestamp>,
+    #[column(skip)]
     pub retry_count: i64,
-    pub tries: i64,
+    /// Which attempt it is at, counted over operators' retries too.
+    pub attempts: i64,
+    #[column(skip)]
     pub last_error: Option<String>,
+    #[column(skip)]
     pub reason_code: Option<String>,
     pub business_unit: Option<String>,
     pub source_site: Option<String>,
     pub source_instance: Option<String>,
     pub source_script: Option<String>,
-    pub work_id: Option<i64>,
+    pub work_id: Option<WorkId>,
+    /// Whether its work row counts the notifications that are still open.
     pub reports_back: bool,
+    #[column(skip)]
     pub uncertain: i64,
-    pub site_enqueued_at: Option<i64>,
-    pub created_at: i64,
-    pub last_attempt_at: Option<i64>,
-    pub delivered_at: Option<i64>,
-    pub finished_at: Option<i64>,
+    pub site_enqueued_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub last_attempt_at: Option<Timestamp>,
+    #[column(skip)]
+    pub delivered_at: Option<Timestamp>,
+    #[column(skip)]
+    pub finished_at: Option<Timestamp>,
     pub topic: Option<String>,
-    /// The channels that are tried after its own, a JSON array.
-    pub failover: Option<String>,
+    /// The channels that are used one after another where its own fails.
+    pub failover: Option<Json<Vec<ChannelKey>>>,
+    #[column(skip)]
     pub version: i64,
 }
 
 impl NotificationRow {
-    pub fn status(&self) -> Result<NotificationStatus, StoreError> {
-        NotificationStatus::parse(&self.status).ok_or(StoreError::Stored("notifications.status"))
+    /// The row that a new notification becomes, to be sent over this channel.
+    pub fn new(new: NewNotification, channel: ChannelKey, now: Timestamp) -> Self {
+        let digest = new.content_digest();
+        let kind = if new.kind.is_empty() { channel.kind().to_owned() } else { new.kind };
+        let (list_name, targets) = match new.audience {
+            Audience::List(name) => (Some(name), None),
+            Audience::Targets(targets) => (None, Some(Json::of(&targets))),
+        };
+        Self {
+            seq: 0,
+            id: new.id,
+            digest,
+            kind,
+            channel,
+            list_name,
+            targets,
+            subject: new.subject,
+            body: new.body,
+            html: new.html,
+            template: new.template,
+            locale: new.locale,
+            context: new.context.as_ref().map(Json::of),
+            type_data: new.type_data.as_ref().map(Json::of),
+            attachments: (!new.attachments.is_empty()).then(|| Json::of(&new.attachments)),
+            status: NotificationStatus::Pending,
+            priority: new.priority,
+            ready_at: new.not_before.map_or(now, |at| at.max(now)),
+            lease_expires_at: None,
+            retry_count: 0,
+            attempts: 0,
+            last_error: None,
+            reason_code: None,
+            business_unit: new.business_unit,
+            source_site: new.source.site,
+            source_instance: new.source.instance,
+            source_script: new.source.script,
+            work_id: None,
+            reports_back: false,
+            uncertain: 0,
+            site_enqueued_at: new.site_enqueued_at,
+            created_at: now,
+            last_attempt_at: None,
+            delivered_at: None,
+            finished_at: None,
+            topic: new.topic,
+            failover: (!new.failover.is_empty()).then(|| Json::of(&new.failover)),
+            version: 1,
+        }
+    }
+
+    /// Claims it for the node that inserts it: it is sent by that node, without a claim of its own.
+    pub fn claim(&mut self, until: Timestamp) {
+        self.lease_expires_at = Some(until);
+        self.attempts = 1;
+        self.last_attempt_at = Some(self.created_at);
+    }
+
+    /// Gives up the claim of a row that was not inserted yet.
+    pub fn unclaim(&mut self) {
+        self.lease_expires_at = None;
+        self.attempts = 0;
+        self.last_attempt_at = None;
     }
 }
 

@@ -175,7 +175,7 @@ pub struct DeliveryRow {
 
 const DELIVERIES: Sql = sql!(
     "outbox_deliveries.of",
-    "SELECT d.event_id, d.subscriber, d.notification_id, COALESCE(n.status, t.status) AS status, n.tries AS attempts,
+    "SELECT d.event_id, d.subscriber, d.notification_id, COALESCE(n.status, t.status) AS status, n.attempts,
             n.last_error, n.delivered_at
      FROM outbox_deliveries d
      LEFT JOIN notifications n ON n.id = d.notification_id

@@ -9,7 +9,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RolloutRow {
-    pub path: String,
+    pub workflow: String,
     /// `subject` or `business_unit`.
     pub scope: String,
     pub scope_id: String,
@@ -27,7 +27,7 @@ pub struct RolloutRow {
 const PUT: Sql = sql!(
     "rollouts.put", each RolloutRow, after 1,
     "INSERT INTO rollouts ({names}, created_at, updated_at) {values {*}, $1, $1}
-     ON CONFLICT (path, scope, scope_id) DO UPDATE
+     ON CONFLICT (workflow, scope, scope_id) DO UPDATE
      SET {replaced 3}, version = rollouts.version + 1, updated_at = $1",
 );
 
@@ -39,39 +39,44 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &RolloutRow) -> Resul
 
 const GET: Sql = sql!(
     "rollouts.get", as RolloutRow,
-    "SELECT {columns} FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3",
+    "SELECT {columns} FROM rollouts WHERE workflow = $1 AND scope = $2 AND scope_id = $3",
 );
 const LOCK: Sql = sql!(
     "rollouts.lock", as RolloutRow,
-    "SELECT {columns} FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3{postgres  FOR UPDATE}",
+    "SELECT {columns} FROM rollouts WHERE workflow = $1 AND scope = $2 AND scope_id = $3{postgres  FOR UPDATE}",
 );
 
 #[boxed]
-pub async fn get(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<Option<RolloutRow>> {
-    conn.fetch_optional(&GET, args![path, scope, scope_id]).await
+pub async fn get(
+    conn: &mut Conn<'_>,
+    workflow: &str,
+    scope: &str,
+    scope_id: &str,
+) -> Result<Option<RolloutRow>> {
+    conn.fetch_optional(&GET, args![workflow, scope, scope_id]).await
 }
 
 /// The rollout, held until the transaction ends.
 #[boxed]
 pub async fn lock(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     scope: &str,
     scope_id: &str,
 ) -> Result<Option<RolloutRow>> {
-    conn.fetch_optional(&LOCK, args![path, scope, scope_id]).await
+    conn.fetch_optional(&LOCK, args![workflow, scope, scope_id]).await
 }
 
 const OVER: Sql = sql!(
     "rollouts.over", as RolloutRow,
     "SELECT {columns} FROM rollouts
-     WHERE path = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
+     WHERE workflow = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
      ORDER BY scope DESC",
 );
 const HOLD_OVER: Sql = sql!(
     "rollouts.hold_over", as RolloutRow,
     "SELECT {columns} FROM rollouts
-     WHERE path = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
+     WHERE workflow = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
      ORDER BY scope DESC{postgres  FOR SHARE}",
 );
 
@@ -79,48 +84,48 @@ const HOLD_OVER: Sql = sql!(
 #[boxed]
 pub async fn over(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     subject_id: &str,
     business_unit: Option<&str>,
 ) -> Result<Option<RolloutRow>> {
-    conn.fetch_optional(&OVER, args![path, subject_id, business_unit]).await
+    conn.fetch_optional(&OVER, args![workflow, subject_id, business_unit]).await
 }
 
 /// The same, held until the transaction ends: a stage does not change under a run that is being taken or delivered.
 #[boxed]
 pub async fn hold_over(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     subject_id: &str,
     business_unit: Option<&str>,
 ) -> Result<Option<RolloutRow>> {
-    conn.fetch_optional(&HOLD_OVER, args![path, subject_id, business_unit]).await
+    conn.fetch_optional(&HOLD_OVER, args![workflow, subject_id, business_unit]).await
 }
 
 const PAGE: Sql = sql!(
     "rollouts.page", as RolloutRow,
     "SELECT {columns}
      FROM rollouts
-     WHERE path = $1 AND (scope, scope_id) > ($2, $3)
+     WHERE workflow = $1 AND (scope, scope_id) > ($2, $3)
      ORDER BY scope, scope_id LIMIT $4",
 );
 
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     after: (&str, &str),
     limit: i64,
 ) -> Result<Vec<RolloutRow>> {
-    conn.fetch_all(&PAGE, args![path, after.0, after.1, limit]).await
+    conn.fetch_all(&PAGE, args![workflow, after.0, after.1, limit]).await
 }
 
 const DELETE: Sql =
-    sql!("rollouts.delete", "DELETE FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3");
+    sql!("rollouts.delete", "DELETE FROM rollouts WHERE workflow = $1 AND scope = $2 AND scope_id = $3");
 
 #[boxed]
-pub async fn delete(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<bool> {
-    Ok(conn.execute(&DELETE, args![path, scope, scope_id]).await? > 0)
+pub async fn delete(conn: &mut Conn<'_>, workflow: &str, scope: &str, scope_id: &str) -> Result<bool> {
+    Ok(conn.execute(&DELETE, args![workflow, scope, scope_id]).await? > 0)
 }
 
 crate::db::statements![PUT, GET, LOCK, OVER, HOLD_OVER, PAGE, DELETE];

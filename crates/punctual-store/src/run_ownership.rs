@@ -11,7 +11,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OwnershipRow {
     pub key: String,
-    pub path: String,
+    pub workflow: String,
     pub subject_id: String,
     /// `old_scheduler` or `automation_scheduler`.
     pub owner: String,
@@ -29,7 +29,7 @@ pub struct OwnershipRow {
 #[derive(Clone, Debug, SetRow)]
 pub struct Take<'a> {
     pub key: &'a str,
-    pub path: &'a str,
+    pub workflow: &'a str,
     pub subject_id: &'a str,
     pub owner: &'a str,
     pub owner_version: &'a str,
@@ -143,7 +143,7 @@ const GIVE_BACK: Sql = sql!(
     "run_ownership.give_back",
     "UPDATE run_ownership
      SET status = 'cancelled', version = version + 1, updated_at = $1
-     WHERE path = $2 AND owner = $3 AND status = 'owned' AND subject_id IN ({texts $4})
+     WHERE workflow = $2 AND owner = $3 AND status = 'owned' AND subject_id IN ({texts $4})
      RETURNING key",
 );
 
@@ -152,18 +152,18 @@ const GIVE_BACK: Sql = sql!(
 pub async fn give_back(
     conn: &mut Conn<'_>,
     now: Timestamp,
-    path: &str,
+    workflow: &str,
     owner: &str,
     subjects: Vec<String>,
 ) -> Result<Vec<String>> {
-    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, path, owner, subjects]).await?;
+    let keys: Vec<Key> = conn.fetch_all(&GIVE_BACK, args![now, workflow, owner, subjects]).await?;
     Ok(keys.into_iter().map(|row| row.key).collect())
 }
 
 const TAKEN: Sql = sql!(
     "run_ownership.taken", as OwnershipRow,
     "SELECT {columns} FROM run_ownership
-     WHERE path = $1 AND owner = $2 AND taken_at >= $3 AND taken_at < $4 AND subject_id IN ({texts $6})
+     WHERE workflow = $1 AND owner = $2 AND taken_at >= $3 AND taken_at < $4 AND subject_id IN ({texts $6})
      ORDER BY taken_at, key
      LIMIT $5",
 );
@@ -172,14 +172,14 @@ const TAKEN: Sql = sql!(
 #[boxed]
 pub async fn taken(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     owner: &str,
     from: i64,
     to: i64,
     subjects: Vec<String>,
     limit: i64,
 ) -> Result<Vec<OwnershipRow>> {
-    conn.fetch_all(&TAKEN, args![path, owner, from, to, limit, subjects]).await
+    conn.fetch_all(&TAKEN, args![workflow, owner, from, to, limit, subjects]).await
 }
 
 crate::db::statements![TAKE, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, TAKEN];

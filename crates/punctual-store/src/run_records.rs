@@ -9,7 +9,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RecordRow {
     pub key: String,
-    pub path: String,
+    pub workflow: String,
     pub subject_id: String,
     pub business_unit: Option<String>,
     pub stage: Option<i64>,
@@ -20,7 +20,7 @@ pub struct RecordRow {
     pub outcome: String,
     pub reason: Option<String>,
     #[column(skip)]
-    pub tries: i64,
+    pub attempts: i64,
     pub conflicts: i64,
     /// Details from the workflow: a JSON object.
     pub details: String,
@@ -33,10 +33,10 @@ pub struct RecordRow {
 
 const PUT: Sql = sql!(
     "run_records.put", each RecordRow, after 1,
-    "INSERT INTO run_records ({names}, decided_at, tries) {values {*}, $1, 1}
+    "INSERT INTO run_records ({names}, decided_at, attempts) {values {*}, $1, 1}
      ON CONFLICT (key) DO UPDATE
      SET stage = EXCLUDED.stage, decided_at = $1, outcome = EXCLUDED.outcome, reason = EXCLUDED.reason,
-         tries = run_records.tries + 1, conflicts = run_records.conflicts + EXCLUDED.conflicts,
+         attempts = run_records.attempts + 1, conflicts = run_records.conflicts + EXCLUDED.conflicts,
          details = EXCLUDED.details, has_files = EXCLUDED.has_files, files_purged_at = NULL",
 );
 
@@ -65,7 +65,7 @@ pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<R
 const EXPECTED: Sql = sql!(
     "run_records.expected", as RecordRow,
     "SELECT {columns} FROM run_records
-     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND outcome = 'shadow' AND subject_id IN ({texts $5})
+     WHERE workflow = $1 AND due_at >= $2 AND due_at < $3 AND outcome = 'shadow' AND subject_id IN ({texts $5})
      ORDER BY due_at, key
      LIMIT $4",
 );
@@ -74,13 +74,13 @@ const EXPECTED: Sql = sql!(
 #[boxed]
 pub async fn expected(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     from: i64,
     to: i64,
     subjects: Vec<String>,
     limit: i64,
 ) -> Result<Vec<RecordRow>> {
-    conn.fetch_all(&EXPECTED, args![path, from, to, limit, subjects]).await
+    conn.fetch_all(&EXPECTED, args![workflow, from, to, limit, subjects]).await
 }
 
 /// The figures of one stage.
@@ -111,7 +111,7 @@ const FIGURES: Sql = sql!(
          CAST(AVG(CASE WHEN outcome = 'delivered' THEN decided_at - due_at END) AS BIGINT) AS mean_latency,
          MAX(CASE WHEN outcome = 'delivered' THEN decided_at - due_at END) AS longest_latency
      FROM run_records
-     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND subject_id IN ({texts $4})
+     WHERE workflow = $1 AND due_at >= $2 AND due_at < $3 AND subject_id IN ({texts $4})
      GROUP BY stage
      ORDER BY stage",
 );
@@ -120,12 +120,12 @@ const FIGURES: Sql = sql!(
 #[boxed]
 pub async fn figures(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     from: i64,
     to: i64,
     subjects: Vec<String>,
 ) -> Result<Vec<StageFigures>> {
-    conn.fetch_all(&FIGURES, args![path, from, to, subjects]).await
+    conn.fetch_all(&FIGURES, args![workflow, from, to, subjects]).await
 }
 
 /// A record whose files may go.
@@ -141,7 +141,7 @@ const WITH_OLD_FILES: Sql = sql!(
     "run_records.with_old_files", as OldFiles,
     "SELECT {columns r}
      FROM run_records AS r LEFT JOIN work_keys AS k ON k.key = r.key LEFT JOIN work AS w ON w.id = k.work_id
-     WHERE r.has_files AND r.path = $1 AND r.decided_at < $2
+     WHERE r.has_files AND r.workflow = $1 AND r.decided_at < $2
        AND (w.id IS NULL OR (w.status <> 'pending' AND w.status <> 'processing' AND w.open_notifications = 0))
      ORDER BY r.decided_at
      LIMIT $3",
@@ -151,11 +151,11 @@ const WITH_OLD_FILES: Sql = sql!(
 #[boxed]
 pub async fn with_old_files(
     conn: &mut Conn<'_>,
-    path: &str,
+    workflow: &str,
     decided_before: Timestamp,
     limit: i64,
 ) -> Result<Vec<OldFiles>> {
-    conn.fetch_all(&WITH_OLD_FILES, args![path, decided_before, limit]).await
+    conn.fetch_all(&WITH_OLD_FILES, args![workflow, decided_before, limit]).await
 }
 
 #[derive(SetRow)]

@@ -1,12 +1,12 @@
 //! Claiming ready notifications of one channel, planning them, and writing the intents of the first window.
 
-use punctual_model::ReasonCode;
+use punctual_model::{NotificationEvent, NotificationStatus, ReasonCode};
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_store::{
     Lane, StoreError, Tx, attempts, audit,
-    notifications::{self, ClaimedNotification, Delivery, NotificationHead},
+    notifications::{self, Delivery, NotificationHead, NotificationRow},
 };
 
 use super::{
@@ -140,7 +140,7 @@ impl Engine {
         budget: ClaimBudget,
         planned: Vec<Plan>,
         now: Timestamp,
-    ) -> Result<(Option<Sending>, Vec<(ClaimedNotification, Delivery)>), StoreError> {
+    ) -> Result<(Option<Sending>, Vec<(NotificationRow, Delivery)>), StoreError> {
         let (mut items, mut settled) = (Vec::new(), Vec::new());
         for one in planned {
             match one {
@@ -171,11 +171,11 @@ impl Engine {
         tx: &mut Tx,
         opened: Option<&Opened>,
         key: &str,
-        rows: Vec<ClaimedNotification>,
+        rows: Vec<NotificationRow>,
         now: Timestamp,
     ) -> Result<Vec<Plan>, StoreError> {
         let lists = plan::lists_of(tx, &rows).await?;
-        let again: Vec<i64> = rows.iter().filter(|row| row.tries > 1).map(|row| row.seq).collect();
+        let again: Vec<i64> = rows.iter().filter(|row| row.attempts > 1).map(|row| row.seq).collect();
         let earlier = if again.is_empty() { Vec::new() } else { attempts::of(&mut tx.conn(), again).await? };
         let ledger = plan::Ledger::new(earlier);
         let broken = if opened.is_none() && key != UNROUTED { self.channels.broken(key) } else { None };
@@ -197,21 +197,16 @@ impl Engine {
     ) -> Result<DeliveryReport, EngineError> {
         let error = chain(error);
         tracing::error!(
-            notification.id = head.id,
-            channel.key = head.channel,
+            notification.id = %head.id,
+            channel.key = head.channel.as_str(),
             error,
             "a message is parked: its row fails"
         );
         self.metrics.row_isolated();
         let delivery = Delivery {
-            seq: head.seq,
-            token: head.version,
-            status: "parked",
-            retry_count: head.retry_count,
             last_error: Some(format!("the message could not be prepared for delivery: {error}")),
-            reason: Some(ReasonCode::DeliveryFailed.into()),
-            retry_at: None,
-            channel: None,
+            reason: Some(ReasonCode::DeliveryFailed),
+            ..head.after(NotificationEvent::Park)
         };
         self.park_alone(head, &delivery, &error, now).await
     }
@@ -228,7 +223,7 @@ impl Engine {
         let with_workflow = guarded(self.park_one(head, delivery, error, true, now)).await;
         match with_workflow {
             Err(fault) if !fault.is_unavailable() => {
-                tracing::error!(notification.id = head.id, error = %chain(&fault), "the workflow of a parked message could not be called");
+                tracing::error!(notification.id = %head.id, error = %chain(&fault), "the workflow of a parked message could not be called");
                 self.park_one(head, delivery, error, false, now).await
             }
             done => done,
@@ -248,21 +243,21 @@ impl Engine {
         if parked.is_empty() {
             return Ok(DeliveryReport { lost: 1, ..Default::default() });
         }
-        let data = BTreeMap::from([("error", error), ("channel", &head.channel)]);
+        let data = BTreeMap::from([("error", error), ("channel", head.channel.as_str())]);
         let entry = audit::Entry {
             actor: "engine".into(),
             action: "park",
             subject_kind: "notification",
-            subject_id: head.id.clone(),
+            subject_id: head.id.to_string(),
             to: Some("parked".into()),
             version: Some(delivery.token + 1),
-            reason: delivery.reason.clone(),
+            reason: delivery.reason.map(Into::into),
             data: serde_json::to_string(&data).ok(),
             ..audit::Entry::default()
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         if let (Some(work), true, true) = (head.work_id, head.reports_back, tells_workflow) {
-            self.settle_workflows(&mut tx, vec![(work, head.id.clone(), "parked")], now).await?;
+            self.settle_workflows(&mut tx, vec![(work, head.id, NotificationStatus::Parked)], now).await?;
         }
         tx.commit().await?;
         Ok(DeliveryReport { parked: 1, ..Default::default() })

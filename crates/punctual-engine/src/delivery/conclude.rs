@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use punctual_model::{NextAttempt, ReasonCode, RetryPolicy, SendOutcome};
-use punctual_store::notifications::{ClaimedNotification, Delivery};
+use punctual_model::{NextAttempt, NotificationEvent, ReasonCode, RetryPolicy, SendOutcome};
+use punctual_store::notifications::{Delivery, NotificationRow};
 
 use super::{
     ToSend, parked,
@@ -67,14 +67,10 @@ pub(super) fn conclude(
         let failures = u32::try_from(attempts).unwrap_or(u32::MAX);
         return match retry.next(failures, now, unit_random(), retry_after) {
             NextAttempt::At(at) => Delivery {
-                seq: row.seq,
-                token: row.version,
-                status: "retrying",
                 retry_count: attempts,
                 last_error: Some(error),
-                reason: None,
                 retry_at: Some(at),
-                channel: None,
+                ..row.after(NotificationEvent::FailTransient)
             },
             // Those that were not called have their attempts before them.
             NextAttempt::GiveUp if unfinished => {
@@ -92,11 +88,14 @@ pub(super) fn conclude(
         None => None,
     };
     if let Some(rest) = rest {
+        let event =
+            if permanent.is_some() { NotificationEvent::FailTransient } else { NotificationEvent::Requeue };
         return Delivery {
-            status: if permanent.is_some() || row.retry_count > 0 { "retrying" } else { "pending" },
             retry_count: row.retry_count.max(1),
             last_error: permanent.map(|(_, error)| error),
-            ..rest
+            reason: rest.reason,
+            retry_at: rest.retry_at,
+            ..row.after(event)
         };
     }
     let permanent =
@@ -104,19 +103,10 @@ pub(super) fn conclude(
     if let Some((reason, error)) = permanent {
         return Delivery { retry_count: attempts, ..parked(row, reason, error) };
     }
-    Delivery {
-        seq: row.seq,
-        token: row.version,
-        status: "delivered",
-        retry_count: attempts,
-        last_error: None,
-        reason: None,
-        retry_at: None,
-        channel: None,
-    }
+    Delivery { retry_count: attempts, ..row.after(NotificationEvent::Deliver) }
 }
 
 /// A notification that any node may go on with at once.
-pub(super) fn handed_back(row: &ClaimedNotification, now: Timestamp) -> Delivery {
+pub(super) fn handed_back(row: &NotificationRow, now: Timestamp) -> Delivery {
     postponed(row, now)
 }

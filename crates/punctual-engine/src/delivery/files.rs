@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use punctual_model::{FileRef, channel::Attachment};
-use punctual_store::notifications::ClaimedNotification;
+use punctual_model::channel::Attachment;
+use punctual_store::notifications::NotificationRow;
 
 use crate::{Engine, due::chain};
 
@@ -20,10 +20,10 @@ pub(super) enum Unread {
 }
 
 impl Engine {
-    pub(super) async fn files_of(&self, row: &ClaimedNotification) -> Result<Files, Unread> {
-        let Some(text) = &row.attachments else { return Ok(Files::default()) };
-        let named: Vec<FileRef> = serde_json::from_str(text)
-            .map_err(|_| Unread::Gone("the list of its files cannot be read".to_owned()))?;
+    pub(super) async fn files_of(&self, row: &NotificationRow) -> Result<Files, Unread> {
+        let Some(named) = &row.attachments else { return Ok(Files::default()) };
+        let named =
+            named.read().map_err(|_| Unread::Gone("the list of its files cannot be read".to_owned()))?;
         let mut files = Vec::with_capacity(named.len());
         for file in named {
             let content = match self.blobs.get(&file.blob).await {

@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{Audience, Targets};
+use punctual_model::{ChannelKey, NotificationId, Targets};
 use punctual_store::{
     StoreError, Tx, attempts,
-    notifications::{ClaimedNotification, InsertedNotification, Queued},
+    notifications::{InsertedNotification, NotificationRow},
 };
 
 use super::{Class, Open, Reservation, Sending, ToSend, first_window};
@@ -32,20 +32,20 @@ impl HandOver {
 impl Engine {
     /// Marks as claimed what this node can send now: explicit targets, an open channel, a free permit. A message to many
     /// needs one permit to begin with.
-    pub(crate) fn reserve(&self, queued: &mut [Queued], now: Timestamp) -> Vec<Open> {
-        let mut wanted: HashMap<String, (Class, usize)> = HashMap::new();
+    pub(crate) fn reserve(&self, queued: &mut [NotificationRow], now: Timestamp) -> Vec<Open> {
+        let mut wanted: HashMap<ChannelKey, (Class, usize)> = HashMap::new();
         for item in queued.iter().filter(|item| self.keeps(item, now)) {
-            let Audience::Targets(targets) = &item.new.audience else { continue };
             let (class, calls) = wanted.entry(item.channel.clone()).or_insert((Class::Urgent, 0));
             // Permits that are kept for urgent messages are for them alone.
-            if Class::of(item.new.priority) == Class::Normal {
+            if Class::of(item.priority) == Class::Normal {
                 *class = Class::Normal;
             }
-            *calls += targets.len();
+            *calls += targets_of(item).len();
         }
         let mut reserved = Vec::new();
         for (key, (class, calls)) in wanted {
-            let Some(channel) = self.channels.get(&key).filter(|channel| self.sends_freely(channel)) else {
+            let Some(channel) = self.channels.get(key.as_str()).filter(|channel| self.sends_freely(channel))
+            else {
                 continue;
             };
             let permits = channel.permits.take_free(class, calls);
@@ -55,25 +55,22 @@ impl Engine {
             let until = later(now, self.lease_for(Some(&channel)));
             let own = queued.iter_mut().filter(|item| item.channel == key && self.keeps(item, now));
             for item in own.take(permits.count()) {
-                item.lease_until = Some(until);
+                item.claim(until);
             }
             reserved.push(Open { channel, permits });
         }
         // Of an id that comes twice only the first is inserted, and only that may be sent.
         let mut seen = HashSet::with_capacity(queued.len());
-        for item in queued.iter_mut().filter(|item| !seen.insert(item.new.id)) {
-            item.lease_until = None;
+        for item in queued.iter_mut().filter(|item| !seen.insert(item.id)) {
+            item.unclaim();
         }
         reserved
     }
 
     /// What may be on the suppression list is left to the ordinary claim, which asks the table.
-    fn keeps(&self, item: &Queued, now: Timestamp) -> bool {
+    fn keeps(&self, item: &NotificationRow, now: Timestamp) -> bool {
         sendable(item, now)
-            && match &item.new.audience {
-                Audience::Targets(targets) => self.suppressions.doubtful(&item.channel, targets).is_empty(),
-                Audience::List(_) => false,
-            }
+            && self.suppressions.doubtful(item.channel.as_str(), targets_of(item).iter()).is_empty()
     }
 
     /// Whether this channel sends without any check: no limits, no hours, no open circuit, no preferences.
@@ -89,7 +86,7 @@ impl Engine {
     pub(crate) async fn intend_own(
         &self,
         tx: &mut Tx,
-        queued: Vec<Queued>,
+        queued: Vec<NotificationRow>,
         inserted: Vec<InsertedNotification>,
         reserved: Vec<Open>,
         now: Timestamp,
@@ -97,21 +94,18 @@ impl Engine {
         if reserved.is_empty() {
             return Ok(HandOver::default());
         }
-        let seqs: HashMap<String, i64> = inserted.into_iter().map(|row| (row.id, row.seq)).collect();
-        let mut items: HashMap<String, Vec<ToSend>> = HashMap::new();
-        for item in queued.into_iter().filter(|item| item.lease_until.is_some()) {
-            let id = item.new.id.to_string();
+        let seqs: HashMap<NotificationId, i64> = inserted.into_iter().map(|row| (row.id, row.seq)).collect();
+        let mut items: HashMap<ChannelKey, Vec<ToSend>> = HashMap::new();
+        for mut row in queued.into_iter().filter(|item| item.lease_expires_at.is_some()) {
             // An id that was already there is being sent, or was, by whoever inserted it.
-            let Some(seq) = seqs.get(&id).copied() else { continue };
-            let Audience::Targets(targets) = &item.new.audience else { continue };
-            let targets: Targets = targets.iter().cloned().collect();
-            let key = item.channel.clone();
-            let row = claimed(item, id, seq);
-            items.entry(key).or_default().push(ToSend::new(row, targets));
+            let Some(seq) = seqs.get(&row.id).copied() else { continue };
+            row.seq = seq;
+            let targets = targets_of(&row);
+            items.entry(row.channel.clone()).or_default().push(ToSend::new(row, targets));
         }
         let (mut sendings, mut intents) = (Vec::new(), Vec::new());
         for Open { channel, mut permits } in reserved {
-            let Some(mut items) = items.remove(channel.key.as_str()) else { continue };
+            let Some(mut items) = items.remove(&channel.key) else { continue };
             let window = first_window(&mut items, permits.count());
             let permits = permits.split(window.len());
             intents.extend(window);
@@ -125,40 +119,13 @@ impl Engine {
     }
 }
 
-fn sendable(item: &Queued, now: Timestamp) -> bool {
-    let has_targets = matches!(&item.new.audience, Audience::Targets(targets) if !targets.is_empty());
-    let is_plain = item.new.topic.is_none() && item.new.failover.is_empty();
-    has_targets && is_plain && item.ready_at <= now
+fn sendable(item: &NotificationRow, now: Timestamp) -> bool {
+    let is_plain = item.topic.is_none() && item.failover.is_none();
+    is_plain && item.ready_at <= now && !targets_of(item).is_empty()
 }
 
-/// The row as the claim would have returned it.
-fn claimed(item: Queued, id: String, seq: i64) -> ClaimedNotification {
-    let json = |value: &Option<serde_json::Value>| value.as_ref().map(serde_json::Value::to_string);
-    let new = item.new;
-    ClaimedNotification {
-        seq,
-        id,
-        channel: item.channel,
-        list_name: None,
-        targets: None,
-        context: json(&new.context),
-        type_data: json(&new.type_data),
-        attachments: new.attachments_json(),
-        kind: new.kind,
-        subject: new.subject,
-        body: new.body,
-        html: new.html,
-        template: new.template,
-        locale: new.locale,
-        retry_count: 0,
-        tries: 1,
-        ready_at: item.ready_at.as_microsecond(),
-        work_id: item.work_id,
-        reports_back: item.reports_back,
-        priority: new.priority,
-        business_unit: new.business_unit,
-        topic: new.topic,
-        failover: None,
-        version: 1,
-    }
+/// The addresses that a row names itself.
+fn targets_of(row: &NotificationRow) -> Targets {
+    let named = row.targets.as_ref().and_then(|targets| targets.read().ok());
+    named.unwrap_or_default().into_iter().collect()
 }

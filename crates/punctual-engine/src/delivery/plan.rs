@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{ReasonCode, Targets, address::comparable};
+use punctual_model::{ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable};
 use punctual_store::{
     StoreError, Tx,
     attempts::AttemptRow,
     lists::{self, ListRow},
-    notifications::{ClaimedNotification, Delivery},
+    notifications::{Delivery, NotificationRow},
 };
 
 use super::{ToSend, parked, policy::postponed};
@@ -17,7 +17,7 @@ use crate::channels::Broken;
 /// What is to be done with one claimed notification.
 pub(super) enum Plan {
     Send(ToSend),
-    Settle(ClaimedNotification, Delivery),
+    Settle(NotificationRow, Delivery),
 }
 
 /// What earlier attempts of these notifications came to, by notification and target, in comparable form: a list whose
@@ -86,7 +86,7 @@ impl Ledger {
 
 pub(super) async fn lists_of(
     tx: &mut Tx,
-    rows: &[ClaimedNotification],
+    rows: &[NotificationRow],
 ) -> Result<HashMap<String, ListRow>, StoreError> {
     let names: HashSet<String> = rows.iter().filter_map(|row| row.list_name.clone()).collect();
     let lists = lists::by_names(&mut tx.conn(), names.into_iter().collect()).await?;
@@ -94,7 +94,7 @@ pub(super) async fn lists_of(
 }
 
 pub(super) fn plan(
-    row: ClaimedNotification,
+    row: NotificationRow,
     channel_is_open: bool,
     broken: Option<&Broken>,
     lists: &HashMap<String, ListRow>,
@@ -108,8 +108,8 @@ pub(super) fn plan(
         return Plan::Settle(row, delivery);
     }
     if let Some((_, Some(list))) = list
-        && list.channel != row.channel
-        && (!channel_is_open || row.channel == crate::intake::UNROUTED)
+        && list.channel != row.channel.as_str()
+        && (!channel_is_open || row.channel.as_str() == crate::intake::UNROUTED)
     {
         let delivery = reroute(&row, &list.channel, now);
         return Plan::Settle(row, delivery);
@@ -125,8 +125,15 @@ pub(super) fn plan(
         return Plan::Settle(row, delivery);
     }
     let targets = match list {
-        Some((_, Some(list))) => addresses(Some(&list.targets)),
-        _ => addresses(row.targets.as_deref()),
+        Some((_, Some(list))) => Json::<Vec<String>>::stored(&*list.targets).read(),
+        _ => row.targets.as_ref().map_or_else(|| Ok(Vec::new()), Json::read),
+    };
+    let targets: Targets = match targets {
+        Ok(targets) => targets.into_iter().collect(),
+        Err(error) => {
+            let delivery = parked(&row, ReasonCode::InputUnreadable, error.to_string());
+            return Plan::Settle(row, delivery);
+        }
     };
     if targets.is_empty() {
         let delivery = parked(&row, ReasonCode::NoRecipients, "there is nobody to send it to".into());
@@ -136,7 +143,7 @@ pub(super) fn plan(
 }
 
 /// Leaves out who already has it, and who cannot be reached.
-fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
+fn choose(row: NotificationRow, targets: Targets, ledger: &Ledger) -> Plan {
     let mut failed_before = None;
     // An operator's retry starts the count again, and with it the targets that had failed for good.
     let attempts_all_failed = row.retry_count == 0;
@@ -144,7 +151,7 @@ fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
     for target in targets {
         match ledger.past(row.seq, &target) {
             Some(Past::Delivered) => {}
-            Some(Past::Permanent { channel, answer }) if *channel == row.channel => {
+            Some(Past::Permanent { channel, answer }) if *channel == row.channel.as_str() => {
                 failed_before = failed_before.or_else(|| Some(format!("{target}: {answer}")));
                 if attempts_all_failed {
                     open.add(target);
@@ -161,26 +168,11 @@ fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
     }
     let delivery = match failed_before {
         Some(error) => parked(&row, ReasonCode::Permanent, error),
-        None => Delivery {
-            seq: row.seq,
-            token: row.version,
-            status: "delivered",
-            retry_count: row.retry_count,
-            last_error: None,
-            reason: None,
-            retry_at: None,
-            channel: None,
-        },
+        None => row.after(NotificationEvent::Deliver),
     };
     Plan::Settle(row, delivery)
 }
 
-fn reroute(row: &ClaimedNotification, channel: &str, now: Timestamp) -> Delivery {
-    Delivery { channel: Some(channel.to_owned()), ..postponed(row, now) }
-}
-
-/// The addresses of a stored JSON array.
-pub(super) fn addresses(json: Option<&str>) -> Targets {
-    let all: Vec<String> = json.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    all.into_iter().collect()
+fn reroute(row: &NotificationRow, channel: &str, now: Timestamp) -> Delivery {
+    Delivery { channel: Some(ChannelKey::stored(channel)), ..postponed(row, now) }
 }

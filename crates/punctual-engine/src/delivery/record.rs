@@ -15,7 +15,7 @@ use punctual_store::{
     Lane, StoreError, Tx,
     attempts::{self, AttemptResult},
     audit,
-    notifications::{self, ClaimedNotification, Delivery},
+    notifications::{self, Delivery, NotificationRow},
     receipts::{self, Expected},
 };
 
@@ -278,8 +278,8 @@ impl Engine {
         let row = &part.item.row;
         let error = chain(error);
         tracing::error!(
-            notification.id = row.id,
-            channel.key = row.channel,
+            notification.id = %row.id,
+            channel.key = row.channel.as_str(),
             error,
             "the results of a message fail alone"
         );
@@ -299,7 +299,7 @@ impl Engine {
         for result in &results {
             match guarded(self.write_answer(result)).await {
                 Err(fault) if !fault.is_unavailable() => {
-                    tracing::error!(notification.id = row.id, error = %chain(&fault), "the answer of one target cannot be recorded");
+                    tracing::error!(notification.id = %row.id, error = %chain(&fault), "the answer of one target cannot be recorded");
                 }
                 done => done?,
             }
@@ -307,7 +307,7 @@ impl Engine {
         match guarded(self.write_plainly(row, &delivery, &[], &error)).await {
             Err(fault) if !fault.is_unavailable() => {
                 // Its lease runs out, and the sweep takes it.
-                tracing::error!(notification.id = row.id, error = %chain(&fault), "a message cannot be settled");
+                tracing::error!(notification.id = %row.id, error = %chain(&fault), "a message cannot be settled");
                 Ok(DeliveryReport::default())
             }
             done => done,
@@ -316,7 +316,7 @@ impl Engine {
 
     async fn write_plainly(
         &self,
-        row: &ClaimedNotification,
+        row: &NotificationRow,
         delivery: &Delivery,
         results: &[AttemptResult],
         error: &str,
@@ -330,8 +330,8 @@ impl Engine {
             actor: "engine".into(),
             action: "settled-failed",
             subject_kind: "notification",
-            subject_id: row.id.clone(),
-            to: Some(delivery.status.into()),
+            subject_id: row.id.to_string(),
+            to: Some(delivery.status.as_str().into()),
             reason: Some(ReasonCode::RecordFailed.into()),
             data: serde_json::to_string(&data).ok(),
             ..audit::Entry::default()
@@ -373,20 +373,20 @@ pub(super) async fn write_results(tx: &mut Tx, results: &[AttemptResult]) -> Res
 }
 
 /// What a receipt will find this message by.
-fn expected(row: &ClaimedNotification, answer: &Answer) -> Option<Expected> {
+fn expected(row: &NotificationRow, answer: &Answer) -> Option<Expected> {
     match &answer.outcome {
         SendOutcome::Delivered { provider_id } if !provider_id.is_empty() => Some(Expected {
             provider_id: provider_id.clone(),
-            channel: row.channel.clone(),
+            channel: row.channel.to_string(),
             seq: row.seq,
             target: answer.target.clone(),
-            attempt: row.tries,
+            attempt: row.attempts,
         }),
         _ => None,
     }
 }
 
-fn recorded(row: &ClaimedNotification, answer: &Answer) -> AttemptResult {
+fn recorded(row: &NotificationRow, answer: &Answer) -> AttemptResult {
     let (outcome, provider_id, text) = match &answer.outcome {
         SendOutcome::Delivered { provider_id } => ("delivered", Some(provider_id.clone()), None),
         SendOutcome::Transient { error, .. } => ("transient", None, Some(error.clone())),
@@ -396,7 +396,7 @@ fn recorded(row: &ClaimedNotification, answer: &Answer) -> AttemptResult {
     AttemptResult {
         seq: row.seq,
         target: answer.target.clone(),
-        n: row.tries,
+        n: row.attempts,
         finished_at: answer.at,
         outcome,
         provider_id,

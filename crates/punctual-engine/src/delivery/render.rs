@@ -4,7 +4,7 @@
 use punctual_model::ReasonCode;
 use std::collections::{BTreeMap, HashMap};
 
-use punctual_store::{Conn, StoreError, notifications::ClaimedNotification, templates};
+use punctual_store::{Conn, StoreError, notifications::NotificationRow, templates};
 use punctual_templates::{Compiled, RenderFailure, Rendered, Variant, pick};
 
 use super::ToSend;
@@ -64,7 +64,7 @@ pub(crate) fn variants(json: &str) -> BTreeMap<String, Variant> {
 }
 
 impl Templates {
-    pub(super) fn render(&mut self, row: &ClaimedNotification) -> Result<Rendered, Unrenderable> {
+    pub(super) fn render(&mut self, row: &NotificationRow) -> Result<Rendered, Unrenderable> {
         let Some(name) = &row.template else {
             return Ok(Rendered {
                 subject: row.subject.clone(),
@@ -79,8 +79,13 @@ impl Templates {
         let compiled = compiled
             .as_ref()
             .map_err(|error| Unrenderable { reason: ReasonCode::TemplateUnusable, error: error.clone() })?;
-        let context = row.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let context = context.unwrap_or_else(|| serde_json::json!({}));
+        let context = match &row.context {
+            Some(context) => context.read().map_err(|_| Unrenderable {
+                reason: ReasonCode::InputUnreadable,
+                error: "the stored context of the message cannot be read".to_owned(),
+            })?,
+            None => serde_json::json!({}),
+        };
         compiled
             .render(&context)
             .map_err(|fault| Unrenderable { reason: reason_of(&fault.why), error: fault.to_string() })

@@ -1,6 +1,6 @@
 //! Writing the outcomes of notifications, and calling the workflows whose rows have none open any more.
 
-use punctual_model::ReasonCode;
+use punctual_model::{NotificationId, NotificationStatus, ReasonCode, WorkId};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,7 +11,7 @@ use punctual_store::{
     Stage, StoreError, Tx,
     attempts::AttemptResult,
     audit,
-    notifications::{self, ClaimedNotification, Delivery},
+    notifications::{self, Delivery, NotificationRow},
     work,
 };
 
@@ -21,7 +21,7 @@ use crate::{Engine, SettledWork, effects};
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
 pub(super) struct Outcomes<'a> {
-    pub(super) rows: &'a [(&'a ClaimedNotification, &'a Delivery)],
+    pub(super) rows: &'a [(&'a NotificationRow, &'a Delivery)],
     /// What calls have answered, of these notifications and of others that go on.
     pub(super) attempts: &'a [AttemptResult],
     /// The same was written before and not confirmed: a row already in its target state was written by us.
@@ -62,35 +62,35 @@ impl Engine {
                 report.lost += 1;
                 entries.push(orphan(row, delivery));
                 tracing::warn!(
-                    notification.id = row.id,
+                    notification.id = %row.id,
                     "the claim had moved on; its result is kept as an orphan"
                 );
                 continue;
             }
             report.count(delivery);
             if let Some(event) = event_id(row) {
-                let reached = delivery.status == "delivered";
+                let reached = delivery.status == NotificationStatus::Delivered;
                 if reached { &mut report.events } else { &mut report.failed_events }.insert(event);
             }
             if let Some(at) = delivery.retry_at {
                 tx.raise(Stage::Delivery, at);
             }
-            if delivery.status == "parked" {
+            if delivery.status == NotificationStatus::Parked {
                 entries.push(park(row, delivery));
-            } else if delivery.reason.is_some() {
-                self.metrics.held_back(delivery.reason.as_deref().unwrap_or_default());
+            } else if let Some(reason) = delivery.reason {
+                self.metrics.held_back(reason.as_str());
                 entries.push(held_back(row, delivery));
             }
             tracing::debug!(
-                notification.id = row.id,
-                channel.key = row.channel,
-                status = delivery.status,
-                attempt = row.tries,
+                notification.id = %row.id,
+                channel.key = row.channel.as_str(),
+                status = delivery.status.as_str(),
+                attempt = row.attempts,
                 error = delivery.last_error.as_deref(),
                 "settled"
             );
-            if row.reports_back && matches!(delivery.status, "delivered" | "parked" | "withdrawn") {
-                back.extend(row.work_id.map(|work| (work, row.id.clone(), delivery.status)));
+            if row.reports_back && delivery.status.is_final() {
+                back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
             }
         }
         audit::append(&mut tx.conn(), now, &entries).await?;
@@ -102,16 +102,16 @@ impl Engine {
     pub(crate) async fn settle_workflows(
         &self,
         tx: &mut Tx,
-        settled: Vec<(i64, String, &'static str)>,
+        settled: Vec<(WorkId, NotificationId, NotificationStatus)>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         if settled.is_empty() {
             return Ok(());
         }
-        let ids: Vec<i64> = settled.iter().map(|(work, _, _)| *work).collect();
-        let mut outcomes: HashMap<i64, Vec<(String, &'static str)>> = HashMap::new();
+        let ids: Vec<i64> = settled.iter().map(|(work, _, _)| work.0).collect();
+        let mut outcomes: HashMap<i64, Vec<(NotificationId, NotificationStatus)>> = HashMap::new();
         for (work, id, status) in settled {
-            outcomes.entry(work).or_default().push((id, status));
+            outcomes.entry(work.0).or_default().push((id, status));
         }
         let mut by_kind: BTreeMap<String, Vec<SettledWork>> = BTreeMap::new();
         for count in work::count_down(&mut tx.conn(), ids).await? {
@@ -146,17 +146,14 @@ impl Engine {
 /// Those of these rows that have taken the step we wanted them to take, and no other.
 async fn settled_before(
     tx: &mut Tx,
-    rows: &[(&ClaimedNotification, &Delivery)],
+    rows: &[(&NotificationRow, &Delivery)],
 ) -> Result<HashSet<i64>, StoreError> {
-    let ids = rows.iter().map(|(row, _)| row.id.clone()).collect();
+    let ids = rows.iter().map(|(row, _)| row.id.to_string()).collect();
     let now = notifications::by_ids(&mut tx.conn(), ids).await?;
-    let now: HashMap<i64, (i64, String)> =
+    let now: HashMap<i64, (i64, NotificationStatus)> =
         now.into_iter().map(|row| (row.seq, (row.version, row.status))).collect();
-    let stands = |wanted: &Delivery| {
-        now.get(&wanted.seq)
-            .is_some_and(|(version, status)| *version == wanted.token + 1 && status == wanted.status)
-    };
-    Ok(rows.iter().filter(|(_, wanted)| stands(wanted)).map(|(_, wanted)| wanted.seq).collect())
+    let is_settled = |wanted: &Delivery| now.get(&wanted.seq) == Some(&(wanted.token + 1, wanted.status));
+    Ok(rows.iter().filter(|(_, wanted)| is_settled(wanted)).map(|(_, wanted)| wanted.seq).collect())
 }
 
 /// Nobody decides what follows for this row: a person must check.
@@ -173,9 +170,9 @@ fn settled_failed(work: &SettledWork) -> audit::Entry {
 }
 
 /// What waits, goes on elsewhere or is not wanted: its timeline says why.
-fn held_back(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+fn held_back(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     let action = match (delivery.status, &delivery.channel) {
-        ("withdrawn", _) => "withdraw",
+        (NotificationStatus::Withdrawn, _) => "withdraw",
         (_, Some(_)) => "fail-over",
         (_, None) => "defer",
     };
@@ -189,36 +186,36 @@ fn held_back(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
         actor: "engine".into(),
         action,
         subject_kind: "notification",
-        subject_id: row.id.clone(),
-        to: Some(delivery.status.into()),
+        subject_id: row.id.to_string(),
+        to: Some(delivery.status.as_str().into()),
         version: Some(delivery.token + 1),
-        reason: delivery.reason.clone(),
+        reason: delivery.reason.map(Into::into),
         data: Some(data.to_string()),
         ..audit::Entry::default()
     }
 }
 
-fn park(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+fn park(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
         actor: "engine".into(),
         action: "park",
         subject_kind: "notification",
-        subject_id: row.id.clone(),
+        subject_id: row.id.to_string(),
         from: None,
-        to: Some("parked".into()),
+        to: Some(NotificationStatus::Parked.as_str().into()),
         version: Some(delivery.token + 1),
-        reason: delivery.reason.clone(),
+        reason: delivery.reason.map(Into::into),
         data: None,
     }
 }
 
 /// A result that came after the claim had moved on: it may mean that a message was sent twice, so it is shown.
-fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
+fn orphan(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
         actor: "engine".into(),
         action: "late-result",
         subject_kind: "notification",
-        subject_id: row.id.clone(),
+        subject_id: row.id.to_string(),
         from: None,
         to: None,
         version: Some(delivery.token),
@@ -230,12 +227,14 @@ fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
 impl DeliveryReport {
     pub(super) fn count(&mut self, delivery: &Delivery) {
         match delivery.status {
-            "delivered" => self.delivered += 1,
-            "parked" => self.parked += 1,
-            "withdrawn" => self.withdrawn += 1,
-            _ if delivery.channel.is_some() => self.rerouted += 1,
-            _ if delivery.reason.is_some() => self.deferred += 1,
-            _ => self.retrying += 1,
+            NotificationStatus::Delivered => self.delivered += 1,
+            NotificationStatus::Parked => self.parked += 1,
+            NotificationStatus::Withdrawn | NotificationStatus::Discarded => self.withdrawn += 1,
+            NotificationStatus::Pending | NotificationStatus::Retrying => match delivery.channel {
+                Some(_) => self.rerouted += 1,
+                None if delivery.reason.is_some() => self.deferred += 1,
+                None => self.retrying += 1,
+            },
         }
     }
 }

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_model::{
-    ReasonCode, SendOutcome, SuppressionReason, Targets,
+    NotificationEvent, ReasonCode, SendOutcome, SuppressionReason, Targets,
     address::comparable,
     suppression::{after_refusal, channel_type},
 };
 use punctual_store::{
     StoreError, Tx,
-    notifications::{ClaimedNotification, Delivery},
+    notifications::{Delivery, NotificationRow},
     skipped_targets::{self, SkippedTarget},
     suppressions::{self, SuppressionRow},
 };
@@ -40,7 +40,9 @@ impl Engine {
         let mut doubtful: Vec<(String, String)> = planned
             .iter()
             .flat_map(|plan| match plan {
-                Plan::Send(item) => self.suppressions.doubtful(&item.row.channel, item.targets.iter()),
+                Plan::Send(item) => {
+                    self.suppressions.doubtful(item.row.channel.as_str(), item.targets.iter())
+                }
                 Plan::Settle(..) => Vec::new(),
             })
             .collect();
@@ -116,17 +118,8 @@ fn leave_out(
     Plan::Settle(item.row, delivery)
 }
 
-fn done(row: &ClaimedNotification) -> Delivery {
-    Delivery {
-        seq: row.seq,
-        token: row.version,
-        status: "delivered",
-        retry_count: row.retry_count,
-        last_error: None,
-        reason: None,
-        retry_at: None,
-        channel: None,
-    }
+fn done(row: &NotificationRow) -> Delivery {
+    row.after(NotificationEvent::Deliver)
 }
 
 fn in_words(last: Option<(String, String)>) -> String {
@@ -137,7 +130,7 @@ fn in_words(last: Option<(String, String)>) -> String {
 }
 
 /// The address onto which a refusal sheds a light that lasts.
-pub(super) fn refused(row: &ClaimedNotification, answer: &Answer) -> Option<SuppressionRow> {
+pub(super) fn refused(row: &NotificationRow, answer: &Answer) -> Option<SuppressionRow> {
     let SendOutcome::Permanent { reason, error } = &answer.outcome else { return None };
     if row.channel.starts_with(SUBSCRIBERS) {
         return None;

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
-    ReasonCode,
+    NotificationStatus, ReasonCode,
     delivery_policy::{Limiter, Rate, Urgency},
 };
 use punctual_store::{
@@ -66,12 +66,12 @@ impl BlockedChannels {
     /// Why a row waits and until when: what it says itself, or what its channel says while it is ready.
     pub fn waits(&self, row: &impl Waits) -> Option<(ReasonCode, Timestamp)> {
         let row = row.waiting_row();
-        if !matches!(row.status, "pending" | "retrying") || row.is_leased {
+        if !row.status.is_live() || row.is_leased {
             return None;
         }
-        if row.ready_at > self.now.as_microsecond() {
+        if row.ready_at > self.now {
             let reason = row.reason.filter(|reason| punctual_store::notifications::WAITS.contains(reason))?;
-            return Some((reason.parse().ok()?, Timestamp::from_microsecond(row.ready_at).ok()?));
+            return Some((reason.parse().ok()?, row.ready_at));
         }
         self.why(row.channel, row.priority)
     }
@@ -79,9 +79,9 @@ impl BlockedChannels {
     /// Whether a row should have gone long ago.
     pub fn is_stuck(&self, row: &impl Waits) -> bool {
         let row = row.waiting_row();
-        matches!(row.status, "pending" | "retrying")
+        row.status.is_live()
             && is_stuck(
-                self.stuck_before.as_microsecond(),
+                self.stuck_before,
                 row.status,
                 row.created_at,
                 row.ready_at,
@@ -93,11 +93,11 @@ impl BlockedChannels {
 
 /// What decides whether a row waits.
 pub struct WaitingRow<'a> {
-    status: &'a str,
+    status: NotificationStatus,
     channel: &'a str,
     priority: i64,
-    created_at: i64,
-    ready_at: i64,
+    created_at: Timestamp,
+    ready_at: Timestamp,
     is_leased: bool,
     reason: Option<&'a str>,
 }
@@ -112,7 +112,7 @@ macro_rules! waits {
         impl Waits for $row {
             fn waiting_row(&self) -> WaitingRow<'_> {
                 WaitingRow {
-                    status: &self.status,
+                    status: self.status,
                     channel: &self.channel,
                     priority: self.priority,
                     created_at: self.created_at,

@@ -73,9 +73,8 @@ impl Engine {
         &self,
         row: &NotificationRow,
     ) -> Result<Option<(ReasonCode, Timestamp)>, EngineError> {
-        let is_waiting = matches!(row.status.as_str(), "pending" | "retrying")
-            && row.lease_expires_at.is_none()
-            && row.ready_at <= self.clock.now().as_microsecond();
+        let is_waiting =
+            row.status.is_live() && row.lease_expires_at.is_none() && row.ready_at <= self.clock.now();
         if !is_waiting {
             return Ok(None);
         }

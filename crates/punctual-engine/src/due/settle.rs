@@ -4,22 +4,19 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Arrival, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkId, WorkStatus,
+    Arrival, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkId,
+    WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
-    notifications::{self, Queued},
+    notifications::{self, NotificationRow},
     work::{self, Settlement},
 };
 
 use super::{Batch, DueReport, trace::Trace};
 use crate::{
-    Claimed, Engine, EngineError,
-    arrivals::Arrived,
-    delivery::HandOver,
-    effects,
-    events::Touched,
-    intake::{kind_of, route},
+    Claimed, Engine, EngineError, arrivals::Arrived, delivery::HandOver, effects, events::Touched,
+    intake::route,
 };
 
 /// One decided row, split into what each statement needs.
@@ -123,7 +120,7 @@ impl Engine {
             }
         }
         if !everything_held {
-            queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id)));
+            queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id.0)));
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
@@ -154,7 +151,7 @@ impl Engine {
     async fn queue_in(
         &self,
         tx: &mut Tx,
-        mut queued: Vec<Queued>,
+        mut queued: Vec<NotificationRow>,
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<HandOver, StoreError> {
@@ -162,9 +159,9 @@ impl Engine {
             return Ok(HandOver::default());
         }
         let reserved = if sends_itself { self.reserve(&mut queued, now) } else { Vec::new() };
-        let refs: Vec<&Queued> = queued.iter().collect();
-        let inserted = notifications::insert_absent(&mut tx.conn(), now, &refs).await?;
-        for item in queued.iter().filter(|item| item.lease_until.is_none()) {
+        let refs: Vec<&NotificationRow> = queued.iter().collect();
+        let inserted = notifications::insert_absent(&mut tx.conn(), &refs).await?;
+        for item in queued.iter().filter(|item| item.lease_expires_at.is_none()) {
             tx.raise(Stage::Delivery, item.ready_at);
         }
         self.intend_own(tx, queued, inserted, reserved, now).await
@@ -251,23 +248,20 @@ impl Engine {
 /// What rows have decided to send, as it goes into the table, in the order of the ids.
 fn queued(
     wanted: Vec<(i64, NewNotification)>,
-    channels: Vec<String>,
+    channels: Vec<ChannelKey>,
     reports_back: bool,
     now: Timestamp,
-) -> Vec<Queued> {
-    let mut queued: Vec<Queued> = wanted
+) -> Vec<NotificationRow> {
+    let mut queued: Vec<NotificationRow> = wanted
         .into_iter()
         .zip(channels)
-        .map(|((work_id, mut new), channel)| {
-            if new.kind.is_empty() {
-                new.kind = kind_of(&channel);
-            }
-            let ready_at = new.not_before.map_or(now, |at| at.max(now));
-            let digest = new.content_digest().to_string();
-            Queued { new, digest, channel, ready_at, lease_until: None, work_id: Some(work_id), reports_back }
+        .map(|((work_id, new), channel)| NotificationRow {
+            work_id: Some(WorkId(work_id)),
+            reports_back,
+            ..NotificationRow::new(new, channel, now)
         })
         .collect();
-    queued.sort_unstable_by_key(|item| item.new.id);
+    queued.sort_unstable_by_key(|item| item.id);
     queued
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Span;
-use crate::ReasonCode;
+use crate::{ChannelKey, ReasonCode};
 
 /// What is known about one person; as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -70,9 +70,9 @@ pub fn names(word: &str, channel: &str) -> bool {
 }
 
 /// The channel after this one in an order of channels; the first, where this one is not in it.
-pub fn next_in<'o>(order: &'o [String], channel: &str) -> Option<&'o str> {
+pub fn next_in<'o>(order: &'o [ChannelKey], channel: &ChannelKey) -> Option<&'o ChannelKey> {
     let at = order.iter().position(|one| one == channel).map_or(0, |at| at + 1);
-    order.get(at).map(String::as_str)
+    order.get(at)
 }
 
 #[cfg(test)]
@@ -100,15 +100,15 @@ mod tests {
 
     #[test]
     fn an_order_goes_on_from_where_a_channel_stands_in_it() {
-        let order: Vec<String> = ["whatsapp:a", "sms:b", "email:c"].map(str::to_owned).into();
+        let order = ["whatsapp:a", "sms:b", "email:c"].map(ChannelKey::stored);
         for (channel, next) in [
             ("teams:x", Some("whatsapp:a")),
             ("whatsapp:a", Some("sms:b")),
             ("sms:b", Some("email:c")),
             ("email:c", None),
         ] {
-            assert_eq!(next_in(&order, channel), next);
+            assert_eq!(next_in(&order, &ChannelKey::stored(channel)).map(ChannelKey::as_str), next);
         }
-        assert_eq!(next_in(&[], "email:c"), None);
+        assert_eq!(next_in(&[], &ChannelKey::stored("email:c")), None);
     }
 }

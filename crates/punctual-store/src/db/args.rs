@@ -120,6 +120,7 @@ arg_from! {
     &WorkKey => |v| Arg::Text(Some(v.as_str().to_owned()));
     &ChannelKey => |v| Arg::Text(Some(v.as_str().to_owned()));
     NotificationId => |v| Arg::Text(Some(v.to_string()));
+    Vec<NotificationId> => |v| Arg::Texts(v.iter().map(ToString::to_string).map(|id| Value::Text(id.into())).collect());
     WorkStatus => |v| Arg::Text(Some(v.as_str().to_owned()));
     Option<WorkStatus> => |v| Arg::Text(v.map(|status| status.as_str().to_owned()));
     NotificationStatus => |v| Arg::Text(Some(v.as_str().to_owned()));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, InputHash, Json, NotificationId, NotificationStatus, WorkId, WorkKey, WorkStatus,
+    ChannelKey, InputHash, Json, NotificationId, NotificationStatus, ReasonCode, WorkId, WorkKey, WorkStatus,
 };
 
 use super::record::instant;
@@ -176,6 +176,7 @@ text_columns! {
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();
+    ReasonCode: |text| text.parse().ok(), "a reason code", |value| value.as_str();
     InputHash: |text| Self::parse_hex(text).ok(), "a digest", |value| value.to_string();
 }
 

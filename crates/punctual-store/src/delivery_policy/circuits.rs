@@ -1,6 +1,4 @@
 //! Circuits that are open or half open. A channel whose circuit is closed has no row.
-//!
-//! Stored names: the column `rests` is the open count, `rests_until` is when the circuit becomes half open.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -9,7 +7,7 @@ use crate::db::{Conn, Result, Sql, args, sql};
 
 const OPEN: Sql = sql!(
     "circuits.open",
-    "INSERT INTO circuits (channel, rests, opened_at, rests_until, last_error) VALUES ($2, 1, $1, $3, $4)
+    "INSERT INTO circuits (channel, open_count, opened_at, open_until, last_error) VALUES ($2, 1, $1, $3, $4)
      ON CONFLICT (channel) DO NOTHING",
 );
 
@@ -28,7 +26,7 @@ pub async fn open(
 const PROBE: Sql = sql!(
     "circuits.probe",
     "UPDATE circuits SET probe_until = $3
-     WHERE channel = $2 AND rests_until <= $1 AND (probe_until IS NULL OR probe_until <= $1)",
+     WHERE channel = $2 AND open_until <= $1 AND (probe_until IS NULL OR probe_until <= $1)",
 );
 
 /// Returns whether the caller, and no other node, may probe the channel with one message.
@@ -38,8 +36,8 @@ pub async fn probe(conn: &mut Conn<'_>, now: Timestamp, channel: &str, until: Ti
 }
 
 const REOPEN: Sql = sql!(
-    "circuits.rest",
-    "UPDATE circuits SET rests = $2, rests_until = $3, probe_until = NULL, last_error = $4 WHERE channel = $1",
+    "circuits.reopen",
+    "UPDATE circuits SET open_count = $2, open_until = $3, probe_until = NULL, last_error = $4 WHERE channel = $1",
 );
 
 /// Opens the circuit again after a failed probe.

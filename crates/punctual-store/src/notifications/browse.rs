@@ -3,8 +3,9 @@
 //! A page walks backwards from a place along the index that fits its filter best, over a bounded number of rows. What
 //! lies beyond is not looked at; the answer says where to go on.
 
+use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{ChannelKey, NotificationId, NotificationStatus, Reach};
 
 use super::{Stuck, query::contains_pattern};
 use crate::db::{Arg, Conn, Result, Sql, args, sql};
@@ -13,24 +14,24 @@ use crate::db::{Arg, Conn, Result, Sql, args, sql};
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct ListedNotification {
     pub seq: i64,
-    pub id: String,
+    pub id: NotificationId,
     pub kind: String,
-    pub channel: String,
+    pub channel: ChannelKey,
     pub list_name: Option<String>,
     pub subject: String,
-    pub status: String,
+    pub status: NotificationStatus,
     pub priority: i64,
-    pub ready_at: i64,
-    pub lease_expires_at: Option<i64>,
+    pub ready_at: Timestamp,
+    pub lease_expires_at: Option<Timestamp>,
     pub retry_count: i64,
     pub last_error: Option<String>,
     pub reason_code: Option<String>,
     pub business_unit: Option<String>,
     pub source_site: Option<String>,
     pub uncertain: i64,
-    pub created_at: i64,
-    pub delivered_at: Option<i64>,
-    pub finished_at: Option<i64>,
+    pub created_at: Timestamp,
+    pub delivered_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
     pub version: i64,
 }
 
@@ -55,7 +56,7 @@ impl Place {
 /// What a page is limited to; every field left out does not limit. Deliveries to subscribers are never part of it.
 #[derive(Clone, Debug, Default)]
 pub struct Browse {
-    pub status: Option<String>,
+    pub status: Option<NotificationStatus>,
     pub kind: Option<String>,
     pub site: Option<String>,
     pub list: Option<String>,
@@ -191,14 +192,15 @@ enum Walk {
 impl Walk {
     /// The index that leaves out most of what the filter does not want.
     fn of(browse: &Browse) -> Self {
-        match browse.status.as_deref() {
+        use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
+        match browse.status {
             _ if browse.stuck.is_some() => Self::Live,
-            Some("parked") => Self::Parked,
-            Some("retrying" | "withdrawn" | "discarded") => Self::SetAside,
-            Some("pending") => Self::Live,
-            _ if browse.site.is_some() => Self::Site,
-            Some("delivered") => Self::Ended,
-            _ => Self::Arrival,
+            Some(Parked) => Self::Parked,
+            Some(Retrying | Withdrawn | Discarded) => Self::SetAside,
+            Some(Pending) => Self::Live,
+            Some(Delivered) | None if browse.site.is_some() => Self::Site,
+            Some(Delivered) => Self::Ended,
+            None => Self::Arrival,
         }
     }
 
@@ -220,8 +222,8 @@ impl Walk {
 
     fn place(self, row: &ListedNotification) -> Place {
         let at = match self {
-            Self::Live => row.created_at,
-            Self::Ended => row.finished_at.unwrap_or(row.created_at),
+            Self::Live => row.created_at.as_microsecond(),
+            Self::Ended => row.finished_at.unwrap_or(row.created_at).as_microsecond(),
             Self::Arrival | Self::Site | Self::Parked | Self::SetAside => row.seq,
         };
         Place { at, seq: row.seq }
@@ -304,7 +306,7 @@ async fn horizon_of(
         }
         Walk::Site => (&SITE_HORIZON, args![before.seq, browse.window, browse.site.clone()]),
         Walk::Parked => (&PARKED_HORIZON, args![before.seq, browse.window]),
-        Walk::SetAside => (&SET_ASIDE_HORIZON, args![before.seq, browse.window, browse.status.clone()]),
+        Walk::SetAside => (&SET_ASIDE_HORIZON, args![before.seq, browse.window, browse.status]),
         Walk::Live => (&LIVE_HORIZON, args![before.at, browse.window, before.seq]),
         Walk::Ended => (&ENDED_HORIZON, args![before.at, browse.window, before.seq]),
     };

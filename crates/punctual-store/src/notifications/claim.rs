@@ -2,44 +2,13 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::{ChannelKey, NotificationEvent, NotificationId, NotificationStatus, ReasonCode, WorkId};
 
+use super::NotificationRow;
 use crate::{
     Tx,
     db::{Conn, Result, Sql, args, sql, with_rows},
 };
-
-/// A claimed notification: all that a delivery needs, and the token for every later write.
-#[derive(Clone, Debug, Record)]
-pub struct ClaimedNotification {
-    pub seq: i64,
-    pub id: String,
-    pub kind: String,
-    pub channel: String,
-    pub list_name: Option<String>,
-    pub targets: Option<String>,
-    pub subject: String,
-    pub body: String,
-    pub html: Option<String>,
-    pub template: Option<String>,
-    pub locale: Option<String>,
-    pub context: Option<String>,
-    pub type_data: Option<String>,
-    /// The files that go along, a JSON array.
-    pub attachments: Option<String>,
-    pub retry_count: i64,
-    /// Which try this is, counted over operator retries too.
-    pub tries: i64,
-    pub ready_at: i64,
-    pub work_id: Option<i64>,
-    pub reports_back: bool,
-    pub priority: i64,
-    pub business_unit: Option<String>,
-    pub topic: Option<String>,
-    /// The channels that are tried after its own, a JSON array.
-    pub failover: Option<String>,
-    /// The version after the claim.
-    pub version: i64,
-}
 
 // Relies on notifications_ready: one probe a priority, because a walk over all of them would pass every row that is not
 // ready yet.
@@ -53,20 +22,20 @@ const DUE: &str = "WITH due AS MATERIALIZED (
 const CLAIM_DUE: &str = ") AS ready
         LIMIT $4)
     UPDATE notifications
-    SET lease_expires_at = $3, tries = tries + 1, last_attempt_at = $2, version = version + 1
+    SET lease_expires_at = $3, attempts = attempts + 1, last_attempt_at = $2, version = version + 1
     FROM due
     WHERE seq = due.ready_seq AND version = due.token
     RETURNING {columns}";
 const CLAIM: Sql = sql!(
-    "notifications.claim", as ClaimedNotification,
+    "notifications.claim", as NotificationRow,
     DUE, " FOR UPDATE SKIP LOCKED", CLAIM_DUE,
 );
-const CLAIM_WITHOUT_SKIP: Sql = sql!("notifications.claim", as ClaimedNotification, DUE, CLAIM_DUE);
+const CLAIM_WITHOUT_SKIP: Sql = sql!("notifications.claim", as NotificationRow, DUE, CLAIM_DUE);
 // SQLite reads the set and then takes it: one transaction at a time writes, so nothing can come in between. The list of
 // priorities lets it jump from one to the next inside the index instead of walking over rows that are not ready yet; the
 // bound beside it is not for the index.
 const READY: Sql = sql!(
-    "notifications.ready", as ClaimedNotification,
+    "notifications.ready", as NotificationRow,
     "SELECT {columns} FROM notifications
      WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
        AND priority IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND +priority <= $4 AND ready_at <= $2
@@ -84,7 +53,7 @@ struct Held {
 const TAKE: Sql = sql!(
     "notifications.take", each Held, after 2,
     "UPDATE notifications
-     SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+     SET lease_expires_at = $2, attempts = attempts + 1, last_attempt_at = $1, version = version + 1
      {from rows}
      WHERE notifications.seq = {.seq} AND version = {.token}",
 );
@@ -92,16 +61,18 @@ const TAKE: Sql = sql!(
 /// Claims rows that this transaction has just read, on SQLite; returns them as the claim leaves them.
 async fn take(
     conn: &mut Conn<'_>,
-    mut rows: Vec<ClaimedNotification>,
+    mut rows: Vec<NotificationRow>,
     now: Timestamp,
     lease_until: Timestamp,
-) -> Result<Vec<ClaimedNotification>> {
+) -> Result<Vec<NotificationRow>> {
     if !rows.is_empty() {
         let held: Vec<Held> = rows.iter().map(|row| Held { seq: row.seq, token: row.version }).collect();
         conn.execute(&TAKE, with_rows(args![now, lease_until], &held)).await?;
     }
     for row in &mut rows {
-        row.tries += 1;
+        row.attempts += 1;
+        row.lease_expires_at = Some(lease_until);
+        row.last_attempt_at = Some(now);
         row.version += 1;
     }
     Ok(rows)
@@ -118,7 +89,7 @@ pub async fn claim(
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
-) -> Result<Vec<ClaimedNotification>> {
+) -> Result<Vec<NotificationRow>> {
     claim_up_to(tx, channel, EVERY_PRIORITY, now, lease_until, limit).await
 }
 
@@ -131,10 +102,10 @@ pub async fn claim_up_to(
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
-) -> Result<Vec<ClaimedNotification>> {
+) -> Result<Vec<NotificationRow>> {
     let sql = if tx.without_skip_locked() { &CLAIM_WITHOUT_SKIP } else { &CLAIM };
     let mut conn = tx.conn();
-    let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
+    let mut rows: Vec<NotificationRow> = if conn.is_sqlite() {
         let rows = conn.fetch_all(&READY, args![channel, now, limit, priority]).await?;
         take(&mut conn, rows, now, lease_until).await?
     } else {
@@ -148,11 +119,12 @@ pub async fn claim_up_to(
 #[derive(Clone, Debug, Record)]
 pub struct NotificationHead {
     pub seq: i64,
-    pub id: String,
-    pub channel: String,
+    pub id: NotificationId,
+    pub channel: ChannelKey,
+    pub status: NotificationStatus,
     pub retry_count: i64,
-    pub tries: i64,
-    pub work_id: Option<i64>,
+    pub attempts: i64,
+    pub work_id: Option<WorkId>,
     pub reports_back: bool,
     pub version: i64,
 }
@@ -182,15 +154,15 @@ pub async fn ready_heads(
 
 // As with the claim above, SQLite reads the rows and then takes them.
 const READ_THESE: Sql = sql!(
-    "notifications.read_these", as ClaimedNotification,
+    "notifications.read_these", as NotificationRow,
     "SELECT {columns} FROM notifications
      WHERE seq IN ({ints $1}) AND lease_expires_at IS NULL
      ORDER BY seq",
 );
 const CLAIM_THESE: Sql = sql!(
-    "notifications.claim_these", as ClaimedNotification, each Held, after 2,
+    "notifications.claim_these", as NotificationRow, each Held, after 2,
     "UPDATE notifications
-     SET lease_expires_at = $2, tries = tries + 1, last_attempt_at = $1, version = version + 1
+     SET lease_expires_at = $2, attempts = attempts + 1, last_attempt_at = $1, version = version + 1
      {from rows}
      WHERE notifications.seq = {.seq} AND version = {.token} AND lease_expires_at IS NULL
      RETURNING {columns notifications}",
@@ -203,11 +175,11 @@ pub async fn claim_these(
     heads: &[NotificationHead],
     now: Timestamp,
     lease_until: Timestamp,
-) -> Result<Vec<ClaimedNotification>> {
+) -> Result<Vec<NotificationRow>> {
     let mut conn = tx.conn();
-    let mut rows: Vec<ClaimedNotification> = if conn.is_sqlite() {
+    let mut rows: Vec<NotificationRow> = if conn.is_sqlite() {
         let seqs: Vec<i64> = heads.iter().map(|head| head.seq).collect();
-        let mut rows: Vec<ClaimedNotification> = conn.fetch_all(&READ_THESE, args![seqs]).await?;
+        let mut rows: Vec<NotificationRow> = conn.fetch_all(&READ_THESE, args![seqs]).await?;
         rows.retain(|row| heads.iter().any(|head| (head.seq, head.version) == (row.seq, row.version)));
         take(&mut conn, rows, now, lease_until).await?
     } else {
@@ -223,14 +195,52 @@ pub async fn claim_these(
 pub struct Delivery {
     pub seq: i64,
     pub token: i64,
-    pub status: &'static str,
+    pub status: NotificationStatus,
     pub retry_count: i64,
     pub last_error: Option<String>,
-    pub reason: Option<String>,
+    pub reason: Option<ReasonCode>,
     /// When it is tried again, where it is.
     pub retry_at: Option<Timestamp>,
     /// Set where it must leave over another channel than it was queued for.
-    pub channel: Option<String>,
+    pub channel: Option<ChannelKey>,
+}
+
+impl Delivery {
+    /// What an event makes of a claimed row: the one way to a new status. A row that the event cannot happen to keeps the
+    /// status it has.
+    fn after(
+        event: NotificationEvent,
+        seq: i64,
+        token: i64,
+        status: NotificationStatus,
+        retry_count: i64,
+    ) -> Self {
+        let status = status.after(event).unwrap_or(status);
+        Self {
+            seq,
+            token,
+            status,
+            retry_count,
+            last_error: None,
+            reason: None,
+            retry_at: None,
+            channel: None,
+        }
+    }
+}
+
+impl NotificationRow {
+    /// What an event makes of this row, which the caller has claimed.
+    pub fn after(&self, event: NotificationEvent) -> Delivery {
+        Delivery::after(event, self.seq, self.version, self.status, self.retry_count)
+    }
+}
+
+impl NotificationHead {
+    /// What an event makes of this row.
+    pub fn after(&self, event: NotificationEvent) -> Delivery {
+        Delivery::after(event, self.seq, self.version, self.status, self.retry_count)
+    }
 }
 
 const SETTLE: Sql = sql!(

@@ -1,13 +1,14 @@
 //! What ended when, for the charts: one bounded look per interval.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::NotificationStatus;
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
 /// How one notification ended. `late` is the time from its moment (due, else accepted) to its delivery.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Ending {
-    pub status: String,
+    pub status: NotificationStatus,
     pub late: Option<i64>,
 }
 
@@ -86,7 +87,7 @@ const BY_SITE_AND_CHANNEL: Sql = sql!(
          COUNT(CASE WHEN status = 'parked' THEN 1 END) AS parked,
          COUNT(CASE WHEN status = 'discarded' THEN 1 END) AS discarded,
          COUNT(CASE WHEN status = 'withdrawn' THEN 1 END) AS withdrawn,
-         COUNT(CASE WHEN tries > 1 THEN 1 END) AS retried,
+         COUNT(CASE WHEN attempts > 1 THEN 1 END) AS retried,
          COUNT(CASE WHEN uncertain > 0 THEN 1 END) AS uncertain,
          CAST(AVG(CASE WHEN status = 'delivered' THEN delivered_at - created_at END) AS BIGINT) AS mean_wait
      FROM notifications

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
+use punctual_model::{NotificationId, ReasonCode, WorkId};
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
@@ -44,10 +45,10 @@ pub async fn discard(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Op
 /// A notification that was asked to be withdrawn.
 #[derive(Clone, Debug, Record)]
 pub struct Withdrawn {
-    pub id: String,
+    pub id: NotificationId,
     pub version: i64,
     /// The row that waits for it, where one does: a parked one is waited for no longer.
-    pub waiting_work: Option<i64>,
+    pub waiting_work: Option<WorkId>,
     /// False where a node had already claimed it: too late, and recorded as such.
     pub in_time: bool,
 }
@@ -91,13 +92,15 @@ const TOO_LATE: Sql = sql!(
 pub async fn withdraw_by_work(
     conn: &mut Conn<'_>,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     work_keys: Vec<String>,
 ) -> Result<Vec<Withdrawn>> {
     // Parked ones first: one that a person retries in between is found live by the second statement.
     let mut rows: Vec<Withdrawn> =
-        conn.fetch_all(&WITHDRAW_PARKED, args![now, reason, work_keys.clone()]).await?;
-    rows.extend(conn.fetch_all::<Withdrawn>(&WITHDRAW, args![now, reason, work_keys.clone()]).await?);
+        conn.fetch_all(&WITHDRAW_PARKED, args![now, reason.as_str(), work_keys.clone()]).await?;
+    rows.extend(
+        conn.fetch_all::<Withdrawn>(&WITHDRAW, args![now, reason.as_str(), work_keys.clone()]).await?,
+    );
     rows.extend(conn.fetch_all::<Withdrawn>(&TOO_LATE, args![work_keys]).await?);
     Ok(rows)
 }

@@ -5,7 +5,7 @@ use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
-    survey_tries,
+    survey_attempts,
 };
 
 #[derive(Record, SetRow)]
@@ -88,7 +88,7 @@ pub async fn purge(
     }
     let seqs: Vec<i64> = doomed.iter().map(|row| row.seq).collect();
     conn.execute(&BURY, with_rows(args![now], &doomed)).await?;
-    survey_tries::keep(conn, seqs.clone()).await?;
+    survey_attempts::keep(conn, seqs.clone()).await?;
     for theirs in [&DELETE_ATTEMPTS, &DELETE_SKIPPED, &DELETE_RECEIPTS] {
         conn.execute(theirs, args![seqs.clone()]).await?;
     }

@@ -1,7 +1,7 @@
 //! Reading notifications for people: one, those of a work row, and a page.
 
 use punctual_boxed::{Record, boxed};
-use punctual_model::Reach;
+use punctual_model::{NotificationStatus, Reach};
 
 use super::{NotificationRow, Stuck};
 use crate::db::{Conn, Result, Sql, args, sql};
@@ -28,7 +28,7 @@ pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Notific
 /// What a page of notifications is limited to; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
 pub struct NotificationFilter {
-    pub status: Option<String>,
+    pub status: Option<NotificationStatus>,
     pub kind: Option<String>,
     pub site: Option<String>,
     pub list: Option<String>,

@@ -5,6 +5,9 @@
 //! channels hold their messages back: a JSON object of the channel's key and the first priority (the most urgent) that
 //! it holds back.
 
+use jiff::Timestamp;
+use punctual_model::NotificationStatus;
+
 /// The reasons of rows that wait by themselves.
 pub const WAITS: [&str; 4] = ["quiet-hours", "send-window", "rate-limited", "circuit-open"];
 
@@ -17,14 +20,15 @@ pub struct Stuck {
 
 /// Whether a live row is stuck, given whether its channel holds it back: the statement below, for one row.
 pub fn is_stuck(
-    before: i64,
-    status: &str,
-    created_at: i64,
-    ready_at: i64,
+    before: Timestamp,
+    status: NotificationStatus,
+    created_at: Timestamp,
+    ready_at: Timestamp,
     reason: Option<&str>,
     is_held_back: bool,
 ) -> bool {
-    let fails = status == "retrying" && !reason.is_some_and(|reason| WAITS.contains(&reason));
+    let fails =
+        status == NotificationStatus::Retrying && !reason.is_some_and(|reason| WAITS.contains(&reason));
     created_at < before && (ready_at < before || fails) && !is_held_back
 }
 

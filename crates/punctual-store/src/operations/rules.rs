@@ -32,7 +32,7 @@ pub struct RuleRow {
     #[column(skip)]
     pub sync_error: Option<String>,
     #[column(skip)]
-    pub sync_tries: i64,
+    pub sync_attempts: i64,
     pub sync_due_at: Option<i64>,
     pub active: bool,
     pub deleted_at: Option<i64>,
@@ -150,7 +150,7 @@ pub struct Synced {
 const MARK_SYNCED: Sql = sql!(
     "operations_rules.mark_synced", each Synced, after 1,
     "UPDATE operations_rules
-     SET sync_status = 'synced', sync_error = NULL, sync_tries = 0, sync_due_at = NULL,
+     SET sync_status = 'synced', sync_error = NULL, sync_attempts = 0, sync_due_at = NULL,
          schedule_id = {.schedule_id}, occurrence = {.occurrence}, run_at = {.run_at},
          version = operations_rules.version + 1, updated_at = $1
      {from rows} WHERE operations_rules.id = {.id}",
@@ -168,7 +168,7 @@ pub async fn mark_synced(conn: &mut Conn<'_>, now: Timestamp, rows: &[Synced]) -
 const MARK_FAILED: Sql = sql!(
     "operations_rules.mark_failed",
     "UPDATE operations_rules
-     SET sync_status = 'failed', schedule_id = NULL, sync_error = $3, sync_tries = sync_tries + 1, sync_due_at = $4,
+     SET sync_status = 'failed', schedule_id = NULL, sync_error = $3, sync_attempts = sync_attempts + 1, sync_due_at = $4,
          version = version + 1, updated_at = $1
      WHERE id = $2 AND sync_status <> 'synced'",
 );

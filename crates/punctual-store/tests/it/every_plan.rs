@@ -44,7 +44,7 @@ const BROAD: &[&str] = &["kind", "status"];
 
 /// Statements that may read a growing table in large part, and why.
 const COLD: &[(&str, &str)] = &[
-    ("manners.standing", "whether there are any preferences: it ends with the first"),
+    ("delivery_policy.standing", "whether there are any preferences: it ends with the first"),
     ("notifications.is_busy", "whether anything is ready: it ends with the first; for benchmarks"),
     (
         "notifications.list",

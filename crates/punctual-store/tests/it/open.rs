@@ -1,7 +1,7 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
 use punctual_store::{
-    Lane, Store, StoreError, StoreOptions, audit, notifications, run_records, survey_tries, work,
+    Lane, Store, StoreError, StoreOptions, audit, notifications, run_records, survey_attempts, work,
 };
 use punctual_testkit::{Database, TestBed, new_work, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
@@ -193,7 +193,7 @@ async fn reason_codes_of_earlier_versions_are_rewritten(bed: TestBed) {
     }
     let row = work::by_id(&mut reader.conn(), work[0]).await.unwrap().unwrap();
     assert_eq!(row.reason_code.as_deref(), Some("template-unknown-variable"));
-    let tries = survey_tries::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
+    let tries = survey_attempts::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
     assert_eq!(tries[0].status, "phone-invalid");
     let record = run_records::by_keys(&mut reader.conn(), vec!["k".into()]).await.unwrap();
     assert_eq!(record[0].reason.as_deref(), Some("query-failed"));

@@ -78,7 +78,7 @@ fn rule(id: &str, subject: &str, due: Option<i64>) -> RuleRow {
         dated_at: 1,
         sync_status: "pending".into(),
         sync_error: None,
-        sync_tries: 0,
+        sync_attempts: 0,
         sync_due_at: due,
         active: true,
         deleted_at: None,
@@ -196,7 +196,7 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
     assert!(rules::mark_failed(&mut tx.conn(), bed.now(), "a", "no disk", bed.after(60)).await.unwrap());
     let failed = rules::lock(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(
-        (failed.sync_status.as_str(), failed.sync_error.as_deref(), failed.sync_tries),
+        (failed.sync_status.as_str(), failed.sync_error.as_deref(), failed.sync_attempts),
         ("failed", Some("no disk"), 1)
     );
     let synced =

@@ -66,7 +66,7 @@ pub fn new_rule(id: String, subject: &SubjectRow, wanted: &DefaultRule, now: Tim
         dated_at: now.as_microsecond(),
         sync_status: "pending".into(),
         sync_error: None,
-        sync_tries: 0,
+        sync_attempts: 0,
         sync_due_at: Some((now + PENDING_FOR).as_microsecond()),
         active: true,
         deleted_at: None,

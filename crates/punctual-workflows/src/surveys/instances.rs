@@ -11,8 +11,9 @@ use punctual_store::{
     attempts::{self, AttemptRow},
     audit,
     notifications::{self, NotificationRow},
+    survey_attempts,
     survey_instances::{self, InstanceRow},
-    survey_tries, work,
+    work,
 };
 
 use super::{
@@ -121,12 +122,12 @@ async fn log_of(
         let tries = by_seq.remove(&row.seq).unwrap_or_default();
         logs.entry(send.instance.public_id.clone()).or_default().extend(entries(&row, send.ordinal, tries)?);
     }
-    for one in survey_tries::of(conn, purged.into_iter().map(str::to_owned).collect()).await? {
+    for one in survey_attempts::of(conn, purged.into_iter().map(str::to_owned).collect()).await? {
         let Some(send) = messages.get(&one.notification_id) else { continue };
         logs.entry(send.instance.public_id.clone()).or_default().push(LogEntry {
             attempt: 0,
             ordinal: send.ordinal,
-            sent_at: work::instant(one.tried_at)?,
+            sent_at: work::instant(one.attempted_at)?,
             status: one.status,
             message_id: one.provider_id,
             error: one.answer,

@@ -27,7 +27,7 @@ impl Settled for Loaded {
         };
         let Some((instance, Some(version))) = self.held.instances.get(&public_id) else { return Vec::new() };
         let Some(trigger) = version.schema.trigger(&instance.trigger_id) else { return Vec::new() };
-        let arrived = settled.outcomes.iter().any(|(_, status)| *status == "delivered");
+        let arrived = settled.outcomes.iter().any(|(_, status)| *status == NotificationStatus::Delivered);
         if is_again {
             // A message sent once more by hand is no step of the schedule.
             let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_model::{
-    ReasonCode, Targets,
+    ChannelKey, Json, NotificationEvent, NotificationId, ReasonCode, Targets,
     address::comparable,
     delivery_policy::{DeliveryPolicy, Priority, hours},
 };
 use punctual_store::{
     StoreError, Tx, audit,
     delivery_policy::days::{self, Day},
-    notifications::{ClaimedNotification, Delivery},
+    notifications::{Delivery, NotificationRow},
 };
 
-use super::{deferred, digest, failover::order_of, people::People, postponed};
+use super::{deferred, digest, failover::order_of, people::People};
 use crate::{
     Engine, Opened,
     channels::SUBSCRIBERS,
@@ -117,9 +117,9 @@ impl Engine {
         if let [only] = &item.targets[..] {
             let preference = people.preference(only);
             if item.failover.is_empty() && !preference.failover.is_empty() {
-                item.failover = preference.failover.clone();
+                item.failover = preference.failover.iter().map(ChannelKey::stored).collect();
                 // Whatever ends this message here finds the order with it.
-                item.row.failover = serde_json::to_string(&item.failover).ok();
+                item.row.failover = Some(Json::of(&item.failover));
             }
             if item.row.locale.is_none() {
                 item.row.locale = preference.locale.clone();
@@ -285,17 +285,11 @@ fn has_own_policy(plan: &Plan) -> bool {
     matches!(plan, Plan::Send(item) if item.row.topic.is_some() || item.row.failover.is_some())
 }
 
-fn is_alarm(row: &ClaimedNotification) -> bool {
+fn is_alarm(row: &NotificationRow) -> bool {
     Priority::of(row.priority) == Priority::Alarm
 }
 
-fn judge(
-    row: &ClaimedNotification,
-    opened: &Opened,
-    people: &People,
-    target: &str,
-    now: Timestamp,
-) -> Verdict {
+fn judge(row: &NotificationRow, opened: &Opened, people: &People, target: &str, now: Timestamp) -> Verdict {
     let preference = people.preference(target);
     if let Some(why) = preference.refuses(row.topic.as_deref(), opened.key.as_str()) {
         return Verdict::LeaveOut(why);
@@ -330,17 +324,12 @@ impl Sorted {
             let delivery = deferred(&row, until, why);
             return Plan::Settle(row, delivery);
         }
-        let ended = |status, reason: Option<ReasonCode>| Delivery {
-            status,
-            retry_at: None,
-            reason: reason.map(String::from),
-            ..postponed(&row, Timestamp::UNIX_EPOCH)
-        };
+        let withdrawn = |reason| Delivery { reason: Some(reason), ..row.after(NotificationEvent::Withdraw) };
         let first = left_out.iter().map(|(_, why)| *why).find(|why| *why != ReasonCode::RecipientUnreachable);
         let delivery = match (is_known_to_some, digest.is_empty(), first) {
-            (true, ..) => ended("delivered", None),
-            (false, false, _) => ended("withdrawn", Some(ReasonCode::DailyCap)),
-            (false, true, Some(why)) => ended("withdrawn", Some(why)),
+            (true, ..) => row.after(NotificationEvent::Deliver),
+            (false, false, _) => withdrawn(ReasonCode::DailyCap),
+            (false, true, Some(why)) => withdrawn(why),
             (false, true, None) => parked(
                 &row,
                 ReasonCode::RecipientUnreachable,
@@ -353,11 +342,11 @@ impl Sorted {
 
 /// Who was left out of a message that goes to others, and why: it is part of its timeline.
 fn left_out(sorted: &[&mut Sorted]) -> Vec<audit::Entry> {
-    let entry = |id: &str, target: &str, why: ReasonCode| audit::Entry {
+    let entry = |id: NotificationId, target: &str, why: ReasonCode| audit::Entry {
         actor: "engine".into(),
         action: "leave-out",
         subject_kind: "notification",
-        subject_id: id.to_owned(),
+        subject_id: id.to_string(),
         reason: Some(why.into()),
         data: Some(serde_json::json!({ "target": target }).to_string()),
         ..audit::Entry::default()
@@ -367,7 +356,7 @@ fn left_out(sorted: &[&mut Sorted]) -> Vec<audit::Entry> {
         .flat_map(|one| {
             let held = one.digest.iter().map(|(_, target)| (target.as_str(), ReasonCode::DailyCap));
             let out = one.left_out.iter().map(|(target, why)| (target.as_str(), *why));
-            held.chain(out).map(|(target, why)| entry(&one.item.row.id, target, why)).collect::<Vec<_>>()
+            held.chain(out).map(|(target, why)| entry(one.item.row.id, target, why)).collect::<Vec<_>>()
         })
         .collect()
 }

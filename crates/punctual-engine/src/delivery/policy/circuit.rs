@@ -1,11 +1,11 @@
 //! Opens the circuit of a channel that fails, and closes it after a probe that succeeds.
 
 use jiff::Timestamp;
-use punctual_model::{ReasonCode, SendOutcome};
+use punctual_model::{NotificationStatus, ReasonCode, SendOutcome};
 use punctual_store::{
     Stage, StoreError, Tx,
     delivery_policy::circuits,
-    notifications::{ClaimedNotification, Delivery},
+    notifications::{Delivery, NotificationRow},
 };
 
 use super::deferred;
@@ -83,15 +83,12 @@ impl Engine {
     /// A failed probe does not use up the message's attempts.
     pub(in crate::delivery) fn not_counted(
         &self,
-        row: &ClaimedNotification,
+        row: &NotificationRow,
         delivery: Delivery,
         now: Timestamp,
     ) -> Delivery {
-        let failed = delivery.status == "retrying"
-            || delivery
-                .reason
-                .as_deref()
-                .is_some_and(|reason| reason == ReasonCode::RetriesExhausted.as_str());
+        let failed = delivery.status == NotificationStatus::Retrying
+            || delivery.reason == Some(ReasonCode::RetriesExhausted);
         if !failed {
             return delivery;
         }

@@ -13,7 +13,7 @@ use punctual_store::{
         circuits,
         limiters::{self, LimiterRow},
     },
-    notifications::{ClaimedNotification, Delivery},
+    notifications::{Delivery, NotificationRow},
 };
 
 use super::deferred;
@@ -115,7 +115,7 @@ impl Engine {
         opened: &Opened,
         items: &mut Vec<ToSend>,
         now: Timestamp,
-    ) -> Result<(Reservation, Vec<(ClaimedNotification, Delivery)>), StoreError> {
+    ) -> Result<(Reservation, Vec<(NotificationRow, Delivery)>), StoreError> {
         let reservation = Reservation { held: None, probe: budget.probe };
         let Some(mut slots) = budget.slots else { return Ok((reservation, Vec::new())) };
         let wanted = |items: &[ToSend]| items.iter().map(|item| item.targets.len()).sum::<usize>();
@@ -178,7 +178,7 @@ fn next_slot(limiters: &[(String, Vec<Rate>, Limiter)], urgency: Urgency, now: T
 
 /// Keeps as many sends as there are free slots, the most urgent first: a message to many is sent to some of them now and
 /// to the others later.
-fn cut(items: &mut Vec<ToSend>, free: i64, again: Timestamp) -> Vec<(ClaimedNotification, Delivery)> {
+fn cut(items: &mut Vec<ToSend>, free: i64, again: Timestamp) -> Vec<(NotificationRow, Delivery)> {
     items.sort_by_key(|item| (item.row.priority, item.row.seq));
     let mut left = usize::try_from(free).unwrap_or(usize::MAX);
     let mut given_back = Vec::new();

@@ -16,7 +16,7 @@ use punctual_store::{
         days::Day,
         digests::{self, DigestItem},
     },
-    notifications::ClaimedNotification,
+    notifications::NotificationRow,
 };
 
 use crate::{Engine, delivery::render::Templates, ensure::ensure_in};
@@ -30,7 +30,7 @@ const EXCERPT: usize = 2_000;
 
 /// One message to one person that is too much for their day.
 pub(super) struct Held<'h> {
-    pub(super) row: &'h ClaimedNotification,
+    pub(super) row: &'h NotificationRow,
     pub(super) zone: TimeZone,
     pub(super) day: &'h Day,
     pub(super) target: &'h str,
@@ -54,9 +54,9 @@ impl Engine {
             items.push(DigestItem {
                 person: one.day.person.clone(),
                 local_date: one.day.local_date.clone(),
-                notification_id: one.row.id.clone(),
+                notification_id: one.row.id.to_string(),
                 target: one.target.to_owned(),
-                channel: one.row.channel.clone(),
+                channel: one.row.channel.to_string(),
                 subject,
                 body: body.chars().take(EXCERPT).collect(),
                 held_at: now.as_microsecond(),

@@ -8,7 +8,7 @@ use std::{
 use jiff::tz::TimeZone;
 use punctual_model::{address::comparable, delivery_policy::Preference, local_time};
 use punctual_store::{
-    StoreError, Tx, business_units, delivery_policy::preferences, notifications::ClaimedNotification,
+    StoreError, Tx, business_units, delivery_policy::preferences, notifications::NotificationRow,
     operations::people,
 };
 
@@ -104,7 +104,7 @@ impl People {
     }
 
     /// Where somebody lives: as they say, else where the message's unit does, else as the channel says.
-    pub(super) fn zone(&self, target: &str, row: &ClaimedNotification, opened: &Opened) -> TimeZone {
+    pub(super) fn zone(&self, target: &str, row: &NotificationRow, opened: &Opened) -> TimeZone {
         let own = self.known.get(&comparable(target)).and_then(|person| person.zone.clone());
         own.or_else(|| row.business_unit.as_ref().and_then(|unit| self.units.get(unit).cloned()))
             .or_else(|| zone(opened.policy.time_zone.as_deref()))

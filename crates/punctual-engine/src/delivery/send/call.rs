@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
-use punctual_store::notifications::ClaimedNotification;
+use punctual_store::notifications::NotificationRow;
 use punctual_templates::Rendered;
 
 use super::{Answer, underway::Content};
@@ -18,7 +18,7 @@ use crate::{
 
 impl Engine {
     /// Where a mail of a topic says no: nothing else has such a link.
-    fn unsubscribe_link(&self, row: &ClaimedNotification, target: &str) -> Option<String> {
+    fn unsubscribe_link(&self, row: &NotificationRow, target: &str) -> Option<String> {
         let topic = row.topic.clone().filter(|_| target.contains('@'))?;
         Some(self.preference_link(&Holder { address: target.to_owned(), topic: Some(topic) }))
     }
@@ -55,24 +55,25 @@ impl Engine {
 }
 
 fn outgoing(
-    row: &ClaimedNotification,
+    row: &NotificationRow,
     channel: &Opened,
     target: &str,
     text: &Rendered,
     now: Timestamp,
 ) -> Outgoing {
     Outgoing {
-        notification: row.id.parse().unwrap_or(punctual_model::NotificationId(Default::default())),
+        notification: row.id,
         channel: channel.key.clone(),
         address: target.to_owned(),
-        attempt: row.tries,
+        attempt: row.attempts,
         // From the notification and the target alone: the same in every attempt. An event brings its own.
-        message_id: event_id(row).unwrap_or_else(|| derive_uuid(&["target", &row.id, target]).to_string()),
+        message_id: event_id(row)
+            .unwrap_or_else(|| derive_uuid(&["target", &row.id.to_string(), target]).to_string()),
         kind: row.kind.clone(),
         subject: text.subject.clone(),
         body: text.body.clone(),
         html: text.html.clone(),
-        type_data: row.type_data.as_deref().and_then(|json| serde_json::from_str(json).ok()),
+        type_data: row.type_data.as_ref().and_then(|data| data.read().ok()),
         attachments: Vec::new(),
         unsubscribe: None,
         at: now,

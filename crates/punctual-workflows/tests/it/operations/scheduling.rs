@@ -36,7 +36,7 @@ async fn a_rule_that_cannot_be_scheduled_says_so_and_is_repaired(bed: TestBed) {
     bed.wait(60);
     bed.tick().await;
     let rule = only_rule(&bed, &id).await;
-    assert_eq!((rule.sync_status.as_str(), rule.sync_error, rule.sync_tries), ("synced", None, 0));
+    assert_eq!((rule.sync_status.as_str(), rule.sync_error, rule.sync_attempts), ("synced", None, 0));
     bed.run_for(3_600).await;
     assert_eq!(bed.sent().len(), 1);
 }

@@ -5,10 +5,10 @@ use punctual_boxed::{Record, boxed};
 use crate::db::{Conn, Result, Sql, args, sql};
 
 #[derive(Clone, Debug, PartialEq, Record)]
-pub struct TryRow {
+pub struct SurveyAttemptRow {
     pub notification_id: String,
     pub n: i64,
-    pub tried_at: i64,
+    pub attempted_at: i64,
     /// As the log has it: `delivered`, `failed`, `uncertain`, or why there was no attempt.
     pub status: String,
     pub provider_id: Option<String>,
@@ -16,8 +16,8 @@ pub struct TryRow {
 }
 
 const KEEP: Sql = sql!(
-    "survey_tries.keep",
-    "INSERT INTO survey_tries (notification_id, n, tried_at, status, provider_id, answer)
+    "survey_attempts.keep",
+    "INSERT INTO survey_attempts (notification_id, n, attempted_at, status, provider_id, answer)
      SELECT m.id, a.n, COALESCE(a.finished_at, a.started_at),
             CASE WHEN a.outcome = 'delivered' OR a.outcome = 'uncertain' THEN a.outcome ELSE 'failed' END,
             a.provider_id, a.answer
@@ -40,15 +40,15 @@ pub(crate) async fn keep(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<u64> {
 }
 
 const OF: Sql = sql!(
-    "survey_tries.of", as TryRow,
+    "survey_attempts.of", as SurveyAttemptRow,
     "SELECT {columns}
-     FROM survey_tries WHERE notification_id IN ({texts $1})
+     FROM survey_attempts WHERE notification_id IN ({texts $1})
      ORDER BY notification_id, n",
 );
 
 /// What is kept of these notifications.
 #[boxed]
-pub async fn of(conn: &mut Conn<'_>, notifications: Vec<String>) -> Result<Vec<TryRow>> {
+pub async fn of(conn: &mut Conn<'_>, notifications: Vec<String>) -> Result<Vec<SurveyAttemptRow>> {
     conn.fetch_all(&OF, args![notifications]).await
 }
 
