@@ -93,7 +93,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let done = match (fields.text("saved"), fields.text("removed")) {
         ("yes", _) => Some("The setting is saved, and its plan is being updated."),
-        (_, "yes") => Some("The setting is removed, and its planned reminders are cancelled."),
+        (_, "yes") => Some("The setting is removed. Its planned reminders are deactivated."),
         _ => None,
     };
     page(&RemindersPage {

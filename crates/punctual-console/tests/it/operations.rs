@@ -202,7 +202,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
         "At the start",
         "At the end",
         "ann@example.org, ben@example.org",
-        "<span class=\"pill good\">told</span>",
+        "<span class=\"pill good\">sent</span>",
         "<span class=\"pill good\">delivered</span>",
         "<span class=\"pill neutral\">scheduled</span>",
     ] {

@@ -331,7 +331,7 @@ async fn what_is_wrong_in_the_fields_stands_beside_them(bed: TestBed) {
     assert!(reply.text.contains("kept &#60;as&#62; it is") && reply.text.contains("are not valid"));
     let late = client.act("/reports/new", &filled(&[("sendTime", "25:00")])).await;
     assert!(
-        late.text.contains("hours and minutes") && late.text.contains("One field needs another look"),
+        late.text.contains("hours and minutes") && late.text.contains("One field is not valid"),
         "{}",
         late.text
     );
