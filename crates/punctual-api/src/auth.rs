@@ -56,7 +56,7 @@ struct Seen {
 }
 
 impl KeyCache {
-    /// The next request with any key looks at the table again.
+    /// The next request with any key reads the table again.
     pub fn forget(&self) {
         self.lock().clear();
     }

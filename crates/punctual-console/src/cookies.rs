@@ -13,7 +13,7 @@ pub fn get<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// Whether the browser speaks TLS, as the proxy in front tells. Who lies here only weakens or breaks their own cookie.
+/// Whether the browser speaks TLS, as the proxy in front says. Who lies here only weakens or breaks their own cookie.
 pub fn is_secure(headers: &HeaderMap) -> bool {
     headers.get("x-forwarded-proto").is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
 }

@@ -55,7 +55,7 @@ fn of_units() -> Router<Shared> {
         .merge(inbox::routes())
 }
 
-/// Definitions that everybody looks at.
+/// Definitions that everybody reads.
 fn of_everybody() -> Router<Shared> {
     Router::new().merge(channels::routes())
 }

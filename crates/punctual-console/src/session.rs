@@ -1,4 +1,4 @@
-//! Sessions: who looks at a page, with the rights of the key that signed in, as it is stored at this moment.
+//! Sessions: who views a page, with the rights of the key that signed in, as it is stored at this moment.
 //!
 //! The cookie has 256 random bits and the table has their hash. A session ends when it was not used for half an hour,
 //! after twelve hours, at sign-out, or with its key.
@@ -45,7 +45,7 @@ impl Viewer {
         self.has(Scope::Operate)
     }
 
-    /// Whether they may change channels, and so try one out.
+    /// Whether they may change channels, and so test one.
     pub fn may_define(&self) -> bool {
         self.has(Scope::Admin) && self.sees_all()
     }

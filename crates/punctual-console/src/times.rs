@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 
-/// The zone a viewer lives in; their browser tells it in a cookie.
+/// The zone a viewer lives in; their browser sends it in a cookie.
 #[derive(Clone, Debug)]
 pub struct Zone {
     zone: TimeZone,

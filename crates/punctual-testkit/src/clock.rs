@@ -1,4 +1,4 @@
-//! Time and randomness for tests: chance that repeats, and the real time for tests of the loops.
+//! Time and randomness for tests: a random source that repeats, and the real time for tests of the loops.
 
 use std::sync::Mutex;
 

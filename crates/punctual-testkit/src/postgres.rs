@@ -2,7 +2,7 @@
 //!
 //! The first test that asks makes a template database; every test then gets a copy of it, which takes a fraction of the
 //! time of migrating again. The server comes from `cargo xtask test`. This file knows nothing of the schema: who
-//! migrates, and what tells one schema from another, is passed in.
+//! migrates, and what distinguishes schemas, is passed in.
 
 mod dump;
 

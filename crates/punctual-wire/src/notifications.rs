@@ -123,7 +123,7 @@ pub struct Notification {
     pub priority: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// The channels that are tried after its own.
+    /// The channels that are used after its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub failover: Vec<String>,

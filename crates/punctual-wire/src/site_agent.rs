@@ -1,4 +1,4 @@
-//! The local API of a site agent: what scripts send, and what they are told about it.
+//! The local API of a site agent: what scripts send, and what they get back.
 
 use std::borrow::Cow;
 

@@ -33,7 +33,7 @@ pub struct SuppressionRequest {
 
 fn reasons() -> [(&'static str, &'static str); 4] {
     let mut reasons = SuppressionReason::ALL.map(|reason| (reason.as_str(), reason.as_str()));
-    // The first stands for a missing one.
+    // The first is used for a missing one.
     reasons.sort_by_key(|(word, _)| *word != SuppressionReason::Manual.as_str());
     reasons
 }

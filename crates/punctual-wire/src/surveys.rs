@@ -24,7 +24,7 @@ use crate::{
 pub struct SurveyRequest {
     #[schema(example = "CSI-GR")]
     pub name: String,
-    /// How other systems know it; told to subscribers.
+    /// How other systems know it; sent to subscribers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integration_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -202,7 +202,7 @@ mod tests {
         for nothing in ["file:none", "file:empty", "file:large", "file:sub"] {
             assert_eq!(found(&secrets, nothing), None, "{nothing}");
         }
-        assert_eq!(found(&secrets, "file:keys"), None, "the master key stands beside the secrets");
+        assert_eq!(found(&secrets, "file:keys"), None, "the master key is beside the secrets");
         let none = SecretFiles::open(&folders.config(None)).unwrap();
         assert_eq!(found(&none, "file:smtp"), None);
         let refusal =

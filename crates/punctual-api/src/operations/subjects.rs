@@ -40,7 +40,7 @@ use crate::{
 
 /// Create an event
 ///
-/// Its people are told when it starts and when it ends, or as its organisation has it. Scheduling that fails does not fail
+/// Its people are notified when it starts and when it ends, or as its organisation has it. Scheduling that fails does not fail
 /// the event: its rules say so in `syncStatus` and are retried.
 #[utoipa::path(post, path = "/api/v1/operations/events", tag = "Operations", security(("key" = ["author"])),
     request_body(content = NewEvent, example = json!({"title": "Stand-up", "startDate": "2030-05-14T07:00:00Z", "endDate": "2030-05-14T07:15:00Z", "creator": "ann", "participants": ["ben"]})),

@@ -27,7 +27,7 @@ pub fn classify(code: u16, text: &str) -> SendOutcome {
     SendOutcome::Permanent { reason, error }
 }
 
-/// 552 stands for a full mailbox and for a large message; the enhanced code tells which.
+/// 552 means a full mailbox or a large message; the enhanced code says which.
 fn is_size(text: &str) -> bool {
     text.contains("5.3.4") || text.contains("5.2.3") || text.to_ascii_lowercase().contains("size")
 }

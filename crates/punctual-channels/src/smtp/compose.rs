@@ -100,7 +100,7 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
 /// What a mail program posts to a link to unsubscribe.
 pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
-/// Whether a link can stand between the brackets of a header.
+/// Whether a link is valid between the brackets of a header.
 pub(crate) fn is_link(link: &str) -> bool {
     is_header_text(link) && link.is_ascii() && !link.contains(['<', '>', ' ', ','])
 }

@@ -1,5 +1,5 @@
 //! The channels as they are: what they are made of, whether they can send, how they did in the last hour, and a message
-//! to try one out. Settings are changed through the API.
+//! to test one. Settings are changed through the API.
 
 use std::collections::HashMap;
 

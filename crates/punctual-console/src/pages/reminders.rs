@@ -83,7 +83,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
         let note = report.map_or_else(String::new, |report| {
             format!(
-                "{} sources looked at, {} created, {} moved, {} taken back",
+                "{} sources checked, {} created, {} moved, {} deactivated",
                 report.sources, report.created, report.moved, report.deactivated
             )
         });
@@ -93,7 +93,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let done = match (fields.text("saved"), fields.text("removed")) {
         ("yes", _) => Some("The setting is saved, and its plan is being updated."),
-        (_, "yes") => Some("The setting is removed, and its planned reminders are cancelled."),
+        (_, "yes") => Some("The setting is removed. Its planned reminders are deactivated."),
         _ => None,
     };
     page(&RemindersPage {

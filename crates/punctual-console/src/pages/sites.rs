@@ -1,4 +1,4 @@
-//! The sites: which are heard from, what waits there, and one site's event log.
+//! The sites: which are in contact, what waits there, and one site's event log.
 
 use askama::Template;
 use axum::{

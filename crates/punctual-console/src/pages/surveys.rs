@@ -95,7 +95,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             integration: row.integration_id,
         });
     }
-    // Subscribers hear of all business units.
+    // Subscribers get events of all business units.
     let subscribers =
         if visit.viewer.sees_all() { subscribers::all(&mut reader.conn()).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;

@@ -32,7 +32,7 @@ pub struct Words {
 
 const ENGLISH: Words = Words {
     locale: "en",
-    title: "What you want to hear of",
+    title: "Your message preferences",
     for_whom: "These choices are for {}.",
     came_from: "You came here from a message of this topic.",
     no_more: "Send me no more of it",

@@ -143,7 +143,7 @@ async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {
     assert!(made.status == 303 && place.ends_with("?done=created"), "{place}");
     let page = client.page(&place).await;
     assert!(
-        page.contains("Saved. Its people will be told.") && page.contains("15 May 2026, 09:00:00 Berlin"),
+        page.contains("Saved. Its people will be notified.") && page.contains("15 May 2026, 09:00:00 Berlin"),
         "{page}"
     );
     let path = place.split('?').next().unwrap();
@@ -202,7 +202,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
         "At the start",
         "At the end",
         "ann@example.org, ben@example.org",
-        "<span class=\"pill good\">told</span>",
+        "<span class=\"pill good\">sent</span>",
         "<span class=\"pill good\">delivered</span>",
         "<span class=\"pill neutral\">scheduled</span>",
     ] {
@@ -321,7 +321,7 @@ fn a_calendar_is_read_and_an_event_is_made_in_a_browser() {
         );
         stage.browser.eval("document.querySelector('input[name=end]').value = '2026-05-29T23:00'").await;
         stage.browser.follow(".form button.primary").await;
-        assert_eq!(stage.texts(".notice").await, ["Saved. Its people will be told."]);
+        assert_eq!(stage.texts(".notice").await, ["Saved. Its people will be notified."]);
         stage.browser.follow(".add-rule button").await;
         assert_eq!(stage.texts(".notice").await, ["The message was added."]);
         assert!(stage.texts("#main .item-title").await.contains(&"24h before the start".to_owned()));

@@ -45,7 +45,7 @@ fn with<'f>(fields: &[(&'f str, &'f str)], other: &[(&'f str, &'f str)]) -> Vec<
 
 async fn a_person_is_made_changed_and_removed(bed: TestBed) {
     let client = Client::admin(&bed).await;
-    assert!(client.page("/operations/people").await.contains("Nobody is known yet"));
+    assert!(client.page("/operations/people").await.contains("No people yet"));
     client.act("/operations/people/save", &ANN).await.leads_to("/operations/people?done=saved");
     let row = stored(&bed, "ann").await.unwrap();
     assert_eq!(

@@ -149,7 +149,7 @@ fn with<'f>(more: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
 async fn a_setting_is_written_and_changed_in_fields(bed: TestBed) {
     let client = Client::admin(&bed).await;
     for (kind, asks) in
-        [("dateBased", "Days before it"), ("recurring", "Days before each"), ("threshold", "Reaches")]
+        [("dateBased", "Days before or after"), ("recurring", "Days before each"), ("threshold", "Reaches")]
     {
         let page = client.page(&format!("/reminders/new?kind={kind}")).await;
         assert!(page.contains(asks) && page.contains("name=\"as\" value=\"form\""), "{page}");

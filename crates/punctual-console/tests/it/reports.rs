@@ -328,10 +328,10 @@ async fn what_is_wrong_in_the_fields_stands_beside_them(bed: TestBed) {
     };
     assert!(beside("timeZone").contains("Europe/Berlin"), "{}", reply.text);
     assert!(!beside("addresses").is_empty() && beside("name").is_empty(), "{}", reply.text);
-    assert!(reply.text.contains("kept &#60;as&#62; it is") && reply.text.contains("need another look"));
+    assert!(reply.text.contains("kept &#60;as&#62; it is") && reply.text.contains("are not valid"));
     let late = client.act("/reports/new", &filled(&[("sendTime", "25:00")])).await;
     assert!(
-        late.text.contains("hours and minutes") && late.text.contains("One field needs another look"),
+        late.text.contains("hours and minutes") && late.text.contains("One field is not valid"),
         "{}",
         late.text
     );
@@ -483,12 +483,12 @@ async fn a_subscription_is_handed_over_after_a_look(bed: TestBed) {
     let page = client.page(&format!("/reports/{guid}")).await;
     assert!(page.contains("Transfer…") && page.contains("<option value=\"person-7\">Ada Example</option>"));
     let ask = client.page(&format!("/reports/{guid}/transfer?owner=person-7")).await;
-    assert!(ask.contains("Ada Example (person-7) will answer for it, in place of nobody."), "{ask}");
+    assert!(ask.contains("Ada Example (person-7) will be the owner, in place of nobody."), "{ask}");
     let gone = client.page(&format!("/reports/{guid}/transfer?owner=person-8")).await;
-    assert!(gone.contains("There is nobody of this id among the people"), "{gone}");
+    assert!(gone.contains("No person has this id"), "{gone}");
     let same = client.page(&format!("/reports/{guid}/transfer?owner=")).await;
     assert!(
-        same.contains("Nobody answers for it already.") && !same.contains("Hand it over</button>"),
+        same.contains("Nobody is the owner already.") && !same.contains("Transfer report</button>"),
         "{same}"
     );
     let fields = [("guid", guid.as_str()), ("version", "1"), ("owner", "person-7"), ("reason", "new team")];

@@ -97,7 +97,10 @@ async fn fail_ends_the_row_and_a_person_may_retry_it(bed: TestBed) {
     let retried = bed.engine.retry_work(id, "ann").await.unwrap();
     assert_eq!((retried.id, retried.status.as_str()), (id, "pending"));
     assert_eq!(bed.tick().await.due.failed, 1);
-    assert_eq!(bed.audit("work", &id.to_string()).await, ["fail:broken", "retry", "fail:broken"]);
+    assert_eq!(
+        bed.audit("work", &id.to_string()).await,
+        ["fail:definition-invalid", "retry", "fail:definition-invalid"]
+    );
 }
 
 async fn hold_waits_for_a_person_and_is_audited(bed: TestBed) {
@@ -112,7 +115,10 @@ async fn hold_waits_for_a_person_and_is_audited(bed: TestBed) {
     let released = bed.engine.release_work(id, "ann").await.unwrap();
     assert!(!released.on_hold);
     assert_eq!(bed.tick().await.due.held, 1, "a released hold is claimed at once");
-    assert_eq!(bed.audit("work", &id.to_string()).await, ["hold:look", "release:look", "hold:look"]);
+    assert_eq!(
+        bed.audit("work", &id.to_string()).await,
+        ["hold:input-unreadable", "release:input-unreadable", "hold:input-unreadable"]
+    );
     bed.engine.cancel_work(id, "ann").await.unwrap();
     let refused = bed.engine.release_work(id, "ann").await;
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");

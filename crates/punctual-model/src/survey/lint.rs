@@ -12,7 +12,7 @@ pub struct Warning {
     pub detail: String,
 }
 
-/// Names of fields that differ for the same event when it is told again.
+/// Names of fields that differ for the same event when it is reported again.
 const VOLATILE: [&str; 12] = [
     "timestamp",
     "datetime",

@@ -54,7 +54,7 @@ fn read(value: &Value, faults: &mut Vec<Fault>) -> Option<Schema> {
     let mut object = Object::new(value, String::new(), faults)?;
     object.only(&FIELDS);
     let given = object.text("defaultLocale", 35).map(str::to_owned);
-    // What stands alone, without a language, is in the survey's own.
+    // A text without a language, is in the survey's own.
     let default =
         given.clone().unwrap_or_else(|| first_locale(object.get("title")).unwrap_or("en").to_owned());
     let title = object.required_localised("title", &default);

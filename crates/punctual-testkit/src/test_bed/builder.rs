@@ -129,7 +129,7 @@ impl TestBedBuilder {
         self
     }
 
-    /// The system's time instead of a clock that stands still: for tests with the loops running.
+    /// The system's time instead of a stopped clock: for tests with the loops running.
     pub fn wall_clock(mut self) -> Self {
         self.0.told_by = Some(Arc::new(WallClock));
         self

@@ -145,7 +145,7 @@ async fn what_the_broker_refuses_is_final_or_not() {
     let full = admin.queue("full", &full).await;
     let channel = open("amqp", &settings(&here(), json!({ "queue": full })));
     assert_delivered(&send(&channel, event("first")).await);
-    assert_transient(&send(&channel, event("second")).await, "did not take this message");
+    assert_transient(&send(&channel, event("second")).await, "rejected this message");
     admin.next(&full).await.unwrap();
     assert_delivered(&send(&channel, event("second")).await);
 }

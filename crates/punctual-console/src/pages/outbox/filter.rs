@@ -5,7 +5,7 @@ use punctual_store::notifications::{Browse, Place, Stuck};
 
 use crate::{form::Fields, links, session::Viewer, times::Zone};
 
-/// Rows that one page looks at; a search goes on from there when it is asked to.
+/// Rows that one page reads; a search goes on from there when it is asked to.
 const WINDOW: i64 = 20_000;
 /// Longer words than this are cut; no name and no subject that people search for is.
 const LONGEST: usize = 200;

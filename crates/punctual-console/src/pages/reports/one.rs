@@ -52,7 +52,7 @@ struct ReportPage {
     stage: Option<Pill>,
     faults: Vec<String>,
     details: Vec<(&'static str, String)>,
-    /// Whom it can be handed over to: id and name.
+    /// Whom it can be transferred to: id and name.
     people: Vec<(String, String)>,
     ahead: Vec<Ahead>,
     zone: String,

@@ -26,10 +26,10 @@ use crate::{
 const ID_MAX: usize = 200;
 
 pub(super) fn routes() -> Router<Shared> {
-    Router::new().route("/reports/{guid}/transfer", get(ask)).route("/reports/transfer", post(hand_over))
+    Router::new().route("/reports/{guid}/transfer", get(ask)).route("/reports/transfer", post(transfer))
 }
 
-/// Says who answers for it now and who would.
+/// Shows the present and the next owner.
 async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, uri: Uri) -> Page {
     let row = touchable(&app, &visit, &guid).await?;
     let owner = owner_of(&Fields::of_query(&uri));
@@ -37,14 +37,14 @@ async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, 
         (named(&app, &visit, row.owner.as_deref()).await?, named(&app, &visit, owner.as_deref()).await?);
     let is_same = row.owner == owner;
     let sentence = match (&owner, is_same) {
-        (_, true) => format!("{} answers for it already.", now.words),
-        (Some(_), false) => format!("{} will answer for it, in place of {}.", then.words, now.words_inside),
-        (None, false) => format!("Nobody will answer for it, in place of {}.", now.words_inside),
+        (_, true) => format!("{} is the owner already.", now.words),
+        (Some(_), false) => format!("{} will be the owner, in place of {}.", then.words, now.words_inside),
+        (None, false) => format!("It will have no owner, in place of {}.", now.words_inside),
     };
     let unknown = (!then.is_known)
         .then(|| "No person has this id: the report will be listed as one without an owner.".to_owned());
     page(&Confirm {
-        frame: visit.frame(&app, &format!("Hand over {}?", row.name), "/reports").await?,
+        frame: visit.frame(&app, &format!("Transfer {}?", row.name), "/reports").await?,
         sentence,
         left_alone: unknown,
         items: vec![Item {
@@ -59,13 +59,13 @@ async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, 
             ("version", row.version.to_string()),
             ("owner", owner.unwrap_or_default()),
         ],
-        button: (!is_same).then(|| "Hand it over".to_owned()),
+        button: (!is_same).then(|| "Transfer report".to_owned()),
         is_destructive: false,
         back: format!("/reports/{}", row.guid),
     })
 }
 
-async fn hand_over(State(app): State<Shared>, form: Signed) -> Page {
+async fn transfer(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
     let row = touchable(&app, &visit, fields.text("guid")).await?;
     if row.version.to_string() != fields.text("version") {

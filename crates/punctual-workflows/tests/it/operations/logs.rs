@@ -139,7 +139,7 @@ async fn what_could_not_be_scheduled_is_logged_and_not_raised(bed: TestBed) {
         create(&bed, &event(&bed, Some(bed.after(60)), None)).await
     };
     bed.faults.heal();
-    let told = logged.events("saved, and not all of it scheduled; it is tried again");
+    let told = logged.events("saved, but not all of it is scheduled; it is retried");
     assert_eq!(told.len(), 1);
     let errors = told[0].1["scheduler_errors"].as_str().unwrap();
     assert!(
