@@ -24,6 +24,7 @@ pub mod operate;
 mod purge;
 pub mod receipts;
 pub mod references;
+pub mod registration;
 mod run;
 mod sandbox;
 pub mod secrets;
@@ -52,12 +53,16 @@ pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
 pub use purge::PurgeReport;
+pub use registration::Registration;
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;
 pub use sweep::SweepReport;
 pub use vault::Vault;
-pub use workflow::{Claimed, Decide, Settled, SettledWork, Workflow};
+pub use workflow::{
+    Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Workflow,
+    WritesRows,
+};
 
 /// The pipeline with all it needs. Cheap to clone.
 #[derive(Clone)]
@@ -70,7 +75,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub workflows: Registry<Arc<dyn Workflow>>,
+    pub workflows: Registry<Registration>,
     pub listeners: Listeners,
     pub channels: Channels,
     pub vault: Arc<Vault>,
@@ -91,7 +96,7 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub workflows: Vec<Arc<dyn Workflow>>,
+    pub workflows: Vec<Registration>,
     pub adapters: Vec<Arc<dyn Adapter>>,
     /// Opens every channel instead of its own adapter: the sandbox.
     pub capture: Option<Arc<dyn Adapter>>,

@@ -1,9 +1,6 @@
 //! Writing the outcomes of notifications, and calling the workflows whose rows have none open any more.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -127,16 +124,10 @@ impl Engine {
         let mut broken = Vec::new();
         for (kind, works) in by_kind {
             let Some(workflow) = self.workflows.get(&kind) else { continue };
-            let loaded = workflow.load_settled(&mut tx.conn(), &works).await?;
-            let mut all = Vec::new();
-            for work in &works {
-                // A workflow that panics here must not undo the record of what was sent, or it would be sent again.
-                match catch_unwind(AssertUnwindSafe(|| loaded.settled(work, now))) {
-                    Ok(effects) => all.extend(effects),
-                    Err(_) => broken.push(settled_failed(work)),
-                }
-            }
-            effects::write(tx, now, &**workflow, all).await?;
+            let Some(follows) = &workflow.follows else { continue };
+            let followed = follows.follow(&mut tx.conn(), &works, now).await?;
+            broken.extend(followed.panicked.iter().map(settled_failed));
+            effects::write(tx, now, followed.own, followed.effects).await?;
         }
         audit::append(&mut tx.conn(), now, &broken).await
     }

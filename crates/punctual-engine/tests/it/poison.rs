@@ -1,6 +1,8 @@
 //! R10: a poison row harms only itself.
 
-use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_engine::{Claimed, Decide, Loads, Registration, Workflow};
+use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_store::{Conn, StoreError};
 use punctual_testkit::{
     Scripted, TestBed, TestWorkflow, channel::delivered, new_work, new_work_with, on_both, scale,
 };
@@ -92,7 +94,7 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
             let bad = row.key.starts_with("bad");
             async move {
                 assert!(!bad, "a preparation that panics");
-                Ok(serde_json::Value::Null)
+                Ok(())
             }
         });
     let bed = bed.with(|bed| bed.workflow(workflow));
@@ -106,41 +108,31 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
 /// A workflow whose reading panics for one row of the batch.
 struct BadLoad;
 
-impl punctual_engine::Workflow for BadLoad {
+impl Workflow for BadLoad {
     fn kind(&self) -> &'static str {
         "bad-load"
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        _conn: &'a mut punctual_store::Conn<'_>,
-        batch: &'a [punctual_engine::Claimed],
-    ) -> futures_util::future::BoxFuture<
-        'a,
-        Result<Box<dyn punctual_engine::Decide>, punctual_store::StoreError>,
-    > {
-        Box::pin(async move {
-            assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
-            Ok(Box::new(AllDone) as Box<dyn punctual_engine::Decide>)
-        })
+impl Loads for BadLoad {
+    type Loaded = AllDone;
+
+    async fn load(&self, _conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<AllDone, StoreError> {
+        assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
+        Ok(AllDone)
     }
 }
 
 struct AllDone;
 
-impl punctual_engine::Decide for AllDone {
-    fn decide(
-        &self,
-        _row: &punctual_engine::Claimed,
-        _prepared: &serde_json::Value,
-        _now: jiff::Timestamp,
-    ) -> punctual_model::Decided {
+impl Decide for AllDone {
+    fn decide(&self, _row: &Claimed, _now: jiff::Timestamp) -> Decided {
         Decision::Deliver(Vec::new()).into()
     }
 }
 
 async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
-    let bed = bed.with(|bed| bed.workflow(BadLoad));
+    let bed = bed.with(|bed| bed.workflow(Registration::of(BadLoad).loads()));
     let rows: Vec<_> = ["bad:1", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
     bed.ensure(&rows).await;
     let report = bed.tick().await.due;
@@ -151,6 +143,6 @@ async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
     let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
     assert_eq!(
         (&trace["key"], &trace["path"]),
-        (&json!("bad:1"), &json!({ "error": "the workflow panicked" }))
+        (&json!("bad:1"), &json!({ "error": "the workflow panicked: a load that panics" }))
     );
 }

@@ -5,13 +5,11 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{Conn, StoreError, operations::rules};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Payload;
 
 /// One row that the workflow writes through `put`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Put {
     Skipped { reason: String, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
@@ -20,18 +18,11 @@ pub enum Put {
     NotTold { template: String, recipient: String, provider: String },
 }
 
-impl Put {
-    pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
 /// Skips that tell of something wrong; the others are what people wanted.
 const WARNED: [&str; 4] = ["invalid-payload", "rule-missing", "subject-missing", "no-recipients"];
 
 #[boxed]
-pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
-    let rows: Vec<Put> = rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect();
+pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
     let sent: Vec<(String, String)> = rows
         .iter()
         .filter_map(|row| match row {

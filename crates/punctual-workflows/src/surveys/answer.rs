@@ -98,7 +98,7 @@ pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> 
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let is_new = survey_instances::open(&mut tx.conn(), now, public_id).await?;
     if is_new {
-        let opened = Happened { event_type: INSTANCE_OPENED.to_owned(), public_id: public_id.to_owned() };
+        let opened = Happened { event_type: INSTANCE_OPENED, public_id: public_id.to_owned() };
         let queued = publish_all(&mut tx.conn(), catalogue, now, &[opened]).await?;
         accept_in(&mut tx, now, queued).await?;
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
 use punctual_model::{
-    Audience, Effect, Filter, NewNotification, NotificationId,
+    Audience, Filter, NewNotification, NotificationId,
     ids::derive_uuid,
     survey::{Candidate, Schema},
 };
@@ -21,7 +21,6 @@ use punctual_store::{
     survey_instances::{self, InstanceRow},
     surveys,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Catalogue, Version};
@@ -71,20 +70,15 @@ pub async fn publish_answer(
 }
 
 /// Something that happened to an instance beside an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Happened {
-    pub(super) event_type: String,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Happened {
+    pub(super) event_type: &'static str,
     pub(super) public_id: String,
 }
 
 impl Happened {
-    pub(super) fn new(event_type: &str, instance: &InstanceRow) -> Self {
-        Self { event_type: event_type.to_owned(), public_id: instance.public_id.clone() }
-    }
-
-    pub(super) fn effect(&self) -> Effect {
-        Effect::PublishEvent(serde_json::to_value(self).unwrap_or_default())
+    pub(super) fn new(event_type: &'static str, instance: &InstanceRow) -> Self {
+        Self { event_type, public_id: instance.public_id.clone() }
     }
 }
 
@@ -115,10 +109,7 @@ pub(super) async fn publish_all(
     let mut events = Vec::new();
     for one in happened {
         let Some(instance) = rows.get(one.public_id.as_str()) else { continue };
-        let Some(event_type) = OF_INSTANCES.into_iter().find(|event_type| *event_type == one.event_type)
-        else {
-            continue;
-        };
+        let event_type = one.event_type;
         let mut payload = common_payload(event_type, instance);
         payload["surveyVersion"] = versions.get(&instance.version_id).map(|version| version.number).into();
         payload["surveyIntegrationId"] = integrations.get(&instance.survey_id).cloned().flatten().into();
