@@ -60,11 +60,19 @@ impl Engine {
     #[boxed]
     pub async fn due_tick(&self, now: Timestamp, limit: i64) -> Result<DueReport, EngineError> {
         let mut report = DueReport::default();
+        let mut fault = None;
         for kind in self.ready_kinds(now).await? {
             let is_long = self.workflows.get(&kind).is_some_and(|workflow| workflow.is_long_running());
             let mut left = limit;
             loop {
-                let (done, hand_over) = self.work_due(&kind, now, left, false).await?;
+                let (done, hand_over) = match self.work_due(&kind, now, left, false).await {
+                    // One kind must not keep the others from their turn.
+                    Err(error) if !error.is_unavailable() => {
+                        fault = Some(error);
+                        break;
+                    }
+                    done => done?,
+                };
                 debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
                 report.add(&done);
                 left -= i64::try_from(done.claimed).unwrap_or(i64::MAX);
@@ -74,7 +82,7 @@ impl Engine {
                 }
             }
         }
-        Ok(report)
+        fault.map_or(Ok(report), Err)
     }
 
     /// The kinds that have a row ready at `by`, each with the earliest first.

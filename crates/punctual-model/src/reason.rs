@@ -74,6 +74,7 @@ pub fn in_words(code: &str) -> Option<&'static str> {
         "delivery-failed" => "It could not be prepared for delivery: its row is at fault",
         "record-failed" => "The results of its calls could not be recorded",
         "sweep-failed" => "Its node is gone, and it could not be taken over",
+        "claim-failed" => "It could not be taken up",
         "decision-failed" => "It could not be decided what to send",
         "domain-takes-no-mail" => "The domain takes no mail",
         "host-forbidden" | "url_forbidden" => "The address is not one that messages may go to",

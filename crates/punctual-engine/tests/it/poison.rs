@@ -12,6 +12,7 @@ on_both! {
     r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself;
     r10_a_preparation_that_panics_is_held_and_harms_no_other;
     r10_a_load_that_panics_ends_in_hold;
+    r10_a_load_that_fails_for_one_row_is_retried_for_that_row;
 }
 
 /// Each kind of poison, by the number of the row in its hundred.
@@ -105,7 +106,7 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
     assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("panic")));
 }
 
-/// A workflow whose reading panics for one row of the batch.
+/// A workflow whose reading fails for one row of the batch: the row of the key `bad:1` panics, that of `bad:2` returns an error.
 struct BadLoad;
 
 impl Workflow for BadLoad {
@@ -119,7 +120,10 @@ impl Loads for BadLoad {
 
     async fn load(&self, _conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<AllDone, StoreError> {
         assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
-        Ok(AllDone)
+        match batch.iter().any(|row| row.key == "bad:2") {
+            true => Err(StoreError::Stored("something that cannot be read")),
+            false => Ok(AllDone),
+        }
     }
 }
 
@@ -145,4 +149,16 @@ async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
         (&trace["key"], &trace["path"]),
         (&json!("bad:1"), &json!({ "error": "the workflow panicked: a load that panics" }))
     );
+}
+
+async fn r10_a_load_that_fails_for_one_row_is_retried_for_that_row(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(Registration::of(BadLoad).loads()));
+    let rows: Vec<_> = ["bad:2", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
+    bed.ensure(&rows).await;
+    let report = bed.tick().await.due;
+    assert_eq!((report.completed, report.retried), (2, 1));
+    assert_eq!(bed.work("bad:2").await.reason_code.as_deref(), Some("decision-failed"));
+    bed.run_for(7 * 86_400).await;
+    let row = bed.work("bad:2").await;
+    assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("decision-failed")), "given up");
 }
