@@ -48,7 +48,7 @@ pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, ensure_in};
 pub use error::EngineError;
-pub use events::{Event, EventSink, EventSinks};
+pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;

@@ -71,7 +71,7 @@ macro_rules! put { ($values:literal) => { concat!("
     WHERE CASE WHEN EXCLUDED.sequence IS NOT NULL AND sources.sequence IS NOT NULL
                THEN EXCLUDED.sequence > sources.sequence
                ELSE EXCLUDED.occurred_at >= sources.occurred_at END
-    RETURNING source_type, source_id, version") } }
+    RETURNING source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at, version, updated_at") } }
 const PUT: Sql = Sql::rows(
     "sources.put",
     put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1)"),
@@ -80,17 +80,10 @@ const PUT: Sql = Sql::rows(
         AS r(source_type, source_id, business_unit, active, deleted, state, sequence, occurred_at)"),
 );
 
-/// A source whose state was written.
-#[derive(Clone, Debug, PartialEq, Record)]
-pub struct Taken {
-    pub source_type: String,
-    pub source_id: String,
-    pub version: i64,
-}
-
-/// Writes states, one per source and in order of (type, id); returns which were newer than what was there.
+/// Writes states, one per source and in order of (type, id); returns those that were newer than what was there, as they
+/// are stored now.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<SourceRow>> {
     macro_rules! column {
         (|$row:ident| $value:expr) => {
             changes.iter().map(|$row| $value).collect::<Vec<_>>()
