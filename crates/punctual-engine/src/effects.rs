@@ -8,27 +8,31 @@ use punctual_model::{Cause, Effect, NewWork};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
+    Engine,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
     registration::OwnRows,
 };
 
-/// Writes what decisions of one workflow want beside them: its own rows first, then it deactivates and withdraws, then it
-/// ensures, and last it publishes to subscribers. Returns what that did to work rows.
-pub(crate) async fn write(
-    tx: &mut Tx,
-    now: Timestamp,
-    own: Option<Box<dyn OwnRows>>,
-    effects: Vec<Effect>,
-) -> Result<Touched, StoreError> {
-    if let Some(own) = &own {
-        own.put(&mut tx.conn(), now).await?;
+impl Engine {
+    /// Writes what decisions of one workflow want beside them: its own rows first, then it deactivates and withdraws, then
+    /// it ensures, and last it publishes to subscribers. Returns what that did to work rows.
+    pub(crate) async fn write_beside(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        own: Option<Box<dyn OwnRows>>,
+        effects: Vec<Effect>,
+    ) -> Result<Touched, StoreError> {
+        if let Some(own) = &own {
+            own.put(&mut tx.conn(), now).await?;
+        }
+        let touched = write_effects(tx, now, effects).await?;
+        if let Some(own) = &own {
+            own.publish(self, tx, now).await?;
+        }
+        Ok(touched)
     }
-    let touched = write_effects(tx, now, effects).await?;
-    if let Some(own) = &own {
-        own.publish(tx, now).await?;
-    }
-    Ok(touched)
 }
 
 async fn write_effects(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<Touched, StoreError> {

@@ -30,6 +30,7 @@ mod sandbox;
 pub mod secrets;
 pub mod settings;
 pub mod sites;
+pub mod subscribers;
 mod suppressions;
 mod sweep;
 pub mod timeline;

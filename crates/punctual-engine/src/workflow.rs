@@ -102,6 +102,7 @@ pub trait WritesRows: Workflow {
     /// Tells subscribers what these rows mean to them, after the effects and in the same transaction.
     fn publish(
         &self,
+        _engine: &Engine,
         _tx: &mut Tx,
         _now: Timestamp,
         _rows: &[Self::Row],

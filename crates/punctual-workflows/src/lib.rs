@@ -18,13 +18,13 @@ use punctual_engine::Registration;
 /// Returns all built-in workflows, with links to surveys as on a server without configuration.
 pub fn all() -> Vec<Registration> {
     let providers = Arc::new(reminders::Providers::built_in());
-    all_with(providers, surveys::SurveyLink::default(), reports::built_in())
+    all_with(providers, surveys::Surveys::default(), reports::built_in())
 }
 
-/// Returns all built-in workflows, with these providers for reminders, this link to surveys and these sources for reports.
+/// Returns all built-in workflows, with these providers for reminders, this workflow of surveys and these sources for reports.
 pub fn all_with(
     providers: Arc<reminders::Providers>,
-    survey_link: surveys::SurveyLink,
+    surveys: surveys::Surveys,
     report_sources: Arc<punctual_reports::Sources>,
 ) -> Vec<Registration> {
     vec![
@@ -44,11 +44,7 @@ pub fn all_with(
             .loads()
             .into(),
         Registration::of(reminders::external::Externals::new(providers)).prepares().into(),
-        Registration::of(surveys::Surveys::new(survey_link))
-            .writes_rows()
-            .loads()
-            .follows_deliveries()
-            .into(),
+        Registration::of(surveys).writes_rows().loads().follows_deliveries().into(),
         Registration::of(reports::Reports::new(report_sources)).writes_rows().prepares().maintains().into(),
     ]
 }

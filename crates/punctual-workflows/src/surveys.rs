@@ -23,7 +23,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_engine::{Claimed, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows, accept_in};
+use punctual_engine::{Claimed, Engine, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows};
 use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts};
 use punctual_store::{
     Conn, StoreError, Tx,
@@ -59,13 +59,14 @@ impl SurveyLink {
 /// The workflow of surveys.
 #[derive(Default)]
 pub struct Surveys {
-    catalogue: Catalogue,
+    catalogue: Arc<Catalogue>,
     link: SurveyLink,
 }
 
 impl Surveys {
-    pub fn new(link: SurveyLink) -> Self {
-        Self { catalogue: Catalogue::default(), link }
+    /// With the catalogue of the node, which the API and the pages use too.
+    pub fn new(link: SurveyLink, catalogue: Arc<Catalogue>) -> Self {
+        Self { catalogue, link }
     }
 }
 
@@ -170,7 +171,13 @@ impl WritesRows for Surveys {
         Ok(())
     }
 
-    async fn publish(&self, tx: &mut Tx, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+    async fn publish(
+        &self,
+        engine: &Engine,
+        tx: &mut Tx,
+        now: Timestamp,
+        rows: &[Put],
+    ) -> Result<(), StoreError> {
         let happened = rows.iter().filter_map(|row| match row {
             Put::Change(_) => None,
             Put::Happened(happened) => Some(happened.clone()),
@@ -179,8 +186,7 @@ impl WritesRows for Surveys {
         if happened.is_empty() {
             return Ok(());
         }
-        let queued = fan_out::publish_all(&mut tx.conn(), &self.catalogue, now, &happened).await?;
-        accept_in(tx, now, queued).await
+        fan_out::publish_all(engine, tx, &self.catalogue, now, &happened).await
     }
 }
 

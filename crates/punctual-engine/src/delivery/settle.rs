@@ -12,7 +12,7 @@ use punctual_store::{
 };
 
 use super::{DeliveryReport, event_id, record::write_results};
-use crate::{Engine, SettledWork, effects};
+use crate::{Engine, SettledWork};
 
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ impl Engine {
             let Some(follows) = &workflow.follows else { continue };
             let followed = follows.follow(&mut tx.conn(), &works, now).await?;
             broken.extend(followed.panicked.iter().map(settled_failed));
-            effects::write(tx, now, followed.own, followed.effects).await?;
+            self.write_beside(tx, now, followed.own, followed.effects).await?;
         }
         audit::append(&mut tx.conn(), now, &broken).await
     }

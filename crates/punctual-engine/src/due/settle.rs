@@ -17,7 +17,6 @@ use crate::{
     Claimed, Engine, EngineError, Registration,
     arrivals::Arrived,
     delivery::HandOver,
-    effects,
     events::Touched,
     intake::{kind_of, route},
     registration::DecidedBatch,
@@ -126,7 +125,7 @@ impl Engine {
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
         self.publish_arrivals(tx, now, &arrived).await?;
-        let planned = effects::write(tx, now, own, effects).await?;
+        let planned = self.write_beside(tx, now, own, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces, planned })
     }

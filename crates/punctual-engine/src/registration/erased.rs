@@ -44,7 +44,12 @@ pub(crate) trait OwnRows: Send + Sync {
     /// Keeps what decisions on these work rows put.
     fn retain(&mut self, keeps: &dyn Fn(i64) -> bool);
     fn put<'a>(&'a self, conn: &'a mut Conn<'_>, now: Timestamp) -> BoxFuture<'a, Result<(), StoreError>>;
-    fn publish<'a>(&'a self, tx: &'a mut Tx, now: Timestamp) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn publish<'a>(
+        &'a self,
+        engine: &'a Engine,
+        tx: &'a mut Tx,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// [`Loads`] and the decisions on what it loads.
@@ -113,6 +118,7 @@ pub(super) trait Writer<Row>: Send + Sync {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
     fn publish<'a>(
         &'a self,
+        engine: &'a Engine,
         tx: &'a mut Tx,
         now: Timestamp,
         rows: &'a [Row],
@@ -131,11 +137,12 @@ impl<W: WritesRows> Writer<W::Row> for W {
 
     fn publish<'a>(
         &'a self,
+        engine: &'a Engine,
         tx: &'a mut Tx,
         now: Timestamp,
         rows: &'a [W::Row],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(WritesRows::publish(self, tx, now, rows))
+        Box::pin(WritesRows::publish(self, engine, tx, now, rows))
     }
 }
 
@@ -154,6 +161,7 @@ impl Writer<NoRow> for NothingToWrite {
 
     fn publish<'a>(
         &'a self,
+        _engine: &'a Engine,
         _tx: &'a mut Tx,
         _now: Timestamp,
         _rows: &'a [NoRow],
@@ -196,12 +204,16 @@ impl<Row: Send + Sync> OwnRows for Rows<Row> {
         if self.rows.is_empty() { Box::pin(async { Ok(()) }) } else { self.writer.put(conn, now, &self.rows) }
     }
 
-    fn publish<'a>(&'a self, tx: &'a mut Tx, now: Timestamp) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn publish<'a>(
+        &'a self,
+        engine: &'a Engine,
+        tx: &'a mut Tx,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         if self.rows.is_empty() {
-            Box::pin(async { Ok(()) })
-        } else {
-            self.writer.publish(tx, now, &self.rows)
+            return Box::pin(async { Ok(()) });
         }
+        self.writer.publish(engine, tx, now, &self.rows)
     }
 }
 
