@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::run;
 
-/// Watches over one folder and the servers whose process ids stand in it.
+/// Watches over one folder and the servers whose process ids are in it.
 pub struct Keeper {
     child: Child,
     /// Closing it is the signal to clean up.
@@ -38,7 +38,7 @@ impl Keeper {
         status_with([self], command)
     }
 
-    /// A keeper that no longer reads has gone, and then there is nothing left to tell it.
+    /// A keeper that no longer reads has gone, and then there is nothing left to send it.
     fn note(&mut self, line: &str) {
         if let Some(tell) = &mut self.tell {
             writeln!(tell, "{line}").ok();

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::keeper::Keeper;
 use crate::{run, tools};
 
-/// Another process may take a free port before PostgreSQL does; then another port is tried.
+/// Another process may take a free port before PostgreSQL does; then another port is used.
 const START_TRIES: usize = 5;
 
 /// Files that live in memory, on Linux. Hundreds of tests make a database each, and most of their time was the disk's; what

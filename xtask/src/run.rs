@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 /// The root of the workspace.
 ///
-/// As `cargo run` tells it: two clones that share a target folder share the program too, so what was true when it was
+/// As `cargo run` says: two clones that share a target folder share the program too, so what was true when it was
 /// compiled may lead to the other clone.
 pub fn root() -> PathBuf {
     let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());

@@ -1,6 +1,6 @@
 //! A Rust source file taken apart just far enough: code, string literals, comments.
 
-/// A string literal and where it stands.
+/// A string literal and where it is.
 pub struct Literal {
     /// The text between the quotes, escapes as written.
     pub text: String,
@@ -43,7 +43,7 @@ impl Source {
         source
     }
 
-    /// The line in which this place of `code` stands.
+    /// The line in which this place of `code` is.
     pub fn line_of(&self, at: usize) -> usize {
         1 + self.code[..at].matches('\n').count()
     }
@@ -93,7 +93,7 @@ fn string_quotes(rest: &str, before: Option<char>) -> Option<(usize, String)> {
     after[hashes..].starts_with('"').then(|| (prefix.len() + hashes + 1, format!("\"{}", "#".repeat(hashes))))
 }
 
-/// Where the quote stands that no backslash precedes.
+/// Where the quote is that no backslash precedes.
 fn escaped_end(body: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in body.char_indices() {

@@ -1,4 +1,4 @@
-//! Answers: JSON with a status, or a failure that becomes problem+json in one place.
+//! Responses: JSON with a status, or a failure that becomes problem+json in one place.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
@@ -14,21 +14,21 @@ use punctual_wire::{Code, FieldError, Problem};
 use serde::Serialize;
 
 /// What a handler gives back.
-pub type Answer = Result<Shaped, Failure>;
+pub type Answer = Result<JsonResponse, Failure>;
 
-/// Seconds after which a client may try again when the storage was not there.
+/// Seconds after which a client may retry when the storage was not there.
 const RETRY_AFTER: u64 = 1;
 
-/// A JSON answer, written out.
+/// A JSON response, serialised.
 #[derive(Debug)]
-pub struct Shaped {
+pub struct JsonResponse {
     pub status: StatusCode,
     pub body: Vec<u8>,
     /// What may be kept of it for a repeat of the request, where that is not all of it.
     pub kept: Option<Vec<u8>>,
 }
 
-impl Shaped {
+impl JsonResponse {
     pub fn json(status: StatusCode, value: &impl Serialize) -> Answer {
         let body = serde_json::to_vec(value).map_err(|error| Failure::internal(&error))?;
         Ok(Self { status, body, kept: None })
@@ -47,7 +47,7 @@ impl Shaped {
     }
 }
 
-impl IntoResponse for Shaped {
+impl IntoResponse for JsonResponse {
     fn into_response(self) -> Response {
         let mut response = Response::new(self.body.into());
         *response.status_mut() = self.status;
@@ -68,6 +68,11 @@ pub struct Failure {
 impl Failure {
     pub fn internal(cause: &dyn std::error::Error) -> Self {
         Self { problem: Box::new(Problem::internal()), cause: Some(chain(cause)) }
+    }
+
+    /// The node cannot do its work; who asks is told why, because that is the question.
+    pub fn not_ready(why: &dyn std::error::Error) -> Self {
+        Self { problem: Box::new(Problem::not_ready(&why.to_string(), RETRY_AFTER)), cause: Some(chain(why)) }
     }
 
     fn unavailable(cause: &dyn std::error::Error) -> Self {
@@ -151,7 +156,7 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping => Self::unavailable(&EngineError::Stopping),
             EngineError::Panicked(_) => Self::internal(&error),
-            EngineError::NotFound => Problem::new(Code::NotFound, "There is none of that id.").into(),
+            EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {
                 let detail = format!("{} is {state}; {allowed}.", capitalised(subject));
                 let actions = actions_of(subject, &state);

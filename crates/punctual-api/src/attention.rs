@@ -6,7 +6,7 @@ use punctual_wire::attention::{Attention, AttentionItem};
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
     auth::{Caller, Read},
 };
 
@@ -33,5 +33,5 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
         since: item.since,
         link: item.link,
     });
-    Shaped::ok(&Attention { items: items.collect(), counts })
+    JsonResponse::ok(&Attention { items: items.collect(), counts })
 }

@@ -31,8 +31,8 @@ const TOUCH_EVERY: SignedDuration = SignedDuration::from_mins(1);
 /// Keys that are remembered; more than any installation has live at once.
 const REMEMBERED: usize = 10_000;
 
-/// A key that is good.
-pub struct Known {
+/// Who calls: a valid key with its rights.
+pub struct Principal {
     pub id: String,
     pub name: String,
     pub scopes: Vec<Scope>,
@@ -47,15 +47,15 @@ type Hash = [u8; 32];
 
 /// The keys seen in the last seconds.
 #[derive(Default)]
-pub struct KnownKeys(Mutex<HashMap<Hash, Seen>>);
+pub struct KeyCache(Mutex<HashMap<Hash, Seen>>);
 
 struct Seen {
-    key: Arc<Known>,
+    key: Arc<Principal>,
     read_at: Timestamp,
     touched_at: Option<Timestamp>,
 }
 
-impl KnownKeys {
+impl KeyCache {
     /// The next request with any key looks at the table again.
     pub fn forget(&self) {
         self.lock().clear();
@@ -65,7 +65,7 @@ impl KnownKeys {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fresh(&self, hash: &Hash, now: Timestamp) -> Option<Arc<Known>> {
+    fn fresh(&self, hash: &Hash, now: Timestamp) -> Option<Arc<Principal>> {
         let seen = self.lock();
         let seen = seen.get(hash)?;
         let age = now.duration_since(seen.read_at);
@@ -73,7 +73,7 @@ impl KnownKeys {
     }
 
     /// Keeps what was read; true when its use is to be written down.
-    fn keep(&self, hash: Hash, key: Arc<Known>, now: Timestamp) -> bool {
+    fn keep(&self, hash: Hash, key: Arc<Principal>, now: Timestamp) -> bool {
         let mut known = self.lock();
         let touched_at = known.get(&hash).and_then(|seen| seen.touched_at);
         if known.len() >= REMEMBERED {
@@ -87,11 +87,11 @@ impl KnownKeys {
 }
 
 /// The caller of a route that needs the scope `S`.
-pub struct Caller<S>(Arc<Known>, PhantomData<S>);
+pub struct Caller<S>(Arc<Principal>, PhantomData<S>);
 
 impl<S> Deref for Caller<S> {
-    type Target = Known;
-    fn deref(&self) -> &Known {
+    type Target = Principal;
+    fn deref(&self) -> &Principal {
         &self.0
     }
 }
@@ -148,7 +148,7 @@ impl FromRequestParts<Shared> for SiteCaller {
 }
 
 /// The key of a request, or one and the same refusal.
-pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Known>, Failure> {
+pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, Failure> {
     let refused = || Failure::from(Problem::auth_failed());
     let text =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(refused)?;
@@ -168,7 +168,7 @@ pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Known>, 
     Ok(key)
 }
 
-async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Known>>, Failure> {
+async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Principal>>, Failure> {
     let hex = crate::keys::hex(&hash);
     let mut reader = app.engine.store.read().await?;
     let row = api_keys::by_hash(&mut reader.conn(), &hex).await?;
@@ -179,7 +179,7 @@ async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Kno
     if row.revoked_at.is_some() {
         return Ok(None);
     }
-    let key = Arc::new(Known {
+    let key = Arc::new(Principal {
         scopes: row.scopes.split(' ').filter_map(Scope::parse).collect(),
         units: row.business_units.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default()),
         expires_at: row.expires_at.and_then(|at| Timestamp::from_microsecond(at).ok()),
@@ -208,7 +208,7 @@ fn touch(app: &App, id: String, now: Timestamp) {
     });
 }
 
-impl Known {
+impl Principal {
     pub fn need(&self, scope: Scope) -> Result<(), Failure> {
         if self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin) {
             return Ok(());

@@ -16,7 +16,7 @@ use punctual_workflows::reminders::changes::{self, Change};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
@@ -49,7 +49,7 @@ pub async fn put(
     audited(&mut tx, now, &caller, "put", "business-unit", &row.id).await?;
     tx.commit().await?;
     apply(&app.engine, &app.reminders, key).await;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// Look at a business unit
@@ -60,7 +60,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     let row = business_units::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     let row = row.filter(|row| caller.may_see(Some(&row.id)));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("business unit", id)))?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// All business units, by id
@@ -74,7 +74,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
     let seen = page.items.into_iter().filter(|row| caller.may_see(Some(&row.id)));
     let items: Vec<BusinessUnit> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Remove a business unit
@@ -94,7 +94,7 @@ pub async fn delete(
     audited(&mut tx, now, &caller, "delete", "business-unit", &id).await?;
     tx.commit().await?;
     apply(&app.engine, &app.reminders, key).await;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// What is planned in local time follows the zone.

@@ -1,4 +1,4 @@
-//! `/api/v1/callbacks/{channel}`: what providers tell later about messages that they took. No key: each call is signed,
+//! `/api/v1/callbacks/{channel}`: what providers report later about messages that they accepted. No key: each call is signed,
 //! or knows the channel's secret.
 //!
 //! A provider repeats a call that is refused, some for days. So only what is not its own is refused; a message that is
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     Shared,
-    answer::{Failure, Shaped},
+    answer::{Failure, JsonResponse},
     body,
     parameters::Segments,
 };
@@ -24,7 +24,7 @@ use crate::{
 /// What a call may have: the largest batch of a provider is below this.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// What a provider tells of messages
+/// What a provider reports about messages
 ///
 /// Called by providers. Twilio, Meta, SendGrid and gateways sign; others know the channel's secret, as the last part of
 /// the address or as `Authorization: Bearer`.
@@ -74,7 +74,8 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
         }
         Ok(Called::Receipts { count: receipts, new, unknown }) => {
             tracing::debug!(channel.key = channel, receipts, new, unknown, "a provider called back");
-            Ok(Shaped::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?.into_response())
+            Ok(JsonResponse::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?
+                .into_response())
         }
         Err(fault) => {
             tracing::info!(channel.key = channel, %fault, "a callback was refused");
@@ -83,13 +84,13 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
     }
 }
 
-/// What a stranger hears says nothing about which channels there are beyond those that take callbacks.
+/// The response to a stranger says nothing about which channels there are beyond those that take callbacks.
 fn refusal(fault: &CallbackFault) -> Failure {
     match fault {
         CallbackFault::NotTaken => Problem::route_not_found().into(),
         CallbackFault::Signature | CallbackFault::Stale => Problem::signature_invalid().into(),
         CallbackFault::Unreadable(_) => {
-            Problem::new(Code::JsonSyntax, "The body is none that this provider sends.").into()
+            Problem::new(Code::JsonSyntax, "The body is not in the format of this provider.").into()
         }
     }
 }

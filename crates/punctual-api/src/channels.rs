@@ -6,7 +6,7 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
-    delivery_policy::standing::Standing,
+    delivery_policy::channel_state,
     settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
@@ -26,7 +26,7 @@ use punctual_wire::{
     channels::{
         Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
     },
-    delivery_policy::{ChannelStanding, RateStanding},
+    delivery_policy::{ChannelState, RateState},
     names::channel_fault,
 };
 
@@ -34,10 +34,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Caller, Read},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::Segments,
     trail::audited,
 };
@@ -93,7 +93,7 @@ pub async fn put(
     let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
     tx.commit().await?;
     app.engine.channels.invalidate();
-    Shaped::ok(&shape(&app, stored)?)
+    JsonResponse::ok(&shape(&app, stored)?)
 }
 
 pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
@@ -119,24 +119,24 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("channel", key)))?;
     if caller.units.is_some() {
         // How it does, and its last error, come from messages of all business units.
-        return Shaped::ok(&shape(&app, row)?);
+        return JsonResponse::ok(&shape(&app, row)?);
     }
     let (now, policy) = (app.engine.clock.now(), Keeps::read(&row.policy));
-    let standing = app.engine.channel_standing(&mut reader.conn(), &row.key, &policy, now).await?;
-    Shaped::ok(&Channel { health: Some(stands(standing, now)), ..shape(&app, row)? })
+    let state = app.engine.channel_state(&mut reader.conn(), &row.key, &policy, now).await?;
+    JsonResponse::ok(&Channel { health: Some(state_of(state, now)), ..shape(&app, row)? })
 }
 
-fn stands(standing: Standing, now: Timestamp) -> ChannelStanding {
-    let circuit = standing.circuit.as_ref();
-    ChannelStanding {
+fn state_of(state: channel_state::ChannelState, now: Timestamp) -> ChannelState {
+    let circuit = state.circuit.as_ref();
+    ChannelState {
         circuit: circuit.map_or(CircuitState::Closed, |circuit| circuit.state(now)).as_str().to_owned(),
         open_until: circuit.map(|circuit| circuit.open_until),
         open_count: circuit.map_or(0, |circuit| circuit.open_count),
         last_error: circuit.map(|circuit| circuit.last_error.clone()),
-        rates: standing
+        rates: state
             .rates
             .into_iter()
-            .map(|rate| RateStanding {
+            .map(|rate| RateState {
                 limiter: rate.limiter,
                 max: rate.rate.max,
                 per: durations::format(rate.rate.per),
@@ -160,7 +160,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     }
     rows.sort_by(|a, b| a.key.cmp(&b.key));
     let items: Vec<Channel> = rows.into_iter().map(|row| shape(&app, row)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page::whole(items))
+    JsonResponse::ok(&Page::whole(items))
 }
 
 /// Remove a channel
@@ -182,7 +182,7 @@ pub async fn delete(
     audited(&mut tx, now, &caller, "delete", "channel", &key).await?;
     tx.commit().await?;
     app.engine.channels.invalidate();
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// Send one message over a channel, now, to see whether it works
@@ -191,7 +191,7 @@ pub async fn delete(
 pub async fn test(
     State(app): State<Shared>,
     caller: Caller<Admin>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(key): Segments<String>,
     body: Json,
 ) -> Answer {
@@ -208,10 +208,12 @@ async fn try_out(app: &App, key: ChannelKey, request: ChannelTestRequest, id: uu
     let (outcome, took) = match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
         Trial::NoChannel => return Err(Problem::not_found("channel", key).into()),
         Trial::Address(why) => return Err(FieldError::address_invalid("/address", &address, why).into()),
-        Trial::Broken(why) => return Shaped::ok(&tried("permanent", None, Some(why), SignedDuration::ZERO)),
+        Trial::Broken(why) => {
+            return JsonResponse::ok(&tried("permanent", None, Some(why), SignedDuration::ZERO));
+        }
         Trial::Sent { outcome, took } => (outcome, took),
     };
-    Shaped::ok(&match outcome {
+    JsonResponse::ok(&match outcome {
         SendOutcome::Delivered { provider_id } => tried("delivered", Some(provider_id), None, took),
         SendOutcome::Transient { error, .. } => tried("transient", None, Some(error), took),
         SendOutcome::Permanent { error, .. } => tried("permanent", None, Some(error), took),
@@ -231,14 +233,14 @@ fn tried(
 
 /// How channels did in the last hour
 ///
-/// Counted over the newest 5,000 tries of the installation; a channel that none of them used is not listed.
+/// Counted over the newest 5,000 attempts of the installation; a channel that none of them used is not listed.
 #[utoipa::path(get, path = "/api/v1/channels/health", tag = "Channels", security(("key" = ["read"])),
     responses((status = 200, body = Page<ChannelHealth>)))]
 pub async fn health(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let rows = attempts::health(&mut reader.conn(), app.engine.clock.now()).await?;
     let items: Vec<ChannelHealth> = rows.into_iter().map(healthy).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page::whole(items))
+    JsonResponse::ok(&Page::whole(items))
 }
 
 fn healthy(row: HealthRow) -> Result<ChannelHealth, StoreError> {

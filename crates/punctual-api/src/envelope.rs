@@ -67,7 +67,7 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
     response
 }
 
-/// A path as it may stand in the log: that of a callback may end in the secret of a channel.
+/// A path as it may appear in the log: that of a callback may end in the secret of a channel.
 fn loggable(path: &str) -> String {
     match path.strip_prefix("/api/v1/callbacks/").and_then(|rest| rest.split_once('/')) {
         Some((channel, _)) => format!("/api/v1/callbacks/{channel}/***"),
@@ -75,7 +75,7 @@ fn loggable(path: &str) -> String {
     }
 }
 
-/// The id that the client gave, if it can stand in a log line.
+/// The id that the client gave, if it is valid in a log line.
 fn own_id(request: &Request) -> Option<HeaderValue> {
     let id = request.headers().get(REQUEST_ID)?;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte);
@@ -111,7 +111,7 @@ pub async fn no_such_route() -> Failure {
     Problem::route_not_found().into()
 }
 
-/// A node with the role `worker` answers nothing but its probes.
+/// A node with the role `worker` serves nothing but its probes.
 pub async fn only_works() -> Failure {
     Problem::only_works().into()
 }

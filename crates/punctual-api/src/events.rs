@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Shaped},
-    auth::{Caller, Ingest, Known},
+    answer::{Answer, JsonResponse},
+    auth::{Caller, Ingest, Principal},
     body::{Events, Json},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     sources::counts,
 };
 
 /// Report an event, or an array of at most 1,000
 ///
-/// `source.changed` and `source.deleted` with a subject `type/id` tell the state of a source; any other type goes to
+/// `source.changed` and `source.deleted` with a subject `type/id` report the state of a source; any other type goes to
 /// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error.
 #[utoipa::path(post, path = "/api/v1/events", tag = "Events", security(("key" = ["ingest"])),
     request_body(content((EventRequest = "application/cloudevents+json"), (Vec<EventRequest> = "application/cloudevents-batch+json"),
@@ -34,7 +34,7 @@ use crate::{
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<Events>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -70,7 +70,7 @@ pub async fn post(
             Some(problem) => rejected(index, problem),
             None => outcome(index, taken.next()),
         });
-        Shaped::ok(&Batch { items: items.collect() })
+        JsonResponse::ok(&Batch { items: items.collect() })
     })
     .await
 }
@@ -101,7 +101,7 @@ fn rejected(index: usize, problem: Problem) -> EventOutcome {
 
 fn incoming(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     request: EventRequest,
     pointer: &str,
 ) -> Result<IncomingEvent, Problem> {
@@ -130,7 +130,7 @@ fn incoming(
 }
 
 /// The state of a source that an event carries.
-fn change(caller: &Known, event: &mut Event, pointer: &str) -> Result<SourceChange, Problem> {
+fn change(caller: &Principal, event: &mut Event, pointer: &str) -> Result<SourceChange, Problem> {
     let (source_type, source_id) = subject(event.subject.as_deref(), &format!("{pointer}/subject"))?;
     let deleted = event.kind == SOURCE_DELETED;
     if deleted && event.data.is_null() {

@@ -16,7 +16,7 @@ use punctual_workflows::reminders::{forecast, why as path};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Read},
     parameters::Parameters,
 };
@@ -77,11 +77,11 @@ pub async fn forecast(
                 key: item.key,
                 due_at: item.due_at,
                 title: item.title,
-                reason: item.reason.map(str::to_owned),
+                reason: item.reason.map(String::from),
             })
             .collect(),
     });
-    Shaped::ok(&Forecast { days: days.collect(), cut: found.cut })
+    JsonResponse::ok(&Forecast { days: days.collect(), cut: found.cut })
 }
 
 fn midnight(day: Date) -> Timestamp {
@@ -117,5 +117,5 @@ pub async fn why(State(app): State<Shared>, caller: Caller<Read>, Parameters(pai
             work_id: step.work_id,
         }
     });
-    Shaped::ok(&Why { decisions: decisions.collect() })
+    JsonResponse::ok(&Why { decisions: decisions.collect() })
 }

@@ -21,20 +21,20 @@ use uuid::Uuid;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::Known,
+    answer::{Answer, Failure, JsonResponse},
+    auth::Principal,
 };
 
 const HEADER: &str = "idempotency-key";
 const LONGEST: usize = 255;
 
-/// The key of a request, where it has one, and what tells requests apart.
-pub struct Once {
+/// The key of a request, where it has one, and what distinguishes requests.
+pub struct IdempotencyKey {
     key: Option<String>,
     route: String,
 }
 
-impl FromRequestParts<Shared> for Once {
+impl FromRequestParts<Shared> for IdempotencyKey {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _app: &Shared) -> Result<Self, Failure> {
@@ -67,12 +67,12 @@ impl Ids<'_> {
     }
 }
 
-impl Once {
-    /// Answers from memory where this request was answered before, else by `act`.
+impl IdempotencyKey {
+    /// Returns the remembered response to this request, else that of `act`.
     pub async fn run<'a, F>(
         &'a self,
         app: &'a App,
-        caller: &'a Known,
+        caller: &'a Principal,
         body: &[u8],
         act: impl FnOnce(Ids<'a>) -> F,
     ) -> Answer
@@ -114,7 +114,7 @@ fn repeat(before: Answered, digest: &str) -> Answer {
         return Err(Problem::idempotency_mismatch().into());
     }
     let status = u16::try_from(before.status).ok().and_then(|code| StatusCode::from_u16(code).ok());
-    Ok(Shaped { status: status.unwrap_or(StatusCode::OK), body: before.body.into_bytes(), kept: None })
+    Ok(JsonResponse { status: status.unwrap_or(StatusCode::OK), body: before.body.into_bytes(), kept: None })
 }
 
 async fn remember(

@@ -14,7 +14,7 @@ use punctual_wire::{
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Read},
     body::Json,
     parameters::{Parameters, Segments},
@@ -39,7 +39,7 @@ pub async fn list(
     let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let items: Vec<InboxMessage> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Inbox { items, next_cursor: page.next_cursor, unread })
+    JsonResponse::ok(&Inbox { items, next_cursor: page.next_cursor, unread })
 }
 
 /// Mark a message as read
@@ -52,7 +52,7 @@ pub async fn read(State(app): State<Shared>, caller: Caller<Read>, Segments(id):
     let row = inbox::get(&mut tx.conn(), &id).await?.filter(|row| row.person == whose);
     tx.commit().await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", id)))?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// Mark every message up to one as read
@@ -66,7 +66,7 @@ pub async fn read_all(State(app): State<Shared>, caller: Caller<Read>, body: Jso
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", request.up_to)))?;
     inbox::read_all(&mut tx.conn(), app.engine.clock.now(), &whose, row.seq).await?;
     tx.commit().await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: InboxRow) -> Result<InboxMessage, StoreError> {

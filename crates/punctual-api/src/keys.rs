@@ -17,10 +17,10 @@ pub use mint::{
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
     auth::{Admin, Caller},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::Segments,
     trail::audited,
 };
@@ -30,7 +30,12 @@ use crate::{
 /// The answer has the key itself, for the only time: it is stored nowhere.
 #[utoipa::path(post, path = "/api/v1/keys", tag = "Keys", security(("key" = ["admin"])),
     request_body(content = ApiKeyRequest, example = json!({"name": "billing, production", "scopes": ["ingest", "read"]})), responses((status = 201, body = ApiKeyCreated)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = ApiKeyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |ids| async move {
@@ -47,9 +52,9 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, 
         let row = row.ok_or_else(|| Problem::id_reused(&minted.id))?;
         let api_key = shape(row)?;
         let kept = serde_json::to_vec(&api_key).unwrap_or_default();
-        let answer = Shaped::created(&ApiKeyCreated { api_key, key: minted.text })?;
+        let answer = JsonResponse::created(&ApiKeyCreated { api_key, key: minted.text })?;
         // The secret is not kept, not even for a repeat of this request.
-        Ok(Shaped { kept: Some(kept), ..answer })
+        Ok(JsonResponse { kept: Some(kept), ..answer })
     })
     .await
 }
@@ -61,7 +66,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Admin>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let rows = api_keys::all(&mut reader.conn()).await?;
     let keys: Vec<ApiKey> = rows.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page::whole(keys))
+    JsonResponse::ok(&Page::whole(keys))
 }
 
 /// Revoke a key
@@ -82,7 +87,7 @@ pub async fn delete(
     audited(&mut tx, now, &caller, "revoke", "key", &id).await?;
     tx.commit().await?;
     app.keys.forget();
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: api_keys::ApiKeyRow) -> Result<ApiKey, StoreError> {

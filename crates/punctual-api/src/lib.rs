@@ -138,7 +138,7 @@ pub struct ApiOptions {
     pub body_limit: usize,
     /// Bytes of a body on routes for bulk imports.
     pub bulk_body_limit: usize,
-    /// Requests under way at once; more are told to come back.
+    /// Requests under way at once; more are refused for now.
     pub in_flight: usize,
     /// How long a body may take to arrive.
     pub body_time: Duration,
@@ -168,12 +168,12 @@ pub(crate) struct App {
     pub reminders: Arc<Providers>,
     pub reports: Arc<Sources>,
     pub options: ApiOptions,
-    pub keys: auth::KnownKeys,
+    pub keys: auth::KeyCache,
     pub request_ids: envelope::RequestIds,
     pub in_flight: Semaphore,
     /// Calls of providers under way at once: they have a budget of their own.
     pub callbacks: Semaphore,
-    /// One at a time moves the clock or ticks, so that an answer tells what its own request did.
+    /// One at a time moves the clock or ticks, so that a response describes its own request alone.
     pub driver: Mutex<()>,
     /// The OpenAPI document as it is served.
     pub document: String,
@@ -198,7 +198,7 @@ pub fn router(state: ApiState) -> axum::Router {
     )
 }
 
-/// Health, readiness and figures alone: what a node answers that only works.
+/// Health, readiness and figures alone: what a node serves that only works.
 pub fn probes(state: ApiState) -> axum::Router {
     let routes = axum::Router::new()
         .route("/healthz", get(health::healthz))
@@ -212,7 +212,7 @@ fn app(state: ApiState, document: String) -> Shared {
     let mut sinks = state.sinks;
     sinks.add(Arc::new(SurveySink::new(state.engine.clone(), state.surveys.clone())));
     Arc::new(App {
-        keys: auth::KnownKeys::default(),
+        keys: auth::KeyCache::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
         callbacks: Semaphore::new(CALLBACKS_AT_ONCE),

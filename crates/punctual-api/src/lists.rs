@@ -14,7 +14,7 @@ use punctual_wire::{
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
@@ -57,7 +57,7 @@ pub async fn put(
     let channel = std::mem::take(&mut row.channel);
     let mut list = shape(ListRow { channel: channel.clone(), ..row })?;
     list.warnings.extend((!is_known).then(|| FieldError::channel_unknown("/channel", &channel)));
-    Shaped::ok(&list)
+    JsonResponse::ok(&list)
 }
 
 fn missing(name: &str) -> Failure {
@@ -76,7 +76,7 @@ pub async fn get(
     let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
     let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("list", name)))?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// All lists, by name
@@ -90,7 +90,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<List> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Remove a list
@@ -109,7 +109,7 @@ pub async fn delete(
     lists::delete(&mut tx.conn(), &name).await?;
     audited(&mut tx, now, &caller, "delete", "list", &name).await?;
     tx.commit().await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: ListRow) -> Result<List, StoreError> {

@@ -19,10 +19,10 @@ use punctual_workflows::messages::{self as path, KIND, NewMessage};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::Json,
-    idempotency::{Ids, Once},
+    idempotency::{IdempotencyKey, Ids},
     notifications::intake::with_content,
     parameters::{Parameters, Segments},
     schedules::{cancel, check_window},
@@ -35,7 +35,12 @@ use crate::{
 #[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"])),
     request_body(content = MessageRequest, example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
     responses((status = 201, body = MessageAccepted), (status = 200, body = Batch<BatchItem>)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = OneOrMany::read(&body.value, BATCH_MAX, MessageRequest::read)?;
     once.run(app, caller, &body.bytes, |ids| async move {
@@ -47,7 +52,7 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once,
     .await
 }
 
-async fn post_one(app: &App, caller: &Known, wanted: NewMessage) -> Answer {
+async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
     let (id, send_at) = (wanted.id.clone(), wanted.send_at);
     let Some(Ensured { id: work_id, outcome, .. }) =
         ensure(app, caller, vec![wanted]).await?.into_iter().next()
@@ -58,10 +63,14 @@ async fn post_one(app: &App, caller: &Known, wanted: NewMessage) -> Answer {
         return Err(Problem::input_conflict(work_id, stored, given).into());
     }
     let accepted = MessageAccepted { id, work_id, status: status_after(&outcome).into(), send_at };
-    if outcome == EnsureOutcome::Created { Shaped::created(&accepted) } else { Shaped::ok(&accepted) }
+    if outcome == EnsureOutcome::Created {
+        JsonResponse::created(&accepted)
+    } else {
+        JsonResponse::ok(&accepted)
+    }
 }
 
-async fn post_many(app: &App, caller: &Known, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
+async fn post_many(app: &App, caller: &Principal, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
     let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
@@ -86,10 +95,10 @@ async fn post_many(app: &App, caller: &Known, many: Vec<Item<MessageRequest>>, i
             None => BatchItem::rejected(index, Some(id), Problem::internal()),
         },
     });
-    Shaped::ok(&Batch { items: items.collect() })
+    JsonResponse::ok(&Batch { items: items.collect() })
 }
 
-async fn ensure(app: &App, caller: &Known, wanted: Vec<NewMessage>) -> Result<Vec<Ensured>, Failure> {
+async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Result<Vec<Ensured>, Failure> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -101,7 +110,7 @@ async fn ensure(app: &App, caller: &Known, wanted: Vec<NewMessage>) -> Result<Ve
 
 fn wanted(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     request: MessageRequest,
     ids: &Ids<'_>,
     index: usize,
@@ -140,7 +149,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
             items.push(shape(row, content)?);
         }
     }
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at a message
@@ -148,7 +157,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     params(("id" = String, Path)), responses((status = 200, body = Message)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let (row, content) = found(&app, &id, |unit| caller.may_see(unit)).await?;
-    Shaped::ok(&shape(row, content)?)
+    JsonResponse::ok(&shape(row, content)?)
 }
 
 /// Cancel a message

@@ -4,7 +4,7 @@ pub(crate) mod intake;
 mod targets;
 
 use axum::extract::State;
-use punctual_engine::{delivery_policy::held_back::HeldBack, kpis::INTERVAL};
+use punctual_engine::{delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL};
 use punctual_model::Priority;
 use punctual_store::{
     StoreError,
@@ -23,10 +23,10 @@ use serde_json::Value;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Operate, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
     trail::noted,
 };
@@ -50,7 +50,7 @@ pub async fn list(
     Parameters(parameters): Parameters,
 ) -> Answer {
     let query = NotificationQuery::read(parameters)?;
-    let held_back = app.engine.held_back().await?;
+    let blocked = app.engine.blocked_channels().await?;
     let filter = NotificationFilter {
         status: query.status,
         kind: query.kind,
@@ -58,7 +58,7 @@ pub async fn list(
         list: query.list,
         created_from: query.from.map(|at| at.as_microsecond()),
         created_to: query.to.map(|at| at.as_microsecond()),
-        stuck: query.stuck.then(|| held_back.stuck()),
+        stuck: query.stuck.then(|| blocked.stuck()),
         q: query.q,
         business_units: caller.units.clone(),
         before: query.page.cursor,
@@ -71,12 +71,12 @@ pub async fn list(
     let shaped: Vec<Notification> = page
         .items
         .into_iter()
-        .map(|row| shape(with_reason(row, &held_back), &ends, false))
+        .map(|row| shape(with_reason(row, &blocked), &ends, false))
         .collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items: shaped, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items: shaped, next_cursor: page.next_cursor })
 }
 
-/// The whole story of a notification, from its cause to the provider's answer
+/// The timeline of a notification, from its cause to the provider's answer
 #[utoipa::path(get, path = "/api/v1/notifications/{id}/timeline", tag = "Notifications", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Timeline)))]
 pub async fn timeline(
@@ -95,7 +95,7 @@ pub async fn timeline(
             data: moment.data,
         })
         .collect();
-    Shaped::ok(&Timeline { id: row.id, items })
+    JsonResponse::ok(&Timeline { id: row.id, items })
 }
 
 /// Try a parked notification again
@@ -104,7 +104,7 @@ pub async fn timeline(
 pub async fn retry(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -125,7 +125,7 @@ pub async fn retry(
 pub async fn discard(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -142,13 +142,13 @@ pub async fn discard(
 
 /// Say that a person has seen what did not arrive
 ///
-/// For messages that a provider took and then failed to deliver: they stand under attention until this.
+/// For messages that a provider accepted and then failed to deliver: they are listed under attention until this.
 #[utoipa::path(post, path = "/api/v1/notifications/{id}/acknowledge", tag = "Notifications", security(("key" = ["operate"])),
     params(("id" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = Notification)))]
 pub async fn acknowledge(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -175,7 +175,7 @@ pub async fn kpis(
     let found = app.engine.outbox_kpis(site.as_deref()).await?;
     let age = |created: Option<i64>| created.map(|at| (found.at.as_microsecond() - at).max(0) / 1_000_000);
     let total = &found.total;
-    Shaped::ok(&Kpis {
+    JsonResponse::ok(&Kpis {
         at: found.at,
         stuck_after_seconds: i64::try_from(app.engine.config.stuck_after.as_secs()).unwrap_or(i64::MAX),
         interval_seconds: i64::try_from(INTERVAL.as_secs()).unwrap_or(i64::MAX),
@@ -214,7 +214,7 @@ pub async fn kpis(
 }
 
 /// The row of this id, if the caller may see it.
-async fn visible(app: &App, caller: &Known, id: &str) -> Result<NotificationRow, Failure> {
+async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
     let mut reader = app.engine.store.read().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
@@ -225,7 +225,7 @@ async fn visible(app: &App, caller: &Known, id: &str) -> Result<NotificationRow,
 /// The row of this id, if the caller may change it and has seen its present version.
 async fn touchable(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     id: &str,
     request: &ActionRequest,
 ) -> Result<NotificationRow, Failure> {
@@ -240,19 +240,19 @@ async fn touchable(
 }
 
 /// The row with why it waits and until when, where its channel holds it back.
-fn with_reason(mut row: NotificationRow, held_back: &HeldBack) -> NotificationRow {
-    if let Some((reason, until)) = held_back.waits(&row) {
-        row.reason_code = Some(reason);
+fn with_reason(mut row: NotificationRow, blocked: &BlockedChannels) -> NotificationRow {
+    if let Some((reason, until)) = blocked.waits(&row) {
+        row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
     row
 }
 
 async fn answer_with(app: &App, row: NotificationRow) -> Answer {
-    let row = with_reason(row, &app.engine.held_back().await?);
+    let row = with_reason(row, &app.engine.blocked_channels().await?);
     let mut reader = app.engine.store.read().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
-    Shaped::ok(&shape(row, &ends, true)?)
+    JsonResponse::ok(&shape(row, &ends, true)?)
 }
 
 fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {

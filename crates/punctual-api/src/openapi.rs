@@ -23,7 +23,7 @@ use crate::{
 #[openapi(
     info(
         title = "Punctual",
-        description = "Business events become messages that go out on time, once, and can be explained.\n\n\
+        description = "Business events become messages that are sent on time, once, and can be explained.\n\n\
             Every route but health takes a key as `Authorization: Bearer KEY`. Times are RFC 3339 in UTC. Errors are \
             `application/problem+json` with a stable `code` and a JSON pointer for each field at fault. Lists come in \
             pages: give `nextCursor` back as `cursor`. Any POST may carry an `Idempotency-Key`; the same request with \
@@ -34,26 +34,26 @@ use crate::{
         (name = "Messages", description = "One message to given people at a given time"),
         (name = "Schedules", description = "A topic that is published at a given instant"),
         (name = "Work", description = "What becomes due, and what a person can do about it"),
-        (name = "Attention", description = "What needs a person"),
+        (name = "Attention", description = "What needs attention"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
-        (name = "Surveys", description = "Questions that events ask, and what became of each link"),
+        (name = "Surveys", description = "Questionnaires that events send, and what became of each link"),
         (name = "Survey links", description = "What anybody with a link may do, without a key"),
-        (name = "Subscribers", description = "Who hears of answers, and what became of telling them"),
+        (name = "Subscribers", description = "Who gets events, and what became of each delivery"),
         (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Reports", description = "Recurring reports, and who gets them"),
         (name = "Report runs", description = "What was made, who owns it, and what became of it"),
-        (name = "Rollouts", description = "Moving over from an old scheduler, stage by stage and back"),
+        (name = "Rollouts", description = "Migration from an old scheduler, stage by stage and back"),
         (name = "Lists", description = "Named sets of targets"),
         (name = "Channels", description = "How messages leave"),
         (name = "Suppressions", description = "Addresses that get nothing"),
-        (name = "Callbacks", description = "What providers tell later of messages; signed, without a key"),
-        (name = "Inbox", description = "Messages to whoever asks"),
+        (name = "Callbacks", description = "What providers report later about messages; signed, without a key"),
+        (name = "Inbox", description = "The caller's own messages"),
         (name = "Delivery policy", description = "Preferences of people, and the policy for everybody"),
         (name = "Templates", description = "Subjects and bodies with variables, one variant per locale"),
         (name = "Business units", description = "Who owns data, and in which time zone they live"),
-        (name = "Operations", description = "Events and tasks that announce their own start and end"),
-        (name = "Sites", description = "Agents that hand over notifications from where scripts run"),
+        (name = "Operations", description = "Events and tasks that notify their people"),
+        (name = "Sites", description = "Agents that forward notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
         (name = "Scheduler", description = "One pass over all that is due"),
         (name = "Sandbox", description = "A clock that the API moves; only under `serve --sandbox`"),
@@ -63,7 +63,7 @@ use crate::{
 )]
 struct Outline;
 
-/// Every route with its description. Each stands in the function of its reach, and nowhere else.
+/// Every route with its description. Each is in the function of its reach, and nowhere else.
 pub(crate) fn routes() -> OpenApiRouter<Shared> {
     let mut router = OpenApiRouter::with_openapi(Outline::openapi())
         .merge(reaching(RouteReach::Units, of_units()))

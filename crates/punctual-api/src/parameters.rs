@@ -1,4 +1,4 @@
-//! What stands in the address of a request: path segments and the query, refused in our own words.
+//! What is in the address of a request: path segments and the query, refused in our own words.
 
 use axum::{
     extract::{FromRequestParts, Path, Query},
@@ -63,7 +63,7 @@ impl Parameters {
     }
 }
 
-/// A name that stands in the path of a definition.
+/// A name that is in the path of a definition.
 pub fn checked_name(name: &str, pointer: &'static str) -> Result<(), Failure> {
     match name_fault(name, NAME_MAX, &|| pointer.to_owned()) {
         Some(fault) => Err(fault.into()),

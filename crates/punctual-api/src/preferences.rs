@@ -22,10 +22,10 @@ use punctual_wire::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Author, Caller, Read},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
     trail::audited,
 };
@@ -52,7 +52,7 @@ pub async fn put(
         .and_then(serde_json::from_value)
         .map_err(|error| Failure::internal(&error))?;
     let stored = app.engine.change_preference(&person, &caller.actor(), move |kept| *kept = wanted).await?;
-    Shaped::ok(&shape(stored)?)
+    JsonResponse::ok(&shape(stored)?)
 }
 
 /// What a person wants
@@ -63,7 +63,7 @@ pub async fn get(
     _caller: Caller<Read>,
     Segments(person): Segments<String>,
 ) -> Answer {
-    Shaped::ok(&shape(found(&app, &person).await?)?)
+    JsonResponse::ok(&shape(found(&app, &person).await?)?)
 }
 
 async fn found(app: &App, person: &str) -> Result<PreferenceRow, Failure> {
@@ -81,7 +81,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: 
     let rows = preferences::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.person);
     let items: Vec<Preference> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Forget what a person wants
@@ -97,7 +97,7 @@ pub async fn delete(
     if !app.engine.forget_preference(&person, &caller.actor()).await? {
         return Err(Problem::not_found("preference", person).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// A link to a person's own page
@@ -108,14 +108,14 @@ pub async fn delete(
 pub async fn link(
     State(app): State<Shared>,
     caller: Caller<Author>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(person): Segments<String>,
 ) -> Answer {
     checked_person(&person)?;
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| async move {
         let holder = Holder { address: person, topic: None };
-        Shaped::ok(&PreferenceLink { url: app.engine.preference_link(&holder) })
+        JsonResponse::ok(&PreferenceLink { url: app.engine.preference_link(&holder) })
     })
     .await
 }
@@ -128,7 +128,7 @@ pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -
     let stored = facts::get(&mut reader.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
     let policy: DeliveryPolicy =
         serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.manners"))?;
-    Shaped::ok(&policy)
+    JsonResponse::ok(&policy)
 }
 
 /// Set the delivery policy
@@ -145,7 +145,7 @@ pub async fn put_delivery_policy(State(app): State<Shared>, caller: Caller<Admin
     audited(&mut tx, now, &caller, "put", "manners", "settings").await?;
     tx.commit().await?;
     app.engine.policy.invalidate();
-    Shaped::ok(&policy)
+    JsonResponse::ok(&policy)
 }
 
 fn shape(row: PreferenceRow) -> Result<Preference, StoreError> {

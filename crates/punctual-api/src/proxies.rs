@@ -1,6 +1,6 @@
 //! Whose word about the client's address is believed: that of listed proxies, and nobody else's.
 //!
-//! A proxy adds the address that it saw at the end of `X-Forwarded-For`; what stands before that was told by somebody
+//! A proxy adds the address that it saw at the end of `X-Forwarded-For`; what is before that comes from somebody
 //! else. So the list is read from its end, for as long as the speaker is a proxy of ours.
 
 use std::{
@@ -129,7 +129,7 @@ mod tests {
             ("203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
             ("127.0.0.1", &["198.51.100.1"], "198.51.100.1"),
             ("::ffff:127.0.0.1", &["198.51.100.1"], "198.51.100.1"),
-            // What the client wrote itself stands in front, and is not believed.
+            // What the client wrote itself is in front, and is not believed.
             ("127.0.0.1", &["6.6.6.6, 198.51.100.1"], "198.51.100.1"),
             ("127.0.0.1", &["6.6.6.6", "198.51.100.1"], "198.51.100.1"),
             // Two proxies of ours behind each other.

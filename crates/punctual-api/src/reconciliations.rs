@@ -16,7 +16,7 @@ use punctual_workflows::reminders::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Read},
     body::{Json, Optional},
     parameters::Segments,
@@ -52,7 +52,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
             deactivated: report.deactivated,
         });
     }
-    Shaped::ok(&Page::whole(items))
+    JsonResponse::ok(&Page::whole(items))
 }
 
 /// Let a provider look now, or see what it would do
@@ -80,7 +80,7 @@ pub async fn run(
         let mut reader = app.engine.store.read().await?;
         let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
         let (report, plan) = found.ok_or_else(missing)?;
-        return Shaped::ok(&ReconciliationRun {
+        return JsonResponse::ok(&ReconciliationRun {
             provider,
             dry_run: true,
             sources: Some(report.sources),
@@ -94,7 +94,7 @@ pub async fn run(
     let ensured = app.engine.ensure(&[row], Cause::Person).await?.pop();
     let ensured = ensured.ok_or_else(|| Failure::from(EngineError::NotFound))?;
     debug_assert!(!matches!(ensured.outcome, EnsureOutcome::Conflict { .. }));
-    Shaped::ok(&ReconciliationRun {
+    JsonResponse::ok(&ReconciliationRun {
         provider,
         dry_run: false,
         sources: None,
@@ -127,12 +127,12 @@ async fn look(app: &App, external: &External, now: Timestamp, dry_run: bool) -> 
         answer.create = Some(plan.create);
         answer.moved = Some(plan.moved);
         answer.deactivate = Some(plan.deactivate);
-        return Shaped::ok(&answer);
+        return JsonResponse::ok(&answer);
     }
     let cursor = external.cursor(&mut reader.conn()).await?;
     drop(reader);
     let row = external.at(now, &cursor).ok_or_else(|| Failure::from(Problem::internal()))?;
     let ensured = app.engine.ensure(&[row], Cause::Person).await?;
     answer.work_id = ensured.first().map(|one| one.id);
-    Shaped::ok(&answer)
+    JsonResponse::ok(&answer)
 }

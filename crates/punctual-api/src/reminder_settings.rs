@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
 };
@@ -37,14 +37,14 @@ pub use store::{Draft, remove};
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Author>,
-    once: crate::idempotency::Once,
+    once: crate::idempotency::IdempotencyKey,
     body: Json,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let value = body.value.clone();
     once.run(app, caller, &body.bytes, |ids| async move {
         let draft = draft(app, caller, ids.at(0).to_string(), None, &value)?;
-        Shaped::created(&saved(app, caller, draft).await?)
+        JsonResponse::created(&saved(app, caller, draft).await?)
     })
     .await
 }
@@ -54,7 +54,7 @@ pub async fn post(
     params(("id" = String, Path)), responses((status = 200, body = ReminderSetting)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &id).await?.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    Shaped::ok(&shape(row.ok_or_else(|| missing(&id))?)?)
+    JsonResponse::ok(&shape(row.ok_or_else(|| missing(&id))?)?)
 }
 
 /// All reminder settings
@@ -68,7 +68,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<ReminderSetting> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Define a reminder setting, whole
@@ -85,7 +85,7 @@ pub async fn put(
     checked_name(&id, "/id")?;
     let before = touchable(&app, &caller, &id).await?;
     let draft = draft(&app, &caller, id, before, &body.value)?;
-    Shaped::ok(&saved(&app, &caller, draft).await?)
+    JsonResponse::ok(&saved(&app, &caller, draft).await?)
 }
 
 /// Change some fields of a reminder setting
@@ -103,7 +103,7 @@ pub async fn patch(
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
     let merged = store::merged(&before, &body.value)?;
     let draft = draft(&app, &caller, id, Some(before), &merged)?;
-    Shaped::ok(&saved(&app, &caller, draft).await?)
+    JsonResponse::ok(&saved(&app, &caller, draft).await?)
 }
 
 /// Remove a reminder setting
@@ -120,7 +120,7 @@ pub async fn delete(
     if !store::remove(&app.engine, &app.reminders, caller.actor(), before).await? {
         return Err(Problem::stale_version().into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// See what a change of a reminder setting would do
@@ -138,7 +138,7 @@ pub async fn plan(
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
     let merged = store::merged(&before, &body.value)?;
     let draft = draft(&app, &caller, id, Some(before), &merged)?;
-    Shaped::ok(&planned(&app, &draft).await?)
+    JsonResponse::ok(&planned(&app, &draft).await?)
 }
 
 /// See what a new reminder setting would do
@@ -147,12 +147,12 @@ pub async fn plan(
 pub async fn plan_new(State(app): State<Shared>, caller: Caller<Author>, body: Json) -> Answer {
     let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
     let draft = draft(&app, &caller, id, None, &body.value)?;
-    Shaped::ok(&planned(&app, &draft).await?)
+    JsonResponse::ok(&planned(&app, &draft).await?)
 }
 
 fn draft(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     id: String,
     before: Option<SettingRow>,
     value: &Value,
@@ -160,7 +160,7 @@ fn draft(
     Ok(Draft::read(&app.reminders, id, before, value, |unit| caller.unit_for(unit, ""))?)
 }
 
-async fn saved(app: &App, caller: &Known, draft: Draft) -> Result<ReminderSetting, Failure> {
+async fn saved(app: &App, caller: &Principal, draft: Draft) -> Result<ReminderSetting, Failure> {
     let warnings = store::warnings(&app.engine, &draft.setting.definition).await?;
     let id = draft.save(&app.engine, &app.reminders, caller.actor()).await?;
     let id = id.ok_or_else(|| Failure::from(Problem::stale_version()))?;
@@ -187,7 +187,7 @@ async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
 }
 
 /// The setting, if the caller may change it; one that belongs to somebody else looks like none.
-async fn touchable(app: &App, caller: &Known, id: &str) -> Result<Option<SettingRow>, Failure> {
+async fn touchable(app: &App, caller: &Principal, id: &str) -> Result<Option<SettingRow>, Failure> {
     let row = found(app, id).await?;
     if let Some(row) = &row {
         caller.may_change(row.business_unit.as_deref(), || missing(id))?;

@@ -13,7 +13,7 @@ use punctual_store::report_subscriptions::{self, SubscriptionRow};
 use punctual_wire::{Code, FieldError, Problem, names};
 use punctual_workflows::{reports::commands::Refused, rollout::Stage};
 
-use crate::{App, Shared, answer::Failure, auth::Known};
+use crate::{App, Shared, answer::Failure, auth::Principal};
 
 pub use draft::{Draft, whole};
 
@@ -36,13 +36,13 @@ fn missing(guid: &str) -> Failure {
 }
 
 /// The subscription, if the caller may see it; one that is deleted has no definition any more, but its runs.
-async fn visible(app: &App, caller: &Known, guid: &str) -> Result<SubscriptionRow, Failure> {
+async fn visible(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
     let row = stored(app, guid).await?.filter(|row| caller.may_see(row.business_unit.as_deref()));
     row.ok_or_else(|| missing(guid))
 }
 
 /// The subscription, if the caller may change it.
-async fn touchable(app: &App, caller: &Known, guid: &str) -> Result<SubscriptionRow, Failure> {
+async fn touchable(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
     let row = stored(app, guid).await?.filter(|row| !row.deleted).ok_or_else(|| missing(guid))?;
     caller.may_change(row.business_unit.as_deref(), || missing(guid))?;
     Ok(row)

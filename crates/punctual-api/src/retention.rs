@@ -6,10 +6,10 @@ use punctual_wire::retention::{PurgeRequest, PurgeRun, Retention};
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
     auth::{Admin, Caller, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     trail::audited,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub async fn get(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let last_run = app.engine.last_purge().await?.map(shape);
     let days = |window: std::time::Duration| window.as_secs() / 86_400;
-    Shaped::ok(&Retention {
+    JsonResponse::ok(&Retention {
         keep_for_days: days(app.engine.config.keep_for),
         keep_files_for_days: days(app.engine.config.keep_files_for),
         last_run,
@@ -33,7 +33,7 @@ pub async fn get(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
 pub async fn purge(
     State(app): State<Shared>,
     caller: Caller<Admin>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -49,7 +49,7 @@ pub async fn purge(
         let action = if request.confirm { "purge-confirmed" } else { "purge" };
         audited(&mut tx, now, caller, action, "retention", "notifications").await?;
         tx.commit().await?;
-        Shaped::ok(&shape(done))
+        JsonResponse::ok(&shape(done))
     })
     .await
 }

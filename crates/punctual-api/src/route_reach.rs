@@ -36,7 +36,7 @@ impl RouteReach {
     /// The reach of the route that a request has come to.
     pub fn of(extensions: &Extensions) -> Result<Self, Problem> {
         extensions.get::<Self>().copied().ok_or_else(|| {
-            tracing::error!("a route has no reach; it stands outside the table of routes");
+            tracing::error!("a route has no reach; it is not in the table of routes");
             Problem::internal()
         })
     }

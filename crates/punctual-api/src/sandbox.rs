@@ -17,7 +17,7 @@ use punctual_wire::{
 
 use crate::{
     Sandbox, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Read},
     body::Json,
     parameters::Segments,
@@ -38,11 +38,11 @@ fn sandbox(app: &Shared) -> Result<&Sandbox, Failure> {
     app.sandbox.as_ref().ok_or_else(|| Problem::route_not_found().into())
 }
 
-/// Where the clock stands
+/// The time of the clock
 #[utoipa::path(get, path = "/api/v1/sandbox/clock", tag = "Sandbox", security(("key" = ["read"])),
     responses((status = 200, body = SandboxClock)))]
 pub async fn clock(State(app): State<Shared>, _here: InSandbox, _caller: Caller<Read>) -> Answer {
-    Shaped::ok(&SandboxClock { now: sandbox(&app)?.clock.now() })
+    JsonResponse::ok(&SandboxClock { now: sandbox(&app)?.clock.now() })
 }
 
 /// Move the clock, and run what is ready
@@ -73,7 +73,7 @@ pub async fn move_clock(
             app.engine.advance(clock, until).await?;
         }
     }
-    Shaped::ok(&SandboxClock { now: clock.now() })
+    JsonResponse::ok(&SandboxClock { now: clock.now() })
 }
 
 /// What the channels were given, oldest first
@@ -90,7 +90,7 @@ pub async fn sent(State(app): State<Shared>, _here: InSandbox, _caller: Caller<R
         at: sent.at,
         notification_id: sent.notification.to_string(),
     });
-    Shaped::ok(&SentMessages { items: items.collect() })
+    JsonResponse::ok(&SentMessages { items: items.collect() })
 }
 
 /// Make a channel misbehave
@@ -117,5 +117,5 @@ pub async fn misbehave(
     let times = request.times.and_then(|times| u64::try_from(times).ok()).unwrap_or(u64::MAX);
     let error = request.error.unwrap_or_else(|| "made to fail".to_owned());
     sandbox(&app)?.captured.misbehave(key, outcome, times, error);
-    Shaped::no_content()
+    JsonResponse::no_content()
 }

@@ -6,10 +6,10 @@ use punctual_wire::scheduler::{Tick, TickDeliveries, TickRequest, TickWork};
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
     auth::{Caller, Operate},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
 };
 
 /// Run one pass over every stage, and say what it did
@@ -18,7 +18,7 @@ use crate::{
 pub async fn tick(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -29,7 +29,7 @@ pub async fn tick(
         let PassReport { due, deliveries, sweep } =
             app.engine.pass(now, request.batch_size.unwrap_or(app.engine.config.batch)).await?;
         let count = |rows: usize| rows as u64;
-        Shaped::ok(&Tick {
+        JsonResponse::ok(&Tick {
             now,
             processed: count(due.claimed),
             expired: count(due.noted.get("expired").copied().unwrap_or(0)),

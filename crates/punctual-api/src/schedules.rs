@@ -19,10 +19,10 @@ use punctual_workflows::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::Json,
-    idempotency::{Ids, Once},
+    idempotency::{IdempotencyKey, Ids},
     parameters::{Parameters, Segments, row_id},
     work::{refuse_foreign, status_after},
 };
@@ -33,7 +33,12 @@ use crate::{
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
     request_body(content = ScheduleRequest, example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
     responses((status = 201, body = Schedule), (status = 200, body = Batch<BatchItem>)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = OneOrMany::read(&body.value, BATCH_MAX, ScheduleRequest::read)?;
     once.run(app, caller, &body.bytes, |ids| async move {
@@ -45,7 +50,7 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once,
     .await
 }
 
-async fn post_one(app: &App, caller: &Known, wanted: NewWork) -> Answer {
+async fn post_one(app: &App, caller: &Principal, wanted: NewWork) -> Answer {
     let key = wanted.key.to_string();
     refuse_foreign(app, caller, "schedule", vec![(key.clone(), key)]).await?;
     let ensured = app.engine.ensure(std::slice::from_ref(&wanted), Cause::Person).await?;
@@ -56,10 +61,14 @@ async fn post_one(app: &App, caller: &Known, wanted: NewWork) -> Answer {
         return Err(Problem::input_conflict(id, stored, given).into());
     }
     let schedule = shape(app.engine.work_row(id).await?, Some(outcome.as_str()))?;
-    if outcome == EnsureOutcome::Created { Shaped::created(&schedule) } else { Shaped::ok(&schedule) }
+    if outcome == EnsureOutcome::Created {
+        JsonResponse::created(&schedule)
+    } else {
+        JsonResponse::ok(&schedule)
+    }
 }
 
-async fn post_many(app: &App, caller: &Known, many: Vec<Item<ScheduleRequest>>, ids: &Ids<'_>) -> Answer {
+async fn post_many(app: &App, caller: &Principal, many: Vec<Item<ScheduleRequest>>, ids: &Ids<'_>) -> Answer {
     let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
@@ -79,7 +88,7 @@ async fn post_many(app: &App, caller: &Known, many: Vec<Item<ScheduleRequest>>, 
         Err(rejected) => rejected,
         Ok(index) => item(index, ensured.next()),
     });
-    Shaped::ok(&Batch { items: items.collect() })
+    JsonResponse::ok(&Batch { items: items.collect() })
 }
 
 fn item(index: usize, ensured: Option<Ensured>) -> BatchItem {
@@ -96,7 +105,7 @@ fn item(index: usize, ensured: Option<Ensured>) -> BatchItem {
 
 fn wanted(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     request: ScheduleRequest,
     ids: &Ids<'_>,
     index: usize,
@@ -135,7 +144,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Schedule> =
         page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at a schedule
@@ -145,7 +154,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
-    Shaped::ok(&shape(row, None)?)
+    JsonResponse::ok(&shape(row, None)?)
 }
 
 /// Move a schedule to another moment
@@ -162,7 +171,7 @@ pub async fn patch(
     let row = own(&app, &id, |unit| caller.may_touch(unit)).await?;
     let moved = schedules::reschedule(&app.engine, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
-    Shaped::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
+    JsonResponse::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
 }
 
 /// Cancel a schedule
@@ -180,8 +189,8 @@ pub async fn delete(
 /// Cancels a row; one that is cancelled already stays so.
 pub(crate) async fn cancel(app: &App, id: i64, actor: &str) -> Answer {
     match app.engine.cancel_work(id, actor).await {
-        Ok(_) => Shaped::no_content(),
-        Err(EngineError::StateNotAllowed { state, .. }) if state == "cancelled" => Shaped::no_content(),
+        Ok(_) => JsonResponse::no_content(),
+        Err(EngineError::StateNotAllowed { state, .. }) if state == "cancelled" => JsonResponse::no_content(),
         Err(error) => Err(error.into()),
     }
 }

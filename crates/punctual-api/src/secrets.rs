@@ -6,10 +6,10 @@ use punctual_wire::secrets::{Rekey, RekeyRequest};
 
 use crate::{
     Shared,
-    answer::{Answer, Shaped},
+    answer::{Answer, JsonResponse},
     auth::{Admin, Caller},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     trail::audited,
 };
 
@@ -23,7 +23,7 @@ use crate::{
 pub async fn rekey(
     State(app): State<Shared>,
     caller: Caller<Admin>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -34,7 +34,7 @@ pub async fn rekey(
         let mut tx = app.engine.store.begin(Lane::Intake).await?;
         audited(&mut tx, now, caller, "rekey", "master-key", &done.key_id).await?;
         tx.commit().await?;
-        Shaped::ok(&Rekey { key_id: done.key_id, resealed: done.channels as u64 })
+        JsonResponse::ok(&Rekey { key_id: done.key_id, resealed: done.channels as u64 })
     })
     .await
 }

@@ -29,7 +29,7 @@ const REST_AFTER_FAILURE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// Answers what arrives at the listener, until `shutdown`; then what is under way is finished.
+/// Serves what arrives at the listener, until `shutdown`; then what is under way is finished.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();

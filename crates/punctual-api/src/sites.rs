@@ -1,4 +1,4 @@
-//! `/api/v1/sites`: the sites that hand over notifications, their tokens, and what they say about themselves.
+//! `/api/v1/sites`: the sites that forward notifications, their tokens, and what they say about themselves.
 
 pub(crate) mod hand_over;
 
@@ -20,10 +20,10 @@ use punctual_wire::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Admin, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Admin, Caller, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     keys::{mint_key, secret_hash},
     parameters::{Parameters, Segments},
     trail::audited,
@@ -37,13 +37,18 @@ const CLOCK_SUSPECT_MS: i64 = 24 * 3_600 * 1_000;
 /// The answer has its token, for the only time: it is stored nowhere. Give it to the site's agent.
 #[utoipa::path(post, path = "/api/v1/sites", tag = "Sites", security(("key" = ["admin"])),
     request_body(content = SiteRequest, example = json!({"id": "plant-7"})), responses((status = 201, body = SiteToken)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Admin>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let SiteRequest { id } = SiteRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| create(app, caller, id)).await
 }
 
-async fn create(app: &App, caller: &Known, id: String) -> Answer {
+async fn create(app: &App, caller: &Principal, id: String) -> Answer {
     let now = app.wall.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     if !sites::insert(&mut tx.conn(), now, &id).await? {
@@ -54,13 +59,13 @@ async fn create(app: &App, caller: &Known, id: String) -> Answer {
     let token = new_token(app, &mut tx, now, &id).await?;
     audited(&mut tx, now, caller, "create", "site", &id).await?;
     tx.commit().await?;
-    without_token(&id, Shaped::created(&SiteToken { id: id.clone(), token })?)
+    without_token(&id, JsonResponse::created(&SiteToken { id: id.clone(), token })?)
 }
 
 /// The token is not kept, not even for a repeat of the request.
-fn without_token(id: &str, answer: Shaped) -> Answer {
+fn without_token(id: &str, answer: JsonResponse) -> Answer {
     let kept = serde_json::to_vec(&SiteIdentity { id: id.to_owned() }).ok();
-    Ok(Shaped { kept, ..answer })
+    Ok(JsonResponse { kept, ..answer })
 }
 
 /// Give a site a new token
@@ -71,7 +76,7 @@ fn without_token(id: &str, answer: Shaped) -> Answer {
 pub async fn rotate(
     State(app): State<Shared>,
     caller: Caller<Admin>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -80,7 +85,7 @@ pub async fn rotate(
     once.run(app, caller, &body.bytes, |_| replace_token(app, caller, id, request)).await
 }
 
-async fn replace_token(app: &App, caller: &Known, id: String, request: SiteRotateRequest) -> Answer {
+async fn replace_token(app: &App, caller: &Principal, id: String, request: SiteRotateRequest) -> Answer {
     let now = app.wall.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     if !sites::set_revoked(&mut tx.conn(), &id, None).await? {
@@ -97,12 +102,12 @@ async fn replace_token(app: &App, caller: &Known, id: String, request: SiteRotat
     audited(&mut tx, now, caller, "rotate", "site", &id).await?;
     tx.commit().await?;
     app.keys.forget();
-    without_token(&id, Shaped::ok(&SiteToken { id: id.clone(), token })?)
+    without_token(&id, JsonResponse::ok(&SiteToken { id: id.clone(), token })?)
 }
 
 /// Revoke a site's token
 ///
-/// It is refused on every node within five seconds. What the site has handed over stays.
+/// It is refused on every node within five seconds. What the site has forwarded stays.
 #[utoipa::path(post, path = "/api/v1/sites/{site}/revoke", tag = "Sites", security(("key" = ["admin"])),
     params(("site" = String, Path)), responses((status = 200, body = Site)))]
 pub async fn revoke(
@@ -120,7 +125,7 @@ pub async fn revoke(
     let row = sites::get(&mut tx.conn(), &id).await?;
     tx.commit().await?;
     app.keys.forget();
-    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
 }
 
 /// All sites, by id
@@ -133,7 +138,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: 
     let rows = sites::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
     let items: Vec<Site> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at a site
@@ -142,7 +147,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: 
 pub async fn get(State(app): State<Shared>, _caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = sites::get(&mut reader.conn(), &id).await?;
-    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
 }
 
 /// A site's event log, newest first
@@ -164,7 +169,7 @@ pub async fn events(
     let rows = site_events::page(&mut reader.conn(), &id, page.cursor, i64::from(page.limit) + 1).await?;
     let page = Page::cut(rows, page.limit, |row| row.seq);
     let items: Vec<SiteEvent> = page.items.into_iter().map(shape_event).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Makes a token and keeps its hash.

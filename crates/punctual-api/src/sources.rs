@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Ingest, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Ingest, Principal, Read},
     body::{Bulk, Json},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name},
 };
 
@@ -54,19 +54,24 @@ pub async fn put(
         Some(EventTaken::Stale) => source.outcome = Some("stale".into()),
         Some(EventTaken::NotYours) | None => return Err(missing(&kind, &id)),
     }
-    Shaped::ok(&source)
+    JsonResponse::ok(&source)
 }
 
 /// Tell the states of at most 10,000 sources
 #[utoipa::path(post, path = "/api/v1/sources", tag = "Sources", security(("key" = ["ingest"])),
     request_body = Batch<NamedSourceRequest>, responses((status = 200, body = Batch<SourceOutcome>)))]
-pub async fn bulk(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json<Bulk>) -> Answer {
+pub async fn bulk(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    once: IdempotencyKey,
+    body: Json<Bulk>,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let items = NamedSourceRequest::read_body(&body.value)?;
     once.run(app, caller, &body.bytes, |_| take_all(app, caller, items)).await
 }
 
-async fn take_all(app: &App, caller: &Known, items: Vec<Item<NamedSourceRequest>>) -> Answer {
+async fn take_all(app: &App, caller: &Principal, items: Vec<Item<NamedSourceRequest>>) -> Answer {
     let (mut incoming, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
     for (index, item) in items.into_iter().enumerate() {
         let pointer = format!("/items/{index}");
@@ -100,7 +105,7 @@ async fn take_all(app: &App, caller: &Known, items: Vec<Item<NamedSourceRequest>
             None => outcome(index, "rejected", None, Some(Problem::internal())),
         },
     });
-    Shaped::ok(&Batch { items: items.collect::<Vec<_>>() })
+    JsonResponse::ok(&Batch { items: items.collect::<Vec<_>>() })
 }
 
 fn outcome(
@@ -120,7 +125,7 @@ pub async fn get(
     caller: Caller<Read>,
     Segments((kind, id)): Segments<(String, String)>,
 ) -> Answer {
-    Shaped::ok(&found(&app, &caller, &kind, &id).await?)
+    JsonResponse::ok(&found(&app, &caller, &kind, &id).await?)
 }
 
 /// The sources of one type, by id
@@ -139,7 +144,7 @@ pub async fn list(
     let page = Page::cut_by_name(rows, page.limit, |row| &row.source_id);
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<Source> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Say that a source is gone
@@ -169,14 +174,14 @@ pub async fn delete(
     };
     match app.engine.take_events(&app.sinks, &[incoming]).await?.pop() {
         Some(EventTaken::NotYours) => Err(missing(&kind, &id)),
-        _ => Shaped::no_content(),
+        _ => JsonResponse::no_content(),
     }
 }
 
 /// The event that a changed state is.
 fn changed(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     kind: String,
     id: String,
     request: SourceRequest,
@@ -197,7 +202,7 @@ fn changed(
     Ok(IncomingEvent { event: event(app, caller, SOURCE_CHANGED, &change, data), change: Some(change) })
 }
 
-fn event(app: &App, caller: &Known, kind: &str, change: &SourceChange, data: Value) -> Event {
+fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data: Value) -> Event {
     Event {
         id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
         source: "/api/v1/sources".to_owned(),
@@ -210,7 +215,7 @@ fn event(app: &App, caller: &Known, kind: &str, change: &SourceChange, data: Val
     }
 }
 
-async fn found(app: &App, caller: &Known, kind: &str, id: &str) -> Result<Source, Failure> {
+async fn found(app: &App, caller: &Principal, kind: &str, id: &str) -> Result<Source, Failure> {
     let mut reader = app.engine.store.read().await?;
     let row = sources::get(&mut reader.conn(), kind, id).await?;
     let row = row.filter(|row| !row.deleted && caller.may_see(row.business_unit.as_deref()));

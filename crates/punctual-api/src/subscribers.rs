@@ -1,4 +1,4 @@
-//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who hears of what happens, and what became of telling them.
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who gets the events, and what became of the deliveries.
 
 use std::collections::HashMap;
 
@@ -25,11 +25,11 @@ use serde_json::{Value, json};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Caller, Operate, Read},
     body::Json,
     channels::adapter_of,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
     surveys::fields,
     trail::audited,
@@ -89,7 +89,7 @@ pub async fn put(
     let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
     tx.commit().await?;
     app.engine.channels.invalidate();
-    Shaped::ok(&shape(&app, stored)?)
+    JsonResponse::ok(&shape(&app, stored)?)
 }
 
 fn check_events(events: &[String]) -> Result<(), Failure> {
@@ -116,7 +116,7 @@ pub async fn get(
     let mut reader = app.engine.store.read().await?;
     let row = subscribers::get(&mut reader.conn(), &key).await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("subscriber", key)))?;
-    Shaped::ok(&shape(&app, row)?)
+    JsonResponse::ok(&shape(&app, row)?)
 }
 
 /// All subscribers, by key
@@ -126,7 +126,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let rows = subscribers::all(&mut reader.conn()).await?;
     let items: Vec<Subscriber> = rows.into_iter().map(|row| shape(&app, row)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page::whole(items))
+    JsonResponse::ok(&Page::whole(items))
 }
 
 /// Remove a subscriber
@@ -147,7 +147,7 @@ pub async fn delete(
     audited(&mut tx, now, &caller, "delete", "subscriber", &key).await?;
     tx.commit().await?;
     app.engine.channels.invalidate();
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
@@ -175,7 +175,7 @@ fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
     })
 }
 
-/// What happened, newest first, with who was told
+/// What happened, newest first, with its deliveries
 #[utoipa::path(get, path = "/api/v1/outbox-events", tag = "Subscribers", security(("key" = ["read"])),
     params(PageQuery), responses((status = 200, body = Page<OutboxEvent>)))]
 pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
@@ -197,7 +197,7 @@ pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters:
             event(row, own)
         })
         .collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Tell one subscriber again
@@ -208,7 +208,7 @@ pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters:
 pub async fn retry(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments((id, subscriber)): Segments<(String, String)>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -223,7 +223,7 @@ pub async fn retry(
         let delivery = delivery.ok_or_else(|| Failure::from(Problem::not_found("delivery", &subscriber)))?;
         app.engine.retry_notification(&delivery.notification_id, &caller.actor()).await?;
         let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
-        Shaped::ok(&event(row, deliveries)?)
+        JsonResponse::ok(&event(row, deliveries)?)
     })
     .await
 }

@@ -14,7 +14,7 @@ use punctual_wire::{
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Read},
     body::{Json, Optional},
     parameters::{Parameters, Segments},
@@ -49,7 +49,7 @@ pub async fn list(
     let page = Page::cut_by_name(placed, query.page.limit, |(place, _)| place);
     let items: Vec<Suppression> =
         page.items.into_iter().map(|(_, row)| shape(row)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at an address
@@ -65,7 +65,7 @@ pub async fn get(
     let mut reader = app.engine.store.read().await?;
     let row = suppressions::get(&mut reader.conn(), &kind, &address).await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("suppression", address)))?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// Put an address on the list
@@ -93,7 +93,7 @@ pub async fn put(
         expires_at: request.expires_at.map(|at| at.as_microsecond()),
     };
     app.engine.suppress(&row, &caller.actor()).await?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// Take an address off the list
@@ -108,7 +108,7 @@ pub async fn delete(
     if !app.engine.unsuppress(&kind, &address, &caller.actor()).await? {
         return Err(Problem::not_found("suppression", address).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: SuppressionRow) -> Result<Suppression, StoreError> {

@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::{Json, SurveyBody},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
 };
 
@@ -38,7 +38,7 @@ use crate::{
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Author>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<SurveyBody>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -46,7 +46,7 @@ pub async fn post(
     once.run(app, caller, &body.bytes, |_| async move {
         let draft = draft(caller, request)?;
         let row = author::create(&app.engine, &draft, &caller.actor()).await?;
-        Shaped::created(&shape(row)?)
+        JsonResponse::created(&shape(row)?)
     })
     .await
 }
@@ -66,10 +66,10 @@ pub async fn put(
     let before = changeable(&app, &caller, &id).await?;
     let draft = draft(&caller, request)?;
     let row = author::change(&app.engine, before.id, &draft, &caller.actor()).await?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
-fn draft(caller: &Known, request: SurveyRequest) -> Result<SurveyDraft, Failure> {
+fn draft(caller: &Principal, request: SurveyRequest) -> Result<SurveyDraft, Failure> {
     Ok(SurveyDraft {
         name: request.name,
         integration_id: request.integration_id,
@@ -83,7 +83,7 @@ fn draft(caller: &Known, request: SurveyRequest) -> Result<SurveyDraft, Failure>
     params(("id" = i64, Path)), responses((status = 200, body = Survey)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// List surveys, newest first
@@ -96,7 +96,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let rows = surveys::page(&mut reader.conn(), page.cursor, caller.units.as_deref(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Survey> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Publish a survey
@@ -108,7 +108,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 pub async fn publish(
     State(app): State<Shared>,
     caller: Caller<Author>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
@@ -118,7 +118,7 @@ pub async fn publish(
             Publishing::Refused(faults) => Err(Problem::of_fields(fields(faults, "/schema")).into()),
             Publishing::Published { version, warnings } => {
                 let warnings = warnings.into_iter().map(warning).collect();
-                Shaped::ok(&SurveyPublished { version, warnings })
+                JsonResponse::ok(&SurveyPublished { version, warnings })
             }
         }
     })
@@ -133,7 +133,7 @@ fn warning(warning: Warning) -> SurveyWarning {
     }
 }
 
-/// Faults of a part of the document, as the API tells them.
+/// Faults of a part of the document, as the API returns them.
 pub(crate) fn fields(faults: Vec<Fault>, within: &str) -> Vec<FieldError> {
     faults
         .into_iter()
@@ -157,7 +157,7 @@ pub(crate) async fn found(
 }
 
 /// The survey, if the caller may change it.
-async fn changeable(app: &App, caller: &Known, id: &str) -> Result<SurveyRow, Failure> {
+async fn changeable(app: &App, caller: &Principal, id: &str) -> Result<SurveyRow, Failure> {
     let row = found(app, id, |_| true).await?;
     caller.may_change(row.business_unit.as_deref(), || missing(id))?;
     Ok(row)

@@ -17,10 +17,10 @@ use punctual_wire::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name},
     trail::audited,
 };
@@ -50,7 +50,7 @@ pub async fn put(
     audited(&mut tx, now, &caller, "put", "template", &row.name).await?;
     let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
     tx.commit().await?;
-    Shaped::ok(&shape(stored)?)
+    JsonResponse::ok(&shape(stored)?)
 }
 
 fn check_syntax(variants: &BTreeMap<String, Variant>) -> Result<(), Failure> {
@@ -83,7 +83,7 @@ pub async fn get(
     _caller: Caller<Read>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    Shaped::ok(&found(&app, &name).await?)
+    JsonResponse::ok(&found(&app, &name).await?)
 }
 
 /// All templates, by name
@@ -96,7 +96,7 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: 
     let rows = templates::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
     let items: Vec<Template> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Remove a template
@@ -114,7 +114,7 @@ pub async fn delete(
     }
     audited(&mut tx, now, &caller, "delete", "template", &name).await?;
     tx.commit().await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// Show a template as a recipient would see it
@@ -123,7 +123,7 @@ pub async fn delete(
 pub async fn preview(
     State(app): State<Shared>,
     caller: Caller<Author>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(name): Segments<String>,
     body: Json,
 ) -> Answer {
@@ -139,10 +139,15 @@ pub async fn preview(
             html: variant.html.clone(),
         };
         let locale = locale.to_owned();
-        // Up to two seconds of work for the worst template there can be: not on a thread that answers others.
+        // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
         let rendered = tokio::task::spawn_blocking(move || render(&variant, &request.context)).await;
         let rendered = rendered.map_err(|error| Failure::internal(&error))?.map_err(refusal)?;
-        Shaped::ok(&Preview { subject: rendered.subject, body: rendered.body, html: rendered.html, locale })
+        JsonResponse::ok(&Preview {
+            subject: rendered.subject,
+            body: rendered.body,
+            html: rendered.html,
+            locale,
+        })
     })
     .await
 }

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use punctual_store::{Lane, StoreError, Tx, audit};
 
-use crate::{App, auth::Known};
+use crate::{App, auth::Principal};
 
 /// Writes down who changed which definition, in the transaction of the change.
 pub async fn audited(
     tx: &mut Tx,
     now: Timestamp,
-    caller: &Known,
+    caller: &Principal,
     action: &'static str,
     subject_kind: &'static str,
     subject_id: &str,
@@ -21,7 +21,7 @@ pub async fn audited(
 /// Keeps the reason that an operator gave for an action which was just done.
 pub async fn noted(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     subject_kind: &'static str,
     subject_id: &str,
     reason: Option<String>,
@@ -35,7 +35,12 @@ pub async fn noted(
     tx.commit().await
 }
 
-fn entry(caller: &Known, action: &'static str, subject_kind: &'static str, subject_id: &str) -> audit::Entry {
+fn entry(
+    caller: &Principal,
+    action: &'static str,
+    subject_kind: &'static str,
+    subject_id: &str,
+) -> audit::Entry {
     audit::Entry {
         actor: caller.actor(),
         action,

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Operate, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
     trail::noted,
 };
@@ -50,7 +50,7 @@ pub async fn list(
     let rows = work::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.id);
     let items: Vec<Work> = page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at a work row
@@ -58,7 +58,7 @@ pub async fn list(
     params(("id" = i64, Path)), responses((status = 200, body = Work)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    Shaped::ok(&shape(row, None)?)
+    JsonResponse::ok(&shape(row, None)?)
 }
 
 /// How a work row came to where it is
@@ -108,7 +108,7 @@ pub async fn trace(
         items.push(entry(row.updated_at, word, format!("It is {} now.", row.status), data)?);
     }
     items.sort_by_key(|item| item.at);
-    Shaped::ok(&WorkTrace { id: row.id, key: row.key, items, trace })
+    JsonResponse::ok(&WorkTrace { id: row.id, key: row.key, items, trace })
 }
 
 /// Let a held row go on
@@ -117,7 +117,7 @@ pub async fn trace(
 pub async fn release(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -127,7 +127,7 @@ pub async fn release(
         let row = touchable(app, caller, &id, &request).await?;
         let row = app.engine.release_work(row.id, &caller.actor()).await?;
         noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
-        Shaped::ok(&shape(row, None)?)
+        JsonResponse::ok(&shape(row, None)?)
     })
     .await
 }
@@ -140,7 +140,7 @@ pub async fn release(
 pub async fn retry(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -150,7 +150,7 @@ pub async fn retry(
         let row = touchable(app, caller, &id, &request).await?;
         let row = app.engine.retry_work(row.id, &caller.actor()).await?;
         noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
-        Shaped::ok(&shape(row, None)?)
+        JsonResponse::ok(&shape(row, None)?)
     })
     .await
 }
@@ -161,7 +161,7 @@ pub async fn retry(
 pub async fn cancel(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -171,12 +171,12 @@ pub async fn cancel(
         let row = touchable(app, caller, &id, &request).await?;
         let row = app.engine.cancel_work(row.id, &caller.actor()).await?;
         noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
-        Shaped::ok(&shape(row, None)?)
+        JsonResponse::ok(&shape(row, None)?)
     })
     .await
 }
 
-async fn visible(app: &App, caller: &Known, id: &str) -> Result<WorkRow, Failure> {
+async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure> {
     let number = row_id(id, "work row")?;
     let mut reader = app.engine.store.read().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
@@ -184,7 +184,12 @@ async fn visible(app: &App, caller: &Known, id: &str) -> Result<WorkRow, Failure
         .ok_or_else(|| Problem::not_found("work row", id).into())
 }
 
-async fn touchable(app: &App, caller: &Known, id: &str, request: &ActionRequest) -> Result<WorkRow, Failure> {
+async fn touchable(
+    app: &App,
+    caller: &Principal,
+    id: &str,
+    request: &ActionRequest,
+) -> Result<WorkRow, Failure> {
     let row = visible(app, caller, id).await?;
     if !caller.may_touch(row.business_unit.as_deref()) {
         return Err(Problem::not_found("work row", id).into());
@@ -198,7 +203,7 @@ async fn touchable(app: &App, caller: &Known, id: &str, request: &ActionRequest)
 /// Refuses keys whose rows belong to other business units than the caller's: ensuring them would touch those rows.
 pub(crate) async fn refuse_foreign(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     what: &str,
     keys: Vec<(String, String)>,
 ) -> Result<(), Failure> {
@@ -246,7 +251,7 @@ fn result_of(row: &WorkRow) -> Option<Value> {
     row.result.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
-/// Where a row stands after it was ensured with this outcome.
+/// The status of a row after it was ensured with this outcome.
 pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
     match outcome {
         EnsureOutcome::Created

@@ -17,13 +17,15 @@ struct Struct {
 struct Field {
     name: TokenStream,
     kind: TokenStream,
+    /// The name of its column, a literal: its own, or what `#[column("…")]` says.
+    column: TokenStream,
     /// Marked `#[column(skip)]`: it is no column of the set.
     skip: bool,
 }
 
 pub(crate) fn record(input: TokenStream) -> Result<TokenStream, &'static str> {
     let read = parse(input)?;
-    let columns = listed(read.fields.iter().map(|field| literal(&field.name)));
+    let columns = listed(read.fields.iter().map(|field| field.column.clone()));
     let cells = listed(read.fields.iter().map(|f| fill("NAME: cells.next()?", &[("NAME", f.name.clone())])));
     Ok(fill(
         "impl crate::db::Record for NAME {
@@ -42,7 +44,7 @@ pub(crate) fn set_row(input: TokenStream) -> Result<TokenStream, &'static str> {
     let fields = listed(written.iter().map(|field| {
         fill(
             "crate::db::Field { name: TEXT, kind: <TYPE as crate::db::Encode>::KIND }",
-            &[("TEXT", literal(&field.name)), ("TYPE", field.kind.clone())],
+            &[("TEXT", field.column.clone()), ("TYPE", field.kind.clone())],
         )
     }));
     let arms = written.iter().enumerate().map(|(number, field)| {
@@ -85,12 +87,16 @@ fn fields(body: TokenStream) -> Result<Vec<Field>, &'static str> {
     let mut fields = Vec::new();
     let mut tokens = body.into_iter().peekable();
     while tokens.peek().is_some() {
-        let (mut skip, mut name, mut kind, mut depth) = (false, None, Vec::new(), 0_i32);
+        let (mut skip, mut column, mut name) = (false, None, None);
+        let (mut kind, mut depth) = (Vec::new(), 0_i32);
         // Attributes and visibility, then the name before the colon.
         for token in tokens.by_ref() {
             match &token {
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
-                    skip |= group.stream().to_string().replace(' ', "") == "column(skip)";
+                    match marked(group.stream()) {
+                        Some(TokenTree::Ident(word)) => skip |= word.to_string() == "skip",
+                        other => column = other.or(column),
+                    }
                 }
                 TokenTree::Punct(mark) if mark.as_char() == ':' => break,
                 TokenTree::Ident(_) => name = Some(token),
@@ -107,9 +113,20 @@ fn fields(body: TokenStream) -> Result<Vec<Field>, &'static str> {
             kind.push(token);
         }
         let name = name.ok_or("a field has a name")?.into();
-        fields.push(Field { name, kind: kind.into_iter().collect(), skip });
+        let column = column.map_or_else(|| literal(&name), TokenStream::from);
+        fields.push(Field { name, kind: kind.into_iter().collect(), column, skip });
     }
     Ok(fields)
+}
+
+/// What stands in `column(…)`.
+fn marked(attribute: TokenStream) -> Option<TokenTree> {
+    let mut tokens = attribute.into_iter();
+    let is_ours = tokens.next().is_some_and(|word| word.to_string() == "column");
+    match tokens.next() {
+        Some(TokenTree::Group(inner)) if is_ours => inner.stream().into_iter().next(),
+        _ => None,
+    }
 }
 
 fn literal(name: &TokenStream) -> TokenStream {

@@ -18,13 +18,14 @@ pub fn boxed(_: TokenStream, function: TokenStream) -> TokenStream {
     rewritten(function).unwrap_or_else(refuse)
 }
 
-/// A row that is read: each field is the column of its name.
-#[proc_macro_derive(Record)]
+/// A row that is read: each field is the column of its name, or of the name in `#[column("…")]`.
+#[proc_macro_derive(Record, attributes(column))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     derive::record(input).unwrap_or_else(refuse)
 }
 
-/// A row of a set that is written: each field is a column of the set, except those marked `#[column(skip)]`.
+/// A row of a set that is written: each field is a column of the set, of its own name or of that in `#[column("…")]`,
+/// except those marked `#[column(skip)]`.
 #[proc_macro_derive(SetRow, attributes(column))]
 pub fn derive_set_row(input: TokenStream) -> TokenStream {
     derive::set_row(input).unwrap_or_else(refuse)
@@ -39,7 +40,7 @@ fn rewritten(function: TokenStream) -> Result<TokenStream, &'static str> {
     let mut tokens = function.into_iter();
     let mut head = TokenStream::new();
     loop {
-        let token = tokens.next().ok_or("`boxed` stands before an async function")?;
+        let token = tokens.next().ok_or("`boxed` goes before an async function")?;
         match &token {
             TokenTree::Ident(word) if word.to_string() == "async" => continue,
             TokenTree::Ident(word) if word.to_string() == "fn" => break head.extend([token]),

@@ -1,6 +1,6 @@
 //! AMQP 0.9.1, the protocol of RabbitMQ: one publish for each message, confirmed by the broker.
 //!
-//! Every message is `mandatory`: one that no queue takes comes back and is no silent yes. A return and a confirm are told
+//! Every message is `mandatory`: one that no queue takes comes back and is no silent yes. A return and a confirm are distinguished
 //! apart from those of other messages only by their order, and brokers put confirms together; so a channel of the
 //! protocol carries one message at a time, and there are some of them on one connection.
 
@@ -15,7 +15,7 @@ use lapin::{
     options::{BasicPublishOptions, ConfirmSelectOptions},
     uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo},
 };
-use punctual_model::Outgoing;
+use punctual_model::{Outgoing, ReasonCode};
 use tokio_util::{compat::TokioAsyncReadCompatExt, sync::DropGuard};
 
 use crate::{
@@ -107,7 +107,7 @@ impl Broker for Amqp {
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>) -> Option<Self> {
         let vhost = url.and_then(|url| virtual_host(url.url.path()));
         if url.is_some() && vhost.is_none() {
-            let detail = "after the host stands the virtual host in one piece, such as /orders or /%2F";
+            let detail = "after the host comes the virtual host, such as /orders or /%2F";
             reader.fault("url", "url_invalid", detail);
         }
         let (username, password) = match reader.credentials() {
@@ -159,7 +159,10 @@ impl Broker for Amqp {
     ) -> Result<String, Failure> {
         // What the protocol can carry in a short text; a longer one would end the connection.
         if message.message_id.len() > 255 || message.kind.len() > 255 {
-            return Err(Failure::never("message-id-invalid", "the message id or kind is too long for AMQP"));
+            return Err(Failure::never(
+                ReasonCode::MessageIdInvalid,
+                "the message id or kind is too long for AMQP",
+            ));
         }
         let channel = live.channel().await?;
         let options = BasicPublishOptions { mandatory: true, immediate: false };

@@ -2,7 +2,7 @@
 //!
 //! A broker is reached at an address that the guard has checked, over TLS where its URL says so. The connection is
 //! kept for the next message and made anew when it is gone. The broker's own acknowledgement is what *delivered* means;
-//! a try that ends before the message was handed over can be repeated without a second thought, one that ends after it
+//! an attempt that ends before the message was sent can safely be repeated, one that ends after it
 //! is uncertain, and the receiver drops the repeat by the message's id.
 
 mod adapter;
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) const AMQP_SCHEMES: &[Scheme] =
     &[Scheme { name: "amqps", port: 5671, secure: true }, Scheme { name: "amqp", port: 5672, secure: false }];
 
-/// Why a message did not go out.
+/// Why a message was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// It may work later. After the hand-over nobody knows whether it did work already.
@@ -42,13 +42,13 @@ pub enum Failure {
     /// The broker said that it did not take the message; it may later.
     Later(String),
     /// It will not work later either.
-    Never { reason: &'static str, error: String },
-    /// It was handed over, and what came back is no yes and no no.
+    Never { reason: ReasonCode, error: String },
+    /// It was sent, and the result is neither success nor failure.
     Unsure(String),
 }
 
 impl Failure {
-    pub fn never(reason: &'static str, error: impl Into<String>) -> Self {
+    pub fn never(reason: ReasonCode, error: impl Into<String>) -> Self {
         Self::Never { reason, error: error.into() }
     }
 
@@ -59,9 +59,7 @@ impl Failure {
             }
             Self::Lost(error) | Self::Unsure(error) => SendOutcome::Uncertain { error: tidy(&error) },
             Self::Later(error) => SendOutcome::Transient { error: tidy(&error), retry_after: None },
-            Self::Never { reason, error } => {
-                SendOutcome::Permanent { reason: ReasonCode::new(reason), error: tidy(&error) }
-            }
+            Self::Never { reason, error } => SendOutcome::Permanent { reason, error: tidy(&error) },
         }
     }
 }
@@ -69,7 +67,7 @@ impl Failure {
 impl From<ResolveFault> for Failure {
     fn from(fault: ResolveFault) -> Self {
         match fault {
-            ResolveFault::Refused(refused) => Self::never("url_forbidden", refused.to_string()),
+            ResolveFault::Refused(refused) => Self::never(ReasonCode::UrlForbidden, refused.to_string()),
             ResolveFault::NoAnswer { .. } => Self::Later(fault.to_string()),
         }
     }
@@ -85,7 +83,7 @@ impl HandedOver {
     }
 }
 
-/// Runs one try within its time; a broker that hangs blocks nobody. The answer of the work is the id of the
+/// Runs one attempt within its time; a broker that hangs blocks nobody. The answer of the work is the id of the
 /// acknowledgement.
 async fn within(
     timeout: Duration,
@@ -189,7 +187,7 @@ mod tests {
         // A no is a no, whenever it came.
         let no = || Failure::Later("full".into());
         assert!(matches!(no().into_outcome(true), SendOutcome::Transient { .. }));
-        let never = || Failure::never("message-too-large", "1 MB");
+        let never = || Failure::never(ReasonCode::MessageTooLarge, "1 MB");
         assert!(matches!(never().into_outcome(true), SendOutcome::Permanent { .. }));
     }
 

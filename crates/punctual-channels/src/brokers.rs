@@ -9,7 +9,7 @@ use crate::{guard::Guard, trust::Trust};
 pub(crate) const NATS_SECRETS: &[&str] = &["password", "token", "nkeySeed", "credentials"];
 pub(crate) const AMQP_SECRETS: &[&str] = &["password"];
 
-/// The adapters of brokers; in place of one that was left out stands one that says so.
+/// The adapters of brokers; in place of one that was left out is one that says so.
 pub(crate) fn adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn Adapter>> {
     vec![nats(guard, trust), amqp(guard, trust), amqp1(guard, trust)]
 }

@@ -53,7 +53,7 @@ pub fn knows_secret(secret: Option<&Secret>, call: &Callback<'_>) -> Result<(), 
     let secret = secret.ok_or(CallbackFault::NotTaken)?.expose();
     let bearer = (call.header)("authorization");
     let bearer = bearer.as_deref().and_then(|text| text.strip_prefix("Bearer "));
-    // Both are looked at, so that it does not show which was there.
+    // Both are checked, so that it does not show which was there.
     let found = [call.path_secret.unwrap_or_default(), bearer.unwrap_or_default()];
     let known = found.map(|found| is_same(secret, found));
     if known.contains(&true) { Ok(()) } else { Err(CallbackFault::Signature) }
@@ -66,7 +66,7 @@ pub fn read_secret(reader: &mut Reader<'_>, name: &str) -> Option<Secret> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
     if !SecretReference::is_meant(text) && (text.len() < SHORTEST_SECRET || !text.bytes().all(plain)) {
         let detail = format!(
-            "`{name}` is at least {SHORTEST_SECRET} letters, digits, `-`, `_`, `.` or `~`, because it may stand in an address"
+            "`{name}` is at least {SHORTEST_SECRET} letters, digits, `-`, `_`, `.` or `~`, because it may be part of an address"
         );
         reader.fault(name, "secret_invalid", detail);
         return None;
@@ -98,7 +98,7 @@ pub fn read_url(reader: &mut Reader<'_>, name: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey(Vec<u8>);
 
-/// What stands before the point in the usual encoding (SubjectPublicKeyInfo): a key for ECDSA on P-256.
+/// What is before the point in the usual encoding (SubjectPublicKeyInfo): a key for ECDSA on P-256.
 const BEFORE_POINT: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86,
     0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -125,7 +125,7 @@ pub fn json(body: &[u8]) -> Result<Value, CallbackFault> {
     serde_json::from_slice(body).map_err(|_| CallbackFault::Unreadable("it is no JSON".to_owned()))
 }
 
-/// The fields of a form, or of what stands after the `?`.
+/// The fields of a form, or of what is after the `?`.
 pub fn form(body: &[u8]) -> Result<Vec<(String, String)>, CallbackFault> {
     let unreadable = || CallbackFault::Unreadable("it is no form".to_owned());
     let text = std::str::from_utf8(body).map_err(|_| unreadable())?;

@@ -19,10 +19,10 @@ const MOST_MESSAGES: usize = 10_000;
 const MOST_TEXT: usize = 64 * 1024 * 1024;
 /// A send takes no time; the lease only needs some bound.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Nothing outside is spared by fewer.
+/// Fewer would protect nothing outside.
 const PERMITS: usize = 4096;
 
-/// One message as it was handed over.
+/// One message as it was sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
     /// Counts from 1 over all channels of the store.
@@ -145,7 +145,7 @@ impl Captured {
         match outcome {
             Misbehaviour::Transient => SendOutcome::Transient { error, retry_after: None },
             Misbehaviour::Permanent => {
-                SendOutcome::Permanent { reason: ReasonCode::new("rejected-by-receiver"), error }
+                SendOutcome::Permanent { reason: ReasonCode::RejectedByReceiver, error }
             }
             Misbehaviour::LostReply => {
                 state.keep(message);

@@ -6,7 +6,7 @@
 //! connection goes to a checked address ([`Guard::resolve`]): an answer that changes between two look-ups changes
 //! nothing. An admin opens internal targets by network and port in an [`AllowList`].
 //!
-//! The refusal is the same text for every forbidden address, and tells nothing about what a name resolved to.
+//! The refusal is the same text for every forbidden address, and says nothing about what a name resolved to.
 
 mod ranges;
 mod resolve;

@@ -38,7 +38,7 @@ const MOST_ANSWER: usize = 16 * 1024;
 const MOST_CLIENTS: usize = 64;
 /// Receivers close idle connections after seconds, and a request on a closing one is lost in doubt.
 const IDLE: Duration = Duration::from_secs(5);
-/// Shorter texts stand in answers by chance.
+/// Shorter texts occur in answers at random.
 const SHORTEST_SECRET: usize = 6;
 
 /// One request, ready to leave.
@@ -86,7 +86,7 @@ impl Call {
     fn with_header(mut self, name: &str, value: &str, is_secret: bool) -> Result<Self, SendOutcome> {
         let made = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
         let Some((name, mut value)) = made else {
-            return Err(permanent("settings_invalid", "a header of the request cannot be written"));
+            return Err(permanent(ReasonCode::SettingsInvalid, "a header of the request cannot be written"));
         };
         value.set_sensitive(is_secret);
         self.headers.insert(name, value);
@@ -218,7 +218,7 @@ impl HttpClient {
         let refused =
             |cause: &(dyn StdError + 'static)| matches!(cause.downcast_ref(), Some(ResolveFault::Refused(_)));
         if let Some(refused) = find(fault, &refused) {
-            return permanent("url_forbidden", &refused.to_string());
+            return permanent(ReasonCode::UrlForbidden, &refused.to_string());
         }
         if fault.is_connect() || fault.is_builder() {
             let error = certificate_fault(fault)
@@ -258,8 +258,8 @@ async fn read(mut response: Response, most: usize, hidden: &[String], at: Timest
     Answer { status, headers, text, is_cut, at }
 }
 
-pub(crate) fn permanent(reason: &'static str, error: &str) -> SendOutcome {
-    SendOutcome::Permanent { reason: ReasonCode::new(reason), error: error.to_owned() }
+pub(crate) fn permanent(reason: ReasonCode, error: &str) -> SendOutcome {
+    SendOutcome::Permanent { reason, error: error.to_owned() }
 }
 
 fn transient(error: String) -> SendOutcome {

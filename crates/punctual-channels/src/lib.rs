@@ -1,13 +1,13 @@
 //! How a message leaves: one adapter for each kind of channel, and the guard that every outgoing call passes.
 //!
 //! An adapter checks a channel's settings when they are saved and opens a [`Channel`] from them. A channel holds its
-//! own connections, knows no database and no clock (the time of an attempt comes in with the message), and answers
-//! with a [`SendOutcome`] that says whether to try again. Retries, leases and limits are the engine's.
+//! own connections, knows no database and no clock (the time of an attempt is passed in with the message), and returns
+//! a [`SendOutcome`] that says whether to retry. Retries, leases and limits are the engine's.
 //!
 //! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
 //! for what they share, `http` for the one way out over HTTP, `nats`, `amqp` and `amqp1` for message brokers and `broker`
 //! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
-//! channel and the sandbox), `callback` for what providers tell later, `guard` for the addresses that must not be reached,
+//! channel and the sandbox), `callback` for what providers report later, `guard` for the addresses that must not be reached,
 //! `connect` for the connections themselves, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel

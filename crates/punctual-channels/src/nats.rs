@@ -1,8 +1,8 @@
 //! NATS JetStream: one publish for each message, acknowledged by the stream that keeps it.
 //!
-//! `Nats-Msg-Id` is the same in every try, so that the stream itself drops a repeat within its window. The client
+//! `Nats-Msg-Id` is the same in every attempt, so that the stream itself drops a repeat within its window. The client
 //! looks up names and follows what a server says about its cluster; both would lead around the guard. So it is given
-//! the checked addresses themselves and told to ignore others, and the name of the certificate is fixed here.
+//! the checked addresses themselves and set to ignore others, and the name of the certificate is fixed here.
 
 mod ack;
 mod certificate;
@@ -16,7 +16,7 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind, ServerAddr,
     connection::State,
 };
-use punctual_model::{Outgoing, Secret, SecretReference, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, Secret, SecretReference, SendOutcome};
 
 use crate::{
     broker::{Broker, BrokerAdapter, Failure, HandedOver, Place, body},
@@ -168,9 +168,10 @@ impl Broker for Nats {
             Err(_) => options,
         };
         let client = options.connect(addresses).await.map_err(|fault| match fault.kind() {
-            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                Failure::never("credentials-refused", format!("the server let us not in: {fault}"))
-            }
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => Failure::never(
+                ReasonCode::CredentialsRefused,
+                format!("the server refused the credentials: {fault}"),
+            ),
             _ => Failure::Later(
                 certificate_fault(&fault).unwrap_or_else(|| format!("the server cannot be reached: {fault}")),
             ),
@@ -202,8 +203,12 @@ impl Broker for Nats {
             RequestErrorKind::NoResponders => {
                 Failure::Later("no stream takes this subject, or JetStream is not there".to_owned())
             }
-            RequestErrorKind::MaxPayloadExceeded => Failure::never("message-too-large", fault.to_string()),
-            RequestErrorKind::InvalidSubject => Failure::never("settings_invalid", fault.to_string()),
+            RequestErrorKind::MaxPayloadExceeded => {
+                Failure::never(ReasonCode::MessageTooLarge, fault.to_string())
+            }
+            RequestErrorKind::InvalidSubject => {
+                Failure::never(ReasonCode::SettingsInvalid, fault.to_string())
+            }
             RequestErrorKind::TimedOut | RequestErrorKind::Other => {
                 Failure::Lost(format!("the connection broke before an answer came: {fault}"))
             }
@@ -229,7 +234,7 @@ impl Nats {
             Login::Token(token) => options.token(token.expose().to_owned()),
             Login::NkeySeed(seed) => options.nkey(seed.expose().to_owned()),
             Login::Credentials(text) => options.credentials(text.expose()).map_err(|_| {
-                Failure::never("settings_invalid", "`credentials` is not what a `.creds` file has")
+                Failure::never(ReasonCode::SettingsInvalid, "`credentials` is not what a `.creds` file has")
             })?,
         })
     }

@@ -42,7 +42,7 @@ pub trait Provider: Sized + Send + Sync + 'static {
     /// Whether this text can be an address.
     fn check_address(address: &str) -> Result<(), String>;
 
-    /// Whether the channel is set up for what the provider tells later.
+    /// Whether the channel is set up for what the provider reports later.
     fn takes_receipts(&self) -> bool {
         false
     }
@@ -79,7 +79,7 @@ impl<P: Provider> Adapter for ProviderAdapter<P> {
     }
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
-        // Settings that cannot be read whole yet, because a secret stands elsewhere, have no faults for that.
+        // Settings that cannot be read whole yet, because a secret is elsewhere, have no faults for that.
         self.read(settings).err().unwrap_or_default()
     }
 

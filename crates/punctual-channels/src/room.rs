@@ -1,5 +1,5 @@
 //! Rooms where people read together: what Teams and Slack share. The URL of a room's webhook is the right to post
-//! there, so it is a secret of the channel, and what stands in a list is only a name for people.
+//! there, so it is a secret of the channel, and what is in a list is only a name for people.
 
 use punctual_model::{Outgoing, SecretReference};
 

@@ -1,6 +1,6 @@
 //! Mail through SendGrid's v3 API.
 //!
-//! SendGrid takes no idempotency key; the Message-ID is the same in every try, so that a mail server on the way can
+//! SendGrid takes no idempotency key; the Message-ID is the same in every attempt, so that a mail server on the way can
 //! drop a repeat. Its yes means that the mail is queued there.
 
 mod events;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use lettre::message::Mailbox;
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::{
@@ -68,9 +68,9 @@ impl Provider for SendGrid {
     }
 
     fn call(&self, message: &Outgoing) -> Result<Call, SendOutcome> {
-        parse_address(&message.address).map_err(|error| permanent("address_invalid", &error))?;
+        parse_address(&message.address).map_err(|error| permanent(ReasonCode::AddressInvalid, &error))?;
         if !is_header_text(&message.subject) || message.subject.is_empty() {
-            return Err(permanent("subject_invalid", "the subject must be one line and not empty"));
+            return Err(permanent(ReasonCode::SubjectInvalid, "the subject must be one line and not empty"));
         }
         let mut content = Vec::new();
         if !message.body.is_empty() || message.html.is_none() {
@@ -98,7 +98,7 @@ impl Provider for SendGrid {
         }
         let mut files = Vec::new();
         for file in &message.attachments {
-            check_attachment(file).map_err(|detail| permanent("attachment_invalid", detail))?;
+            check_attachment(file).map_err(|detail| permanent(ReasonCode::AttachmentInvalid, detail))?;
             let mut part = json!({
                 "content": STANDARD.encode(&file.content), "type": file.media_type,
                 "filename": file.file_name, "disposition": "attachment",
@@ -114,7 +114,7 @@ impl Provider for SendGrid {
         }
         let body = mail.to_string().into_bytes();
         if body.len() > MOST_BYTES {
-            return Err(permanent("message-too-large", "the mail has more than 30 MB"));
+            return Err(permanent(ReasonCode::MessageTooLarge, "the mail has more than 30 MB"));
         }
         Call::new(self.base.at(&["v3", "mail", "send"]), "application/json", body)
             .with_secret("authorization", &format!("Bearer {}", self.key.expose()))
@@ -170,11 +170,11 @@ pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
     let field = faults.iter().find_map(|fault| fault["field"].as_str()).unwrap_or_default();
     let meaning = match (answer.status, field) {
         (400, field) if field.starts_with("personalizations") && field.contains(".to") => {
-            Meaning::Never("address_invalid")
+            Meaning::Never(ReasonCode::AddressInvalid)
         }
-        (400 | 403, field) if field.starts_with("from") => Meaning::Never("sender-invalid"),
+        (400 | 403, field) if field.starts_with("from") => Meaning::Never(ReasonCode::SenderInvalid),
         (400, field) if field.starts_with("content") || field.starts_with("subject") => {
-            Meaning::Never("content-refused")
+            Meaning::Never(ReasonCode::ContentRefused)
         }
         (status, _) => by_status(status),
     };

@@ -1,6 +1,6 @@
 //! Messages that are one short text to one phone: what SMS and WhatsApp share.
 
-use punctual_model::{Outgoing, Phone, SendOutcome};
+use punctual_model::{Outgoing, Phone, ReasonCode, SendOutcome};
 
 use crate::{http::permanent, settings::Reader};
 
@@ -32,11 +32,11 @@ impl Text {
         };
         let length = text.chars().count();
         if length == 0 {
-            return Err(permanent("content-refused", "there is no text to send"));
+            return Err(permanent(ReasonCode::ContentRefused, "there is no text to send"));
         }
         if length > most {
             let error = format!("the text has {length} characters of at most {most}");
-            return Err(permanent("message-too-large", &error));
+            return Err(permanent(ReasonCode::MessageTooLarge, &error));
         }
         Ok(text)
     }
@@ -44,7 +44,7 @@ impl Text {
 
 /// The number that a message goes to.
 pub(crate) fn number(address: &str) -> Result<Phone, SendOutcome> {
-    Phone::parse(address).map_err(|fault| permanent("phone_invalid", &fault.to_string()))
+    Phone::parse(address).map_err(|fault| permanent(ReasonCode::PhoneInvalid, &fault.to_string()))
 }
 
 pub(crate) fn check_number(address: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //!
 //! Slack takes no idempotency key and gives no id of the message.
 
-use punctual_model::{Outgoing, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome};
 use serde_json::json;
 
 use crate::{
@@ -79,14 +79,16 @@ pub fn classify(answer: &Answer, message_id: &str) -> SendOutcome {
     let meaning = match word {
         "rollup_error" | "rate_limited" | "ratelimited" => Meaning::Later,
         "invalid_payload" | "no_text" | "too_many_attachments" | "invalid_blocks" => {
-            Meaning::Never("content-refused")
+            Meaning::Never(ReasonCode::ContentRefused)
         }
         "channel_not_found" | "channel_is_archived" | "user_not_found" => {
-            Meaning::Never("recipient-unreachable")
+            Meaning::Never(ReasonCode::RecipientUnreachable)
         }
-        "action_prohibited" | "posting_to_general_channel_denied" => Meaning::Never("rejected-by-receiver"),
+        "action_prohibited" | "posting_to_general_channel_denied" => {
+            Meaning::Never(ReasonCode::RejectedByReceiver)
+        }
         "invalid_token" | "no_active_hooks" | "no_service" | "no_service_id" | "no_team"
-        | "team_disabled" => Meaning::Never("credentials-refused"),
+        | "team_disabled" => Meaning::Never(ReasonCode::CredentialsRefused),
         _ => by_status(answer.status),
     };
     failed(answer, word, meaning)

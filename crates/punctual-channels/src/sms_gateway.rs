@@ -3,7 +3,7 @@
 mod receipts;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
@@ -114,8 +114,7 @@ impl Provider for SmsGateway {
         let success_values: Vec<String> =
             reader.items("successValues").into_iter().map(str::to_owned).collect();
         if success_field.is_some() == success_values.is_empty() {
-            let detail =
-                "`successField` and `successValues` belong together: where the yes stands, and what it is";
+            let detail = "`successField` and `successValues` belong together: where the result is, and what it is on success";
             reader.fault("successValues", "missing_field", detail);
         }
         let access = read_access(reader);
@@ -222,7 +221,7 @@ fn read_access(reader: &mut Reader<'_>) -> Option<Access> {
                 reader.fault(
                     "token",
                     "missing_field",
-                    "`tokenIn` says where a `token` goes, and there is none",
+                    "`tokenIn` says where a `token` goes, which is missing",
                 );
             }
             Some(Access::Open)
@@ -256,7 +255,7 @@ fn read_access(reader: &mut Reader<'_>) -> Option<Access> {
     }
 }
 
-/// Where something stands in an answer: a JSON pointer such as `/messages/0/id`.
+/// Where something is in a response: a JSON pointer such as `/messages/0/id`.
 fn pointer(reader: &mut Reader<'_>, name: &str) -> Option<String> {
     let text = reader.text(name)?;
     if text.starts_with('/') && text.len() <= 200 {
@@ -285,7 +284,7 @@ pub fn classify(
     if let Some((field, values)) = success {
         match word(field) {
             Some(found) if values.contains(&found) => {}
-            Some(_) => return failed(answer, &answer.text, Meaning::Never("rejected-by-receiver")),
+            Some(_) => return failed(answer, &answer.text, Meaning::Never(ReasonCode::RejectedByReceiver)),
             None => return crate::http::not_understood(answer, "the gateway"),
         }
     }

@@ -230,9 +230,9 @@ impl Channel for SmtpChannel {
 
 impl SmtpChannel {
     async fn deliver(&self, message: Outgoing) -> Result<SendOutcome, SendOutcome> {
-        let refused =
-            |reason: &'static str, error| SendOutcome::Permanent { reason: ReasonCode::new(reason), error };
-        let to = parse_address(&message.address).map_err(|error| refused("address_invalid", error))?;
+        let refused = |reason: ReasonCode, error| SendOutcome::Permanent { reason, error };
+        let to =
+            parse_address(&message.address).map_err(|error| refused(ReasonCode::AddressInvalid, error))?;
         let at = message.at;
         let mail = compose::compose(&self.from, to, message)
             .map_err(|fault| refused(fault.reason, fault.detail.to_owned()))?;

@@ -3,7 +3,7 @@
 //! The URL is the right to post: it is a secret, and a target is only a name. A workflow takes no idempotency key and
 //! gives no id. Its yes means that the workflow has started.
 
-use punctual_model::{Outgoing, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::{
@@ -134,10 +134,12 @@ pub fn classify(answer: &Answer, message_id: &str) -> SendOutcome {
     };
     let meaning = match (answer.status, body["error"]["code"].as_str().unwrap_or_default()) {
         (_, "WorkflowTriggerIsNotEnabled" | "WorkflowNotFound" | "TriggerNotFound") => {
-            Meaning::Never("recipient-unreachable")
+            Meaning::Never(ReasonCode::RecipientUnreachable)
         }
-        (_, "TriggerInputSchemaMismatch" | "InvalidRequestContent") => Meaning::Never("content-refused"),
-        (404 | 410, _) => Meaning::Never("recipient-unreachable"),
+        (_, "TriggerInputSchemaMismatch" | "InvalidRequestContent") => {
+            Meaning::Never(ReasonCode::ContentRefused)
+        }
+        (404 | 410, _) => Meaning::Never(ReasonCode::RecipientUnreachable),
         (status, _) => by_status(status),
     };
     failed(answer, &said, meaning)

@@ -20,7 +20,7 @@ pub(crate) fn tidy(text: &str) -> String {
     line
 }
 
-/// Whether a text can stand in a header: one line and no control characters.
+/// Whether a text is valid in a header: one line and no control characters.
 pub(crate) fn is_header_text(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && c != '\t')
 }

@@ -1,12 +1,12 @@
 //! SMS through Twilio's Messages resource.
 //!
-//! Twilio takes no idempotency key for a message: a try with no certain end may arrive twice, unless the channel sends
+//! Twilio takes no idempotency key for a message: an uncertain attempt may arrive twice, unless the channel sends
 //! at most once. Its yes means that the message is queued there.
 
 mod status;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
+use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, ReasonCode, Secret, SendOutcome};
 use serde_json::Value;
 
 pub use status::receipt;
@@ -35,7 +35,7 @@ pub struct Twilio {
     password: Secret,
     from: From,
     text: Text,
-    /// Where Twilio tells what became of a message, and what it signs with.
+    /// Where Twilio reports what became of a message, and what it signs with.
     callback: Option<(String, Secret)>,
 }
 
@@ -178,7 +178,7 @@ pub fn classify(answer: &Answer) -> SendOutcome {
     if answer.is_success() {
         return match (body["sid"].as_str(), body["status"].as_str()) {
             (Some(_), Some("failed" | "undelivered" | "canceled")) => {
-                failed(answer, &said(&body), Meaning::Never("rejected-by-receiver"))
+                failed(answer, &said(&body), Meaning::Never(ReasonCode::RejectedByReceiver))
             }
             (Some(sid), _) if !sid.is_empty() => SendOutcome::Delivered { provider_id: sid.to_owned() },
             _ => not_understood(answer, "Twilio"),
@@ -203,16 +203,16 @@ fn meaning(code: i64, status: u16) -> Meaning {
     match code {
         // Too many requests or messages, a full queue, the day's limit, Twilio itself in trouble.
         14_107 | 20_429 | 20_500 | 20_503 | 21_611 | 30_001 | 63_038 => Meaning::Later,
-        20_003 | 20_006 | 20_008 => Meaning::Never("credentials-refused"),
-        20_005 | 30_002 => Meaning::Never("account-blocked"),
-        21_211 | 21_214 | 21_217 | 21_604 | 21_614 => Meaning::Never("address_invalid"),
-        21_408 | 21_612 | 30_003..=30_006 => Meaning::Never("recipient-unreachable"),
-        21_610 => Meaning::Never("recipient-opted-out"),
+        20_003 | 20_006 | 20_008 => Meaning::Never(ReasonCode::CredentialsRefused),
+        20_005 | 30_002 => Meaning::Never(ReasonCode::AccountBlocked),
+        21_211 | 21_214 | 21_217 | 21_604 | 21_614 => Meaning::Never(ReasonCode::AddressInvalid),
+        21_408 | 21_612 | 30_003..=30_006 => Meaning::Never(ReasonCode::RecipientUnreachable),
+        21_610 => Meaning::Never(ReasonCode::RecipientOptedOut),
         21_212 | 21_603 | 21_606 | 21_607 | 21_608 | 21_659 | 21_660 | 21_703 | 21_704 => {
-            Meaning::Never("sender-invalid")
+            Meaning::Never(ReasonCode::SenderInvalid)
         }
-        21_602 | 21_619 | 30_007 => Meaning::Never("content-refused"),
-        21_605 | 21_617 => Meaning::Never("message-too-large"),
+        21_602 | 21_619 | 30_007 => Meaning::Never(ReasonCode::ContentRefused),
+        21_605 | 21_617 => Meaning::Never(ReasonCode::MessageTooLarge),
         _ => by_status(status),
     }
 }

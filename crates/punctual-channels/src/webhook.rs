@@ -9,12 +9,12 @@ pub mod signature;
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use punctual_model::{Adapter, Channel, Outgoing, SecretReference, SendOutcome, SettingsFault};
+use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, SecretReference, SendOutcome, SettingsFault};
 use serde_json::Value;
 use signature::SigningKey;
 
 use crate::{
-    guard::{CheckedUrl, Guard, UrlFault},
+    guard::{CheckedUrl, Guard},
     http::{Call, HttpClient, classify, permanent},
     settings::{Reader, first},
     trust::Trust,
@@ -134,7 +134,7 @@ impl WebhookChannel {
         let signatures = signature::sign(&self.settings.keys, &message.message_id, timestamp, &body);
         let call = Call::new(target, "application/json", body)
             .with("webhook-id", &message.message_id)
-            .map_err(|_| permanent("message-id-invalid", "the message id cannot stand in a header"))?
+            .map_err(|_| permanent(ReasonCode::MessageIdInvalid, "the message id is not valid in a header"))?
             .with("webhook-timestamp", &timestamp.to_string())?
             .with("webhook-signature", &signatures)?;
         let answer = self.client.send(call, message.at).await?;
@@ -149,12 +149,9 @@ impl WebhookChannel {
     /// The address if it is a URL, and else the channel's own.
     fn target(&self, address: &str) -> Result<CheckedUrl, SendOutcome> {
         if looks_like_url(address) {
-            return self
-                .guard
-                .check_url(address)
-                .map_err(|UrlFault { code, detail }| permanent(code, &detail));
+            return self.guard.check_url(address).map_err(|fault| permanent(fault.reason(), &fault.detail));
         }
         let missing = "the address is no URL and the channel has none of its own";
-        self.settings.url.clone().ok_or_else(|| permanent("address_invalid", missing))
+        self.settings.url.clone().ok_or_else(|| permanent(ReasonCode::AddressInvalid, missing))
     }
 }

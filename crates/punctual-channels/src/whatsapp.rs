@@ -9,7 +9,7 @@ mod infobip;
 mod reports;
 mod statuses;
 
-use punctual_model::{Outgoing, SendOutcome};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome};
 
 pub use cloud::{WhatsAppCloud, WhatsAppCloudAdapter, classify as classify_cloud};
 pub use dialog360::{Dialog360, Dialog360Adapter};
@@ -104,7 +104,7 @@ fn parameter(text: String) -> Result<String, SendOutcome> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > MOST_PARAMETER {
         let error = format!("a part of the template has more than {MOST_PARAMETER} characters");
-        return Err(permanent("message-too-large", &error));
+        return Err(permanent(ReasonCode::MessageTooLarge, &error));
     }
     Ok(line)
 }

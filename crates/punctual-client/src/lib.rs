@@ -21,11 +21,11 @@ use punctual_wire::{
 };
 use serde::de::DeserializeOwned;
 
-/// Where an agent listens unless it is told otherwise.
+/// Where an agent listens by default.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8081";
 /// The variable that names another agent.
 pub const URL_VARIABLE: &str = "PUNCTUAL_SITE_URL";
-/// The agent is on this machine and answers after one commit.
+/// The agent is on this machine and responds after one commit.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a call failed.
@@ -118,7 +118,7 @@ impl SiteAgent {
         Ok(notified.id)
     }
 
-    /// How a notification stands, from the site or from central.
+    /// The status of a notification, from the site or from central.
     pub async fn status(&self, id: &str) -> Result<NotifyStatus, ClientError> {
         // An id is a GUID; whatever else is asked for must not reach another path.
         let plain: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();

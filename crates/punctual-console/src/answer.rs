@@ -78,7 +78,7 @@ impl From<EngineError> for Refusal {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping => Problem::storage_unavailable(1).into(),
             EngineError::Panicked(_) => Self::internal(&error),
-            EngineError::NotFound => Problem::new(Code::NotFound, "There is none of that id.").into(),
+            EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { .. } => {
                 Problem::new(Code::StateNotAllowed, format!("{error}.")).into()
             }

@@ -124,7 +124,7 @@ impl Visit {
         Err(Problem::scope_missing(Scope::Author.as_str()).into())
     }
 
-    /// The frame of a page that stands under `path` in the navigation.
+    /// The frame of a page that is under `path` in the navigation.
     pub async fn frame(&self, app: &App, title: &str, path: &str) -> Result<Frame, Refusal> {
         let counts = app.engine.attention_counts(self.viewer.units.as_deref()).await?;
         let badge = |kinds: &[Kind]| {
@@ -143,7 +143,7 @@ impl Visit {
             name: entry.name,
             current: entry.path == path,
             badge: if entry.path == INBOX { unread.clone() } else { badge(entry.badge) },
-            badge_says: if entry.path == INBOX { "not read" } else { "need a person" },
+            badge_says: if entry.path == INBOX { "not read" } else { "need attention" },
         });
         Ok(Frame {
             version: assets::version(),

@@ -37,7 +37,7 @@ pub async fn harden(request: Request, next: Next) -> Response {
     response
 }
 
-/// Pages have a budget of their own; who comes too many is told to come back.
+/// Pages have a budget of their own; whoever exceeds it is refused for a while.
 pub async fn budget(State(app): State<Shared>, request: Request, next: Next) -> Response {
     match app.in_flight.try_acquire() {
         Ok(_permit) => next.run(request).await,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_other_sites_are_told_apart() {
+    fn forms_of_other_sites_are_recognised() {
         let check = |pairs: &[(&'static str, &'static str)]| {
             let headers = pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
             is_own_form(&headers.collect())

@@ -1,6 +1,6 @@
 //! The operator's console: pages made on the server, for those who look when something is wrong.
 //!
-//! A page is one module under `pages` with its routes, one template, and one line in `frame::NAV` if it stands in the
+//! A page is one module under `pages` with its routes, one template, and one line in `frame::NAV` if it is in the
 //! navigation. Pages hold no rule of the business: they read through the store and act through the engine, with the
 //! rights of the key that signed in. Reading works without script; `assets/console.js` adds the keyboard and keeps
 //! what is shown up to date.

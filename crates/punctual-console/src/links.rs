@@ -1,4 +1,4 @@
-//! Links that sign in once, and texts as they stand in an address.
+//! Links that sign in once, and texts as they are in an address.
 
 use jiff::SignedDuration;
 use punctual_api::secret_hash;

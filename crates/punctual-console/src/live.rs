@@ -24,11 +24,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::{App, Shared, session};
 
-/// How often the tables are looked at while anybody is connected; one look for all.
+/// How often the tables are checked while anybody is connected; one look for all.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_secs(1);
 /// A connection that says nothing is taken for dead by what lies between.
 const BEAT_EVERY: SignedDuration = SignedDuration::from_secs(15);
-/// Connections end after this long, and the browser comes back with a session that is looked at anew.
+/// Connections end after this long, and the browser comes back with a session that is checked anew.
 const LASTS: SignedDuration = SignedDuration::from_mins(5);
 const CONNECTIONS: usize = 200;
 

@@ -16,9 +16,9 @@ mod reports;
 mod sandbox;
 mod sites;
 mod sources;
-mod story;
 mod suppressions;
 mod surveys;
+mod timeline;
 mod why;
 mod work;
 mod work_row;
@@ -28,7 +28,7 @@ use punctual_api::RouteReach;
 
 use crate::Shared;
 
-/// Every page and form. Each stands in the function of its reach: a page without one is shown to nobody.
+/// Every page and form. Each is in the function of its reach: a page without one is shown to nobody.
 pub fn routes() -> Router<Shared> {
     RouteReach::Units
         .on(of_units())

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_values_are_reported() {
         let read = |body: &str| Wishes::read(&Fields::read(body.as_bytes()));
         assert!(read("quietFrom=22:00&quietTo=").is_err() && read("quietFrom=late&quietTo=07:00").is_err());
         assert!(read("quietFrom=22:00&quietTo=22:00").is_err() && read("timeZone=Berlin").is_err());

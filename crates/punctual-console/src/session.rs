@@ -1,4 +1,4 @@
-//! Sessions: who looks at a page, with the rights of the key that signed in, as it stands at this moment.
+//! Sessions: who looks at a page, with the rights of the key that signed in, as it is stored at this moment.
 //!
 //! The cookie has 256 random bits and the table has their hash. A session ends when it was not used for half an hour,
 //! after twelve hours, at sign-out, or with its key.

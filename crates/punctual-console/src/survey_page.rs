@@ -39,7 +39,7 @@ pub fn routes(app: Shared) -> Router<Shared> {
         .layer(axum::middleware::from_fn_with_state(app, limited))
 }
 
-/// Languages of a browser that are looked at.
+/// Languages of a browser that are checked.
 const LANGUAGES_MAX: usize = 20;
 
 #[derive(Template)]

@@ -74,7 +74,7 @@ impl Zone {
         format!("{} {}", at.to_zoned(self.zone.clone()).strftime("%a %H:%M"), self.name)
     }
 
-    /// The time of day, for a step of a story that goes on within a day; the day itself where it is another one.
+    /// The time of day, for a step of a timeline that goes on within a day; the day itself where it is another one.
     pub fn step(&self, at: Timestamp, before: Option<Timestamp>) -> When {
         let local = at.to_zoned(self.zone.clone());
         let is_same_day =

@@ -1,6 +1,6 @@
 //! The words that people see for states and reasons: one word and one shape everywhere.
 
-use punctual_model::{ReceiptState, reason::in_words};
+use punctual_model::{ReasonCode, ReceiptState, reason::sentence_of};
 
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ pub fn outcome(outcome: Option<&str>) -> Pill {
         Some("transient") => pill("failed for now", "warn"),
         Some("permanent") => pill("refused", "bad"),
         Some("uncertain") => pill("uncertain", "warn outline"),
-        Some("suppressed") => pill("suppressed", "muted"),
+        Some(code) if code == ReasonCode::Suppressed.as_str() => pill("suppressed", "muted"),
         _ => pill("under way", "neutral"),
     }
 }
 
-/// What a provider told later.
+/// What a provider reported later.
 pub fn receipt(state: ReceiptState) -> Pill {
     match state {
         ReceiptState::Accepted => pill("not confirmed yet", "muted"),
@@ -64,10 +64,9 @@ pub fn receipt(state: ReceiptState) -> Pill {
     }
 }
 
-/// A reason code in plain words, or the code itself.
+/// The sentence of a stored reason; empty where there is none.
 pub fn reason(code: Option<&str>) -> String {
-    let code = code.unwrap_or_default();
-    in_words(code).unwrap_or(code).to_owned()
+    code.map_or_else(String::new, |code| sentence_of(code).to_owned())
 }
 
 /// A number with thin groups of three, and the word in its singular or plural.

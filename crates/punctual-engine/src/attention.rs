@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::reason::in_words;
+use punctual_model::reason::sentence_of;
 use punctual_store::{
     attention::{self, WaitingRow},
     receipts, report_troubles,
@@ -24,15 +24,15 @@ pub enum Kind {
     Subscriber,
     /// A rule that is out of step with its schedule.
     Sync,
-    /// A site that is not heard from.
+    /// A site that is silent.
     Site,
     /// A message that its provider took and that did not arrive.
     Receipt,
     /// A run of a report that is held, because somebody else owns it or because a person held it.
     RunHeld,
-    /// A run of a report that failed, and after which none went out.
+    /// A run of a report that failed, and after which none was delivered.
     RunFailed,
-    /// A report subscription that nobody answers for, or that reaches nobody.
+    /// A report subscription without an owner or without recipients.
     Orphan,
 }
 
@@ -152,7 +152,7 @@ impl Engine {
         Ok(Attention { items, counts: self.attention_counts(units).await? })
     }
 
-    /// A site that was last heard from before this is silent: agents report far more often.
+    /// A site that last called before this is silent: agents report far more often.
     pub fn silent_since(&self) -> Timestamp {
         earlier(self.clock.now(), self.config.stuck_after)
     }
@@ -186,7 +186,7 @@ impl Engine {
 
 fn waiting(kind: Kind, link: String, row: WaitingRow) -> Waiting {
     let code = row.reason.unwrap_or_default();
-    let words = in_words(&code).map_or(code.clone(), str::to_owned);
+    let words = sentence_of(&code).to_owned();
     let reason = match row.answer.filter(|answer| !answer.is_empty()) {
         Some(answer) if words.is_empty() => answer,
         Some(answer) => format!("{words}: {answer}"),

@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
-    Adapter, Channel, ChannelKey, DuplicateKey, Registry, RetryPolicy, Secret, SecretReference,
+    Adapter, Channel, ChannelKey, DuplicateKey, ReasonCode, Registry, RetryPolicy, Secret, SecretReference,
     delivery_policy::ChannelPolicy,
 };
 use punctual_store::{Conn, StoreError, channels, subscribers};
@@ -54,13 +54,13 @@ pub(crate) fn written(row: &channels::ChannelRow) -> Written {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// What its messages are parked with: `secret-missing` or `no-channel`.
-    pub reason: &'static str,
+    pub reason: ReasonCode,
     pub why: String,
 }
 
 impl From<String> for Broken {
     fn from(why: String) -> Self {
-        Self { reason: "no-channel", why }
+        Self { reason: ReasonCode::NoChannel, why }
     }
 }
 
@@ -338,7 +338,7 @@ impl Channels {
             };
             let found = found.or_else(|| self.look_up_old(text).filter(|_| old_ones_work));
             let missing = || Broken {
-                reason: "secret-missing",
+                reason: ReasonCode::SecretMissing,
                 why: match fault {
                     Some(fault) => format!("the secret `{field}` cannot be `{text}`: {fault}"),
                     None => format!("the secret `{field}` is not set: nothing at `{text}`"),

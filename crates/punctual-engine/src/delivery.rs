@@ -26,7 +26,7 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::Targets;
+use punctual_model::{ReasonCode, Targets};
 use punctual_store::{
     StoreError, attempts,
     notifications::{self, ClaimedNotification, Delivery},
@@ -50,7 +50,7 @@ pub struct DeliveryReport {
     pub rerouted: usize,
     /// Those that wait for an hour or a slot.
     pub deferred: usize,
-    /// Those that nobody wants, or that are told in a digest.
+    /// Those that nobody wants, or that are in a digest.
     pub withdrawn: usize,
     /// Claims that another node had taken over in the meantime.
     pub lost: usize,
@@ -95,8 +95,8 @@ pub(crate) struct ToSend {
     /// Set where a target of this notification has failed for good before.
     pub(crate) failed_before: Option<String>,
     /// When its other targets are next, and why they wait.
-    pub(crate) later: Option<(Timestamp, &'static str)>,
-    /// The channels that are tried one after another where this one fails.
+    pub(crate) later: Option<(Timestamp, ReasonCode)>,
+    /// The channels that are used one after another where this one fails.
     pub(crate) failover: Vec<String>,
     /// Why somebody was left out here whom another channel may reach.
     pub(crate) left_out: Option<String>,
@@ -116,7 +116,7 @@ impl ToSend {
     }
 
     /// Others of its targets wait until then; the earliest counts.
-    pub(crate) fn waits(&mut self, until: Timestamp, reason: &'static str) {
+    pub(crate) fn waits(&mut self, until: Timestamp, reason: ReasonCode) {
         self.later = Some(self.later.map_or((until, reason), |first| first.min((until, reason))));
     }
 
@@ -259,14 +259,14 @@ impl Engine {
 }
 
 /// A delivery that is parked, with its reason and the text people see.
-pub(crate) fn parked(row: &ClaimedNotification, reason: &str, error: String) -> Delivery {
+pub(crate) fn parked(row: &ClaimedNotification, reason: ReasonCode, error: String) -> Delivery {
     Delivery {
         seq: row.seq,
         token: row.version,
         status: "parked",
         retry_count: row.retry_count,
         last_error: Some(error),
-        reason: Some(reason.to_owned()),
+        reason: Some(reason.into()),
         retry_at: None,
         channel: None,
     }

@@ -4,10 +4,10 @@
 //! The database has the truth; the cache only saves queries. It is read again every second, and a node whose cache is
 //! still empty queries. The decisions are in `delivery/policy`.
 
-pub mod held_back;
+pub mod blocked_channels;
+pub mod channel_state;
 pub mod links;
 pub mod preferences;
-pub mod standing;
 
 use std::{
     collections::HashMap,
@@ -177,7 +177,7 @@ impl PolicyCache {
         let circuit = state.circuits.get(channel);
         match (last_error, circuit) {
             (None, Some(_)) if works => ProbeResult::Works,
-            // Calls that were under way when the circuit opened tell nothing new.
+            // Calls that were under way when the circuit opened are ignored.
             (Some(_), Some(circuit)) if circuit.open_until > now => ProbeResult::Unchanged,
             (Some(error), Some(_)) if !works => ProbeResult::Fails(error),
             (Some(error), None) if failures >= limit => ProbeResult::Fails(error),

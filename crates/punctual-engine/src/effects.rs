@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, Effect, NewWork};
+use punctual_model::{Cause, Effect, NewWork, ReasonCode};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
@@ -40,18 +40,18 @@ async fn write_effects(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Res
     if effects.is_empty() {
         return Ok(touched);
     }
-    let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut withdrawn: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut gone: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
+    let mut withdrawn: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
             Effect::Deactivate { keys, reason } => {
                 let keys = keys.into_iter().map(|key| key.as_str().to_owned());
-                gone.entry(reason.as_str().to_owned()).or_default().extend(keys);
+                gone.entry(reason).or_default().extend(keys);
             }
             Effect::Withdraw { origin, reason } => {
-                withdrawn.entry(reason.as_str().to_owned()).or_default().push(origin.as_str().to_owned());
+                withdrawn.entry(reason).or_default().push(origin.as_str().to_owned());
             }
             // Published to listeners before the commit, and to subscribers with it, when the batch is settled.
             Effect::Publish(_) => {}
@@ -59,10 +59,10 @@ async fn write_effects(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Res
         }
     }
     for (reason, keys) in gone {
-        touched.deactivated += deactivate(tx, now, &reason, keys).await? as u64;
+        touched.deactivated += deactivate(tx, now, reason, keys).await? as u64;
     }
     for (reason, origins) in withdrawn {
-        withdraw(tx, now, &reason, origins).await?;
+        withdraw(tx, now, reason, origins).await?;
     }
     if !wanted.is_empty() {
         for ensured in ensure_in(tx, now, &wanted, Cause::Machine).await? {
@@ -81,12 +81,12 @@ async fn write_effects(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Res
 pub async fn deactivate(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     mut keys: Vec<String>,
 ) -> Result<usize, StoreError> {
     keys.sort_unstable();
     keys.dedup();
-    let changed = work::deactivate(&mut tx.conn(), now, reason, keys).await?;
+    let changed = work::deactivate(&mut tx.conn(), now, reason.as_str(), keys).await?;
     let entries: Vec<audit::Entry> = changed
         .iter()
         .map(|row| audit::Entry {
@@ -97,7 +97,7 @@ pub async fn deactivate(
             from: Some("pending".into()),
             to: Some("deactivated".into()),
             version: Some(row.version),
-            reason: Some(reason.to_owned()),
+            reason: Some(reason.into()),
             data: None,
         })
         .collect();
@@ -111,10 +111,10 @@ pub async fn deactivate(
 pub async fn withdraw(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     origins: Vec<String>,
 ) -> Result<usize, StoreError> {
-    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
+    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason.as_str(), origins).await?;
     let entries: Vec<audit::Entry> = touched
         .iter()
         .map(|row| audit::Entry {
@@ -125,7 +125,7 @@ pub async fn withdraw(
             from: None,
             to: row.in_time.then(|| "withdrawn".to_owned()),
             version: Some(row.version),
-            reason: Some(reason.to_owned()),
+            reason: Some(reason.into()),
             data: None,
         })
         .collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, NewWork, WorkStatus};
+use punctual_model::{Cause, NewWork, ReasonCode, WorkStatus};
 use punctual_store::{
     Stage, StoreError, Tx, audit,
     work::{self, Existing},
@@ -139,7 +139,7 @@ async fn reconcile<'k>(
                     from: Some(row.status.clone()),
                     to: Some(row.status.clone()),
                     version: Some(row.version + 1),
-                    reason: Some("input-conflict".into()),
+                    reason: Some(ReasonCode::InputConflict.into()),
                     data: Some(serde_json::json!({ "stored": stored, "given": given }).to_string()),
                 });
             }

@@ -8,7 +8,7 @@ pub enum EngineError {
     Store(#[from] StoreError),
     #[error("the engine is stopping and takes nothing more")]
     Stopping,
-    #[error("there is none of that id")]
+    #[error("no such id")]
     NotFound,
     /// What was asked does not fit the state the row is in.
     #[error("{subject} is {state}; {allowed}")]

@@ -14,7 +14,7 @@ use crate::{Engine, EngineError, PurgeReport, config::earlier};
 pub struct OutboxKpis {
     pub at: Timestamp,
     pub total: Kpis,
-    /// What providers told in the last interval.
+    /// What providers reported in the last interval.
     pub receipts: ReceiptFigures,
     pub by_site: Vec<SiteKpis>,
     pub last_purge: Option<PurgeReport>,
@@ -29,8 +29,8 @@ impl Engine {
         let now = self.clock.now();
         let stuck_before = earlier(now, self.config.stuck_after).as_microsecond();
         let since = earlier(now, INTERVAL).as_microsecond();
-        let held_back = self.held_back().await?.to_json();
-        let as_of = AsOf { now: now.as_microsecond(), stuck_before, since, held_back: held_back.as_deref() };
+        let blocked = self.blocked_channels().await?.to_json();
+        let as_of = AsOf { now: now.as_microsecond(), stuck_before, since, held_back: blocked.as_deref() };
         let mut reader = self.store.read().await?;
         let total = notifications::kpis(&mut reader.conn(), as_of, site).await?;
         let by_site = match site {

@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was taken in, claimed, worked, sent, and how late.
+//! Figures for Prometheus: what was received, claimed, worked, sent, and how late.
 
 use std::sync::atomic::AtomicU64;
 
@@ -108,7 +108,7 @@ impl Metrics {
         registry.register("sends_uncertain", "Attempts with no certain end", metrics.uncertain.clone());
         registry.register(
             "receipts",
-            "What providers told of messages, by the channel that was called back and what they said",
+            "What providers reported about messages, by channel and state",
             metrics.receipts.clone(),
         );
         registry.register(
@@ -118,7 +118,7 @@ impl Metrics {
         );
         registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
         registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
-        registry.register("rows", "Rows by state, when last looked at", metrics.queue.clone());
+        registry.register("rows", "Rows by state, when last counted", metrics.queue.clone());
         registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
         registry.register("task_panics", "Panics that were survived, by task", metrics.panics.clone());
         registry.register(
@@ -133,7 +133,7 @@ impl Metrics {
         );
         registry.register(
             "held_back",
-            "Messages that waited, moved or stayed, by reason",
+            "Messages that were deferred, failed over or withdrawn, by reason",
             metrics.held_back.clone(),
         );
         Self { registry, ..metrics }

@@ -135,7 +135,7 @@ impl Engine {
         self.notification_row(id).await
     }
 
-    /// The refusal for a notification that was still parked when it was looked at: it is gone, or in another state now.
+    /// The refusal for a notification that was still parked when it was checked: it is gone, or in another state now.
     async fn changed_meanwhile(&self, id: &str) -> EngineError {
         match self.notification_row(id).await {
             Ok(row) => not_allowed("the notification", &row.status, "it changed in the meantime; look again"),

@@ -66,7 +66,7 @@ impl Engine {
         let finished_before = self.purged_before(now);
         let mut removed = 0;
         loop {
-            let mut tx = self.store.begin(Lane::Intake).await?;
+            let mut tx = self.store.begin(Lane::Claim).await?;
             let batch =
                 notifications::purge(&mut tx.conn(), now, finished_before, self.config.purge_batch).await?;
             tx.commit().await?;
@@ -108,7 +108,7 @@ impl Engine {
     ) -> Result<PurgeReport, EngineError> {
         let keep_for_days = self.config.keep_for.as_secs() / 86_400;
         let report = PurgeReport { at: now, removed, files, keep_for_days, held_back };
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         if held_back.is_none() {

@@ -1,4 +1,4 @@
-//! What providers tell later about messages that they took: receipts are matched to the attempt by the provider's id of the
+//! What providers report later about messages that they accepted: receipts are matched to the attempt by the provider's id of the
 //! message, and what they mean for an address goes onto the suppression list.
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ const MOST_DETAIL: usize = 500;
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Called {
-    /// The provider wants to hear this.
+    /// The provider expects this.
     Answer(String),
     /// How many receipts it had, how many of them were new, and how many were for unknown messages.
     Receipts { count: usize, new: usize, unknown: usize },
 }
 
 impl Engine {
-    /// Takes a call of a provider's for a channel. What it says is stored when this answers.
+    /// Takes a call of a provider's for a channel. What it says is stored when this returns.
     #[boxed]
     pub async fn take_callback(
         &self,

@@ -34,7 +34,7 @@ pub trait SecretSource: Send + Sync {
     /// The secret, if it is there.
     fn look_up(&self, reference: &SecretReference) -> Option<Secret>;
 
-    /// What a text meant as a reference stood for in an earlier version. It is asked for what was stored then alone.
+    /// What a text meant as a reference meant in an earlier version. It applies only to what was stored then.
     fn look_up_old(&self, _text: &str) -> Option<Secret> {
         None
     }

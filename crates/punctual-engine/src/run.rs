@@ -36,7 +36,7 @@ use lanes::Lanes;
 
 /// Long-running rows at once on one node.
 const LONG_RUNNING_AT_ONCE: u32 = 2;
-/// How long a loop rests after a pass failed, so that a database that is down is not hammered.
+/// How long a loop waits after a pass failed, so that a database that is down is not hammered.
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long to wait when rows are ready and others hold them.
 const REST_WHEN_TAKEN: Duration = Duration::from_millis(5);

@@ -84,7 +84,7 @@ impl Engine {
         let mut report = AdvanceReport::default();
         let mut last = None;
         while let Some(next) = self.next_ready().await?.filter(|next| *next <= until) {
-            // The same instant twice means that something ready was not taken: do not stand still for it.
+            // The same instant twice means that something ready was not taken: do not wait for it.
             if last == Some(next) {
                 break;
             }

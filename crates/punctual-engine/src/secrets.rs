@@ -1,6 +1,6 @@
 //! Secrets of channels in the database: sealed when they are written, opened when a channel is, sealed anew on request.
 //!
-//! Which master key is in use stands in the database, by its id: a node that does not have it must not start, and a
+//! Which master key is in use is recorded in the database, by its id: a node that does not have it must not start, and a
 //! new key is used only when a person says so, after every node has it.
 
 use jiff::Timestamp;
@@ -70,7 +70,7 @@ impl Engine {
         if let (true, Some(key_id)) = (is_adopted && !rows.iter().any(is_open), needed.first()) {
             return Ok(Sealed { key_id: key_id.clone(), channels: 0 });
         }
-        // What stood open must not stay behind in the file or in its log.
+        // What was stored in the clear must not stay behind in the file or in its log.
         self.store.overwrite_deleted(true).await?;
         let sealed = self.seal_open(now).await;
         self.store.overwrite_deleted(false).await?;
@@ -239,7 +239,7 @@ fn secrets_of<'s>(
         .collect()
 }
 
-/// Whether a secret stands in the database as it is.
+/// Whether a secret is in the database in clear text.
 fn has_open_secret(row: &ChannelRow, adapter: &dyn Adapter) -> bool {
     let mut settings: Map<String, Value> = serde_json::from_str(&row.settings).unwrap_or_default();
     let secrets = secrets_of(&row.key, adapter, &mut settings);

@@ -1,4 +1,4 @@
-//! What sites hand over: notifications in their order, and what a site says about itself.
+//! What sites forward: notifications in their order, and what a site says about itself.
 //!
 //! Each set is stored in the order in which the site took it in, so that rows of one list are numbered as they were
 //! handed in. A set comes from one request at a time; a resend beside it brings the same rows in the same order, and so
@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::NewNotification;
+use punctual_model::{NewNotification, ReasonCode};
 use punctual_store::{
     Lane, StoreError, audit,
     site_events::{self, SiteEventRow},
@@ -26,7 +26,7 @@ const AT_ONCE_POSTGRES: usize = 2_500;
 const EVENTS_KEPT: i64 = 1_000;
 
 impl Engine {
-    /// Stores what a site hands over, in its order; the answer comes after all of it is on disk. Ids that are known with
+    /// Stores what a site forwards, in its order; the answer comes after all of it is on disk. Ids that are known with
     /// other content, or from another site, are written down as conflicts and change nothing.
     #[boxed]
     pub async fn take_from_site(
@@ -67,7 +67,7 @@ impl Engine {
                 action: "conflict",
                 subject_kind: "notification",
                 subject_id: item.new.id.to_string(),
-                reason: Some("id_reused".to_owned()),
+                reason: Some(ReasonCode::IdReused.into()),
                 ..audit::Entry::default()
             })
             .collect();

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{NextAttempt, RetryPolicy};
+use punctual_model::{NextAttempt, ReasonCode, RetryPolicy};
 use punctual_store::{
     Lane, Stage, attempts, audit,
     notifications::{self, Delivery, NotificationHead},
@@ -141,7 +141,7 @@ impl Engine {
         Ok((swept.len(), entries.len()))
     }
 
-    /// A row that cannot be swept is looked at again later, so that it does not stand before the others for ever.
+    /// A row that cannot be swept is checked again later, so that it does not block the others.
     async fn put_off_work(
         &self,
         row: &work::Expired,
@@ -206,7 +206,7 @@ impl Engine {
                     subject_id: row.id.clone(),
                     version: Some(row.version + 1),
                     to: parks.then(|| "parked".to_owned()),
-                    reason: Some("outcome-unknown".into()),
+                    reason: Some(ReasonCode::OutcomeUnknown.into()),
                     ..Default::default()
                 });
             }
@@ -222,11 +222,11 @@ impl Engine {
                 seq: row.seq,
                 token: row.version,
                 status: if parks { "parked" } else { "retrying" },
-                // The attempt under way counts: it may well have gone out.
+                // The attempt under way counts: it may have been sent.
                 retry_count: row.retry_count + i64::from(doubt),
                 last_error: doubt
                     .then(|| "the node stopped while sending; it may or may not have been sent".into()),
-                reason: doubt.then(|| "uncertain".into()),
+                reason: doubt.then(|| ReasonCode::Uncertain.into()),
                 retry_at: next,
                 channel: None,
             });
@@ -243,7 +243,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// A row that cannot be swept is parked, so that a person can look and it does not stand before the others for ever.
+    /// A row that cannot be swept is parked, so that a person can check it and it does not block the others.
     async fn park_unswept(
         &self,
         head: &NotificationHead,
@@ -259,7 +259,7 @@ impl Engine {
             status: "parked",
             retry_count: head.retry_count,
             last_error: Some(format!("its node is gone, and it could not be taken over: {error}")),
-            reason: Some("sweep-failed".to_owned()),
+            reason: Some(ReasonCode::SweepFailed.into()),
             retry_at: None,
             channel: None,
         };
@@ -306,7 +306,7 @@ fn after_expiry(row: &work::Expired, policy: RetryPolicy, now: Timestamp, unit_r
         id: row.id,
         token: row.version,
         status: "pending",
-        reason: Some("lease-expired".into()),
+        reason: Some(ReasonCode::LeaseExpired.into()),
         on_hold,
         retry_count: expiries,
         retry_at,

@@ -1,4 +1,4 @@
-//! The story of one notification, read from stored facts: event → work → claim → each attempt → settled.
+//! The timeline of one notification, read from stored rows: event → work → claim → each attempt → settled.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -128,7 +128,7 @@ fn left_out(skipped: &skipped_targets::SkippedTarget) -> Moment {
     )
 }
 
-/// What a provider told about one message: that it arrived, and that it did not, each with its own time.
+/// What a provider reported about one message: that it arrived, and that it did not, each with its own time.
 fn told(receipt: &receipts::ReceiptRow) -> Vec<Moment> {
     let target = receipt.target.as_deref().unwrap_or_default();
     let state = ReceiptState::of_rank(receipt.rank).map_or("unknown", ReceiptState::as_str);

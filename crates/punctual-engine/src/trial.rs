@@ -33,7 +33,7 @@ pub enum Trial {
 }
 
 impl Engine {
-    /// Sends the message; `wall` measures how long it takes, because the engine's own clock may stand still.
+    /// Sends the message; `wall` measures how long it takes, because the engine's own clock may be stopped.
     #[boxed]
     pub async fn try_channel(
         &self,
@@ -53,7 +53,7 @@ impl Engine {
             return Ok(Trial::Address(why));
         }
         let subject = message.subject.unwrap_or_else(|| "Punctual: this channel works".to_owned());
-        let body = message.body.unwrap_or_else(|| "This message was sent to try the channel out.".to_owned());
+        let body = message.body.unwrap_or_else(|| "This is a test message.".to_owned());
         let outgoing = Outgoing {
             notification: NotificationId(message.id),
             channel: key.clone(),

@@ -48,7 +48,7 @@ pub enum SendOutcome {
     Transient { error: String, retry_after: Option<Duration> },
     /// It will not work later either.
     Permanent { reason: ReasonCode, error: String },
-    /// It was handed over and no answer came: it may or may not have arrived.
+    /// It was sent and no answer came: it may or may not have arrived.
     Uncertain { error: String },
 }
 
@@ -64,7 +64,7 @@ pub trait Channel: Send + Sync {
         16
     }
 
-    /// Whether the provider tells later what became of a message: its id is then kept where a receipt finds it.
+    /// Whether the provider reports later what became of a message: its id is then kept where a receipt finds it.
     fn takes_receipts(&self) -> bool {
         false
     }
@@ -109,7 +109,7 @@ pub trait Adapter: Send + Sync {
 pub const DESTINATION_FIELDS: &[&str] = &[
     "host",
     "port",
-    // A password that went out encrypted would otherwise go out in the clear.
+    // A password that was sent encrypted would otherwise be sent in the clear.
     "tls",
     "url",
     "baseUrl",

@@ -1,4 +1,4 @@
-//! Time and chance come in from outside: nothing in Punctual asks the system for them but the binary.
+//! Time and randomness are injected: nothing in Punctual asks the system for them but the binary.
 
 use std::{sync::Mutex, task::Waker};
 
@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// What tells the time, and wakes a waiter at an instant.
+/// What gives the time, and wakes a waiter at an instant.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Ends when `now()` has reached `at`; at once if it already has.
@@ -40,7 +40,7 @@ pub trait Random: Send + Sync {
     }
 }
 
-/// A clock that stands still until it is moved: for the sandbox, simulations and tests.
+/// A clock that stops until it is moved: for the sandbox, simulations and tests.
 pub struct ManualClock {
     state: std::sync::Arc<Mutex<ManualState>>,
 }
@@ -80,7 +80,7 @@ impl ManualClock {
     }
 }
 
-/// A poisoned clock still tells the time: no invariant spans the lock.
+/// A poisoned clock still gives the time: no invariant spans the lock.
 fn lock(state: &Mutex<ManualState>) -> std::sync::MutexGuard<'_, ManualState> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -20,18 +20,6 @@ pub use limiter::{Limiter, Rate};
 pub use preference::{Preference, Topic};
 pub use urgency::{Priority, Urgency};
 
-/// Why a message waits, goes elsewhere or does not go, in the words that its row and its story have.
-pub mod reasons {
-    pub const QUIET_HOURS: &str = "quiet-hours";
-    pub const SEND_WINDOW: &str = "send-window";
-    pub const RATE_LIMITED: &str = "rate-limited";
-    pub const CIRCUIT_OPEN: &str = "circuit-open";
-    pub const DAILY_CAP: &str = "daily-cap";
-    pub const PREFERENCE: &str = "preference";
-    pub const UNSUBSCRIBED: &str = "unsubscribed";
-    pub const FAILED_OVER: &str = "failed-over";
-}
-
 /// The delivery policy of a channel, as it is stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

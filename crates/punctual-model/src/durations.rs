@@ -25,7 +25,7 @@ impl DurationError {
     }
 }
 
-/// Reads a duration. Each unit stands at most once, the larger before the smaller; `0d` is one too.
+/// Reads a duration. Each unit appears at most once, the larger before the smaller; `0d` is one too.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let mut rest = text;
     let mut units = UNITS.iter();
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         let (number, from_unit) = rest.split_at(digits);
         let mut characters = from_unit.chars();
         let unit = characters.next().ok_or(DurationError)?;
-        // The iterator goes on from where it stands, which refuses a unit that is repeated or too late.
+        // The iterator goes on from where it is, which refuses a unit that is repeated or too late.
         let (_, seconds) = units.find(|(name, _)| *name == unit).ok_or(DurationError)?;
         let number: u64 = number.parse().map_err(|_| DurationError)?;
         total = number.checked_mul(*seconds).and_then(|part| total.checked_add(part)).ok_or(DurationError)?;

@@ -17,7 +17,7 @@ impl Fault {
     }
 }
 
-/// A text from outside as it may stand in a message: on one line, and cut when it is long.
+/// A text from outside as it may appear in a message: on one line, and cut when it is long.
 pub fn shown(text: &str) -> String {
     const LONGEST: usize = 48;
     let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

@@ -164,7 +164,7 @@ fn test(found: Option<&Value>, op: Op, values: &[Operand]) -> bool {
     }
 }
 
-/// How a found value stands to the filter's; none when it is no single value.
+/// How a found value compares with the filter's; none when it is no single value.
 fn order(found: &Value, operand: &Operand) -> Option<Ordering> {
     let text = text_of(found)?;
     // The found side is read as a number only if the other one is.

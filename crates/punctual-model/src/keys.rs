@@ -157,7 +157,7 @@ impl WorkKey {
         Self::join("operations", &[rule_id, occurrence])
     }
 
-    /// What one person did not get on one local day, told at once.
+    /// What one person did not get on one local day, sent at once.
     pub fn digest(person: &str, local_date: &str) -> Result<Self, KeyError> {
         Self::join("digest", &[person, local_date])
     }
@@ -170,7 +170,7 @@ impl WorkKey {
         Self::join("schedule", &[key])
     }
 
-    /// The deliberate second run of a key that is done. The key is taken as it stands, not escaped again.
+    /// The deliberate second run of a key that is done. The key is taken as it is stored, not escaped again.
     pub fn support_retry(of: &WorkKey, n: i64) -> Result<Self, KeyError> {
         Self::checked(format!("{of}{SUPPORT_RETRY}{n}"))
     }

@@ -77,9 +77,9 @@ pub struct NewNotification {
     pub priority: i64,
     /// Not before this instant.
     pub not_before: Option<Timestamp>,
-    /// What it is about, for people who want to hear of some things and not of others.
+    /// What it is about, for people who want messages about some things only.
     pub topic: Option<String>,
-    /// The channels that are tried one after another where its own does not get it across.
+    /// The channels that are used one after another if its own fails.
     pub failover: Vec<ChannelKey>,
 }
 

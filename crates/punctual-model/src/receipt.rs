@@ -1,4 +1,4 @@
-//! Receipts: what a provider tells us later about a message that it took. That it was accepted and that it arrived are
+//! Receipts: what a provider reports later about a message that it accepted. That it was accepted and that it arrived are
 //! two facts.
 
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ pub enum ReceiptState {
     Sent,
     /// It arrived.
     Delivered,
-    /// Somebody looked at it.
+    /// Somebody opened it.
     Read,
     /// It did not arrive, or came back, and will not be retried by the provider.
     Failed,
@@ -59,7 +59,7 @@ impl ReceiptState {
     }
 }
 
-/// One thing that a provider tells about one message.
+/// One report of a provider about one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The provider's id of the message.
@@ -80,12 +80,12 @@ impl Receipt {
     }
 }
 
-/// A call of a provider's, as it came in.
+/// A call of a provider, as received.
 #[derive(Clone, Copy)]
 pub struct Callback<'a> {
     /// Only a GET asks whether the address is ours; receipts come with a POST.
     pub is_get: bool,
-    /// What stands after the `?`, as it was sent.
+    /// The part after the `?`, as it was sent.
     pub query: &'a str,
     /// The last part of the address, for providers that sign nothing.
     pub path_secret: Option<&'a str>,
@@ -99,7 +99,7 @@ pub struct Callback<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallbackTaken {
     Receipts(Vec<Receipt>),
-    /// The provider wants to hear this text.
+    /// The provider expects this text.
     Answer(String),
 }
 

@@ -30,7 +30,7 @@ pub const INTERVALS: std::ops::RangeInclusive<Duration> =
 /// How failed attempts are repeated. `max` is the number of attempts after the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// After 5 minutes, 15 minutes and 1 hour; then a person must look.
+    /// After 5 minutes, 15 minutes and 1 hour; then a person must check.
     Ladder,
     /// The ladder, then every 24 hours without end: for long-running handlers that are approved for it.
     Daily,
@@ -102,7 +102,7 @@ fn grown(first: Duration, factor: u32, times: u32) -> Duration {
 
 /// Takes a random part of up to `percent` off.
 fn shortened(full: Duration, percent: u8, unit_random: f64) -> Duration {
-    // `clamp` keeps NaN, and a source of chance that gives it must not undo the delay.
+    // `clamp` keeps NaN, and a source of randomness that gives it must not undo the delay.
     let unit = if unit_random.is_nan() { 0.0 } else { unit_random.clamp(0.0, 1.0) };
     let share = f64::from(percent.min(100)) / 100.0 * unit;
     let off = Duration::try_from_secs_f64(full.as_secs_f64() * share).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The name of a secret that stands outside the database: `file:NAME` or `env:NAME`, and nothing else.
+//! The name of a secret that is kept outside the database: `file:NAME` or `env:NAME`, and nothing else.
 //!
 //! A name is one word, so that no setting can lead out of the directory for secrets or to a variable that is not
 //! meant for it. Who reads the secret is for the binary.
@@ -10,7 +10,7 @@ const LONGEST: usize = 200;
 /// What the variables with secrets begin with.
 pub const VARIABLE_PREFIX: &str = "PUNCTUAL_SECRET_";
 
-/// Where a secret stands.
+/// Where a secret is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SecretReference(Place);
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a work row stands.
+/// The status of a work row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkStatus {
@@ -28,7 +28,7 @@ pub enum WorkEvent {
     Fail,
     /// Decided at due time that nothing is to be sent, or no longer wanted.
     Deactivate,
-    /// Back in line: deferred, retried later, lease expired, released by a stopping node.
+    /// Queued again: deferred, retried later, lease expired, released by a stopping node.
     Requeue,
     /// A person stops it.
     Cancel,
@@ -125,7 +125,7 @@ impl WorkEvent {
     ];
 }
 
-/// Where a notification stands.
+/// The status of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NotificationStatus {

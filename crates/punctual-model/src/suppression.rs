@@ -1,5 +1,7 @@
 //! Addresses that get nothing any more, and why.
 
+use crate::ReasonCode;
+
 /// Why an address is on the suppression list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SuppressionReason {
@@ -40,7 +42,7 @@ impl SuppressionReason {
     }
 }
 
-/// The type of a channel: what stands before the colon of its key.
+/// The type of a channel: the part before the colon of its key.
 pub fn channel_type(channel: &str) -> &str {
     channel.split(':').next().unwrap_or(channel)
 }
@@ -49,10 +51,10 @@ pub fn channel_type(channel: &str) -> &str {
 ///
 /// Only what is certain counts: a mail server that is set up badly refuses everybody, mostly with a 550 of its own, and
 /// that must not end up as a list of everybody.
-pub fn after_refusal(reason: &str, said: &str) -> Option<SuppressionReason> {
+pub fn after_refusal(reason: ReasonCode, said: &str) -> Option<SuppressionReason> {
     match reason {
-        "recipient-opted-out" => Some(SuppressionReason::Unsubscribed),
-        "mailbox-unavailable" | "domain-takes-no-mail" if names_no_mailbox(said) => {
+        ReasonCode::RecipientOptedOut => Some(SuppressionReason::Unsubscribed),
+        ReasonCode::MailboxUnavailable | ReasonCode::DomainTakesNoMail if names_no_mailbox(said) => {
             Some(SuppressionReason::HardBounce)
         }
         _ => None,
@@ -116,19 +118,19 @@ mod tests {
     fn only_a_refusal_of_the_mailbox_itself_counts() {
         let hard = Some(SuppressionReason::HardBounce);
         for (reason, said, expected) in [
-            ("mailbox-unavailable", "550 5.1.1 <a@b.example>: user unknown", hard),
-            ("mailbox-unavailable", "550 5.1.10 null MX", hard),
-            ("domain-takes-no-mail", "556 5.1.10 null MX", hard),
-            ("mailbox-unavailable", "550 5.2.1 mailbox disabled", hard),
-            ("mailbox-unavailable", "550 No such user here", hard),
-            ("mailbox-unavailable", "550 5.7.1 relaying denied, user unknown to us", None),
-            ("mailbox-unavailable", "550 relay not permitted", None),
-            ("mailbox-unavailable", "550 5.1.11 odd", None),
-            ("mailbox-full", "552 5.2.2 mailbox full", None),
-            ("rejected-by-relay", "554 5.1.1 whatever", None),
-            ("recipient-opted-out", "21610 unsubscribed", Some(SuppressionReason::Unsubscribed)),
-            ("recipient-unreachable", "30003 unreachable", None),
-            ("credentials-refused", "535 5.7.8 no", None),
+            (ReasonCode::MailboxUnavailable, "550 5.1.1 <a@b.example>: user unknown", hard),
+            (ReasonCode::MailboxUnavailable, "550 5.1.10 null MX", hard),
+            (ReasonCode::DomainTakesNoMail, "556 5.1.10 null MX", hard),
+            (ReasonCode::MailboxUnavailable, "550 5.2.1 mailbox disabled", hard),
+            (ReasonCode::MailboxUnavailable, "550 No such user here", hard),
+            (ReasonCode::MailboxUnavailable, "550 5.7.1 relaying denied, user unknown to us", None),
+            (ReasonCode::MailboxUnavailable, "550 relay not permitted", None),
+            (ReasonCode::MailboxUnavailable, "550 5.1.11 odd", None),
+            (ReasonCode::MailboxFull, "552 5.2.2 mailbox full", None),
+            (ReasonCode::RejectedByRelay, "554 5.1.1 whatever", None),
+            (ReasonCode::RecipientOptedOut, "21610 unsubscribed", Some(SuppressionReason::Unsubscribed)),
+            (ReasonCode::RecipientUnreachable, "30003 unreachable", None),
+            (ReasonCode::CredentialsRefused, "535 5.7.8 no", None),
         ] {
             assert_eq!(after_refusal(reason, said), expected, "{reason}: {said}");
         }

@@ -108,7 +108,7 @@ impl Table {
         Self { columns, rows: Vec::new(), truncated: false }
     }
 
-    /// Where a column of this name stands.
+    /// The position of the column of this name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }

@@ -1,7 +1,7 @@
 //! A chart of the report: laid out once, as shapes, then written as SVG and painted as PNG.
 //!
 //! Mail programs show PNG, browsers and people who want to reuse it SVG. The picture has its own small font for
-//! what stands on its axes. A label that the font has no letters for is shown by its number, and the mail says beside the picture
+//! what is on its axes. A label that the font has no letters for is shown by its number, and the mail says beside the picture
 //! which number is which; the SVG has the label itself. From right to left everything is mirrored.
 
 mod canvas;

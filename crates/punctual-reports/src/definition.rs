@@ -41,11 +41,11 @@ pub struct Definition {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SourceKind {
-    /// Punctual's own data, by the key of who makes the table, with what else stands in the source.
+    /// Punctual's own data, by the key of who makes the table, with what else is in the source.
     Builtin { key: String, settings: Value },
     /// A query on a configured database.
     Sql { connection: String, query: String },
-    /// An endpoint that answers with JSON; `rows` points to the rows in it.
+    /// An endpoint that returns JSON; `rows` points to the rows in it.
     Http { url: String, rows: String },
 }
 

@@ -1,4 +1,4 @@
-//! The mail. Mail programs know little CSS and no style sheets, so every style stands where it is used.
+//! The mail. Mail programs know little CSS and no style sheets, so every style is where it is used.
 
 use std::fmt::Write;
 
@@ -133,7 +133,7 @@ fn cut(text: &str) -> &str {
     text.char_indices().nth(CELL_MAX).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Text that stands in HTML or an attribute. Control characters have no place in either.
+/// Text that is in HTML or an attribute. Control characters have no place in either.
 pub(crate) fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len() + 8);
     for c in text.chars() {

@@ -54,7 +54,7 @@ const NARROW: &str = "\u{202f}";
 const SPACE: &str = "\u{a0}";
 const SPACED: &str = "\u{a0}%";
 
-/// Longer tags stand before shorter ones.
+/// Longer tags are before shorter ones.
 #[rustfmt::skip]
 const STYLES: [Style; 31] = [
     style("en-US", ",", ".", "%", Order::MonthNamedFirst),
@@ -273,7 +273,7 @@ impl Locale {
         })
     }
 
-    /// A day without its year, for where many stand beside each other.
+    /// A day without its year, for where many are beside each other.
     pub fn day(&self, date: Date) -> String {
         let (month, day) = (date.month(), date.day());
         self.digits(match self.style.date {

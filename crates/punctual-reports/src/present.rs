@@ -12,7 +12,7 @@ use crate::{
 /// How the chart is named inside the mail.
 pub(crate) const CHART_ID: &str = "chart@report.punctual";
 
-/// What stands around the numbers, and for whom they are written.
+/// What is around the numbers, and for whom they are written.
 #[derive(Clone, Debug)]
 pub struct Look {
     pub title: String,

@@ -1,6 +1,6 @@
 //! Where the rows of a report come from: a configured database, an HTTP endpoint, or Punctual's own data.
 //!
-//! A definition names a connection; its address and password stand in the server's configuration, and neither leaves
+//! A definition names a connection; its address and password are in the server's configuration, and neither leaves
 //! it: they are in no answer, no fault and no log.
 
 mod http;
@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_channels::{AllowList, Guard, Trust};
 use punctual_model::{
-    Fault, Secret, SettingsFault, nearest,
+    Fault, ReasonCode, Secret, SettingsFault, nearest,
     table::{Cell, Table},
 };
 use punctual_store::{
@@ -50,6 +50,30 @@ impl FetchFault {
 
     pub fn passing(code: &'static str, detail: impl Into<String>) -> Self {
         Self { may_pass: true, code, detail: detail.into() }
+    }
+
+    /// The reason of a run that ends with this fault. What the fault is about is in its detail.
+    pub fn reason(&self) -> ReasonCode {
+        match self.code {
+            "answer_invalid" => ReasonCode::AnswerInvalid,
+            "answer_too_large" => ReasonCode::AnswerTooLarge,
+            "builtin_unknown" => ReasonCode::BuiltinUnknown,
+            "connection_forbidden" => ReasonCode::ConnectionForbidden,
+            "connection_unknown" => ReasonCode::ConnectionUnknown,
+            "database_unreachable" => ReasonCode::DatabaseUnreachable,
+            "endpoint_failed" => ReasonCode::EndpointFailed,
+            "endpoint_refused" => ReasonCode::EndpointRefused,
+            "endpoint_unreachable" => ReasonCode::EndpointUnreachable,
+            "query_failed" => ReasonCode::QueryFailed,
+            "query_not_read_only" => ReasonCode::QueryNotReadOnly,
+            "query_parameter" => ReasonCode::QueryParameter,
+            "query_timeout" => ReasonCode::QueryTimeout,
+            "report_unpresentable" => ReasonCode::ReportUnpresentable,
+            "settings_invalid" => ReasonCode::SettingsInvalid,
+            "url_forbidden" => ReasonCode::UrlForbidden,
+            "url_host" | "url_invalid" | "url_port" | "url_scheme" | "url_userinfo" => ReasonCode::UrlInvalid,
+            _ => ReasonCode::SourceUnavailable,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct View<'a> {
 
 /// One column as it is shown.
 pub(crate) struct Shown {
-    /// Where it stands in a row of the table.
+    /// Where it is in a row of the table.
     pub place: usize,
     pub name: String,
     pub title: String,

@@ -1,4 +1,4 @@
-//! Talking to central: whose token this is, the hand-over, and how a notification stands.
+//! Talking to central: whose token this is, forwarding, and the status of a notification.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl Central {
         Ok(batch.items)
     }
 
-    /// How a notification of this site stands; `None` if central does not know it.
+    /// The status of a notification of this site; `None` if central does not know it.
     pub async fn status(&self, site: &str, id: &str) -> Result<Option<SiteNotificationStatus>, CentralError> {
         let path = format!("/api/v1/sites/{site}/notifications/{id}");
         match ask(self.request(Method::GET, &path, self.status_time)?).await {

@@ -14,9 +14,9 @@ pub struct SiteConfig {
     pub central: String,
     pub token: Secret,
     pub data_dir: PathBuf,
-    /// How long after a failure the next try to forward comes; always the same.
+    /// How long after a failure the next attempt to forward starts; always the same.
     pub retry_every: Duration,
-    /// How often central is told how the site is doing when there is nothing to forward.
+    /// How often the site reports its state to central when there is nothing to forward.
     pub report_every: Duration,
     /// Rows of one request.
     pub batch: usize,
@@ -36,7 +36,7 @@ pub struct SiteConfig {
     pub events_kept: i64,
     /// How long central may take to answer a batch.
     pub request_time: Duration,
-    /// How long central may take to say how a notification stands.
+    /// How long central may take to return the status of a notification.
     pub status_time: Duration,
     /// Disk space held back, so that acknowledgements can be written when the disk is full.
     pub reserve_bytes: u64,

@@ -51,7 +51,7 @@ impl EventLog {
     }
 
     /// Something happened once more. The same class as before is the same event, going on; how it is worded may differ
-    /// from one time to the next, and the latest wording stands.
+    /// from one time to the next, and the latest wording is kept.
     pub async fn again(&self, now: Timestamp, kind: Kind, class: &str, detail: &str) {
         let mut ongoing = self.ongoing.lock().await;
         let detail = shortened(detail);
@@ -66,7 +66,7 @@ impl EventLog {
         }
     }
 
-    /// Something goes on, and this is how it stands now. Written only where that is news.
+    /// Something goes on, and this is its state now. Written only where that is news.
     pub async fn stands(&self, now: Timestamp, kind: Kind, count: i64, detail: &str) {
         let mut ongoing = self.ongoing.lock().await;
         let detail = shortened(detail);

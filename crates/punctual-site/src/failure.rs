@@ -1,4 +1,4 @@
-//! Why nothing could be forwarded, and what that says about the next try.
+//! Why nothing could be forwarded, and what that means for the next attempt.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Forwarding: one batch, in order, cleared by what central acknowledges.
 //!
-//! The next batch is sent only after this one was answered, so rows arrive in order; it is made ready meanwhile. After a
+//! The next batch is sent only after this one was answered, so rows arrive in order; it is prepared meanwhile. After a
 //! failure the same rows are sent again, at a fixed interval: central stores what is new and acknowledges the rest.
 
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ impl Agent {
         let report = match self.forward(now, &mut prepared).await {
             Ok(report) => report,
             Err(failure) => {
-                // What was made ready may no longer be what comes next.
+                // What was prepared may no longer be what comes next.
                 *prepared = None;
                 self.failed(now, failure).await
             }
@@ -91,7 +91,7 @@ impl Agent {
         let (report, told) = self.report(now).await?;
         let body = batch.body(&report);
         let answered = async { self.central.hand_over(&site, body).await };
-        // While this batch is on its way, the one after it is made ready.
+        // While this batch is on its way, the one after it is prepared.
         let ahead = async {
             if batch.rows.len() < limit { None } else { self.prepare(batch.last(), limit).await.ok() }
         };
@@ -184,7 +184,7 @@ impl Agent {
         tx.commit().await
     }
 
-    /// Central cannot take the batch as it is: smaller ones are tried, down to the one row that it is about.
+    /// Central cannot take the batch as it is: smaller ones are sent, down to the one row that it is about.
     async fn narrow(
         &self,
         now: Timestamp,
@@ -194,7 +194,7 @@ impl Agent {
         let [row] = batch.rows.as_slice() else {
             let half = (batch.rows.len() / 2).max(1);
             self.link().batch = half;
-            tracing::warn!(code = %problem.code, detail = problem.detail, half, "central cannot take the batch; a smaller one is tried");
+            tracing::warn!(code = %problem.code, detail = problem.detail, half, "central cannot take the batch; a smaller one is sent");
             return Ok(ForwardReport { next: Next::Now, ..ForwardReport::nothing() });
         };
         let ack = SiteAck {
@@ -244,7 +244,7 @@ impl Agent {
         tx.commit().await
     }
 
-    /// How the site is doing, and the entries of the event log that central is told with it.
+    /// How the site is doing, and the entries of the event log that are sent to central with it.
     async fn report(&self, now: Timestamp) -> Result<(SiteReport, Vec<EventRow>), StoreError> {
         let mut reader = self.store.read().await?;
         let oldest_at = outgoing::oldest(&mut reader.conn()).await?;
@@ -276,7 +276,7 @@ impl Agent {
 
     async fn failed(&self, now: Timestamp, failure: Failure) -> ForwardReport {
         let Failure { why, class, retry_after } = failure;
-        tracing::warn!(reason = why, "forwarding failed; rows stay until the next try");
+        tracing::warn!(reason = why, "forwarding failed; rows stay until the next attempt");
         self.log.again(now, Kind::ForwardFailed, &class, &why).await;
         self.link().failure = Some(why.clone());
         let wait = retry_after.map_or(self.config.retry_every, |asked| asked.max(self.config.retry_every));

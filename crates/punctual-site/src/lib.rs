@@ -2,9 +2,9 @@
 //!
 //! A script gets its id back after the row is on disk. Rows are forwarded in order, in batches, and cleared only by an
 //! acknowledgement that names their id and digest, which central sends after its commit. While central cannot be reached
-//! rows wait, for as long as it takes, up to a bound that is told to the caller. Delivery is central's affair.
+//! rows wait, for as long as it takes, up to a limit that the caller gets. Delivery is central's affair.
 //!
-//! `notify` takes in, `forward_tick` hands over, `watch_tick` looks after what waits and what may go; the loops of `run`
+//! `notify` accepts, `forward_tick` forwards, `watch_tick` monitors the buffer and removes what may go; the loops of `run`
 //! only wait and tick.
 
 mod ack;
@@ -66,7 +66,7 @@ pub struct Parts {
     log: EventLog,
     metrics: Arc<Metrics>,
     intake: notify::Intake,
-    /// Told when a row was taken in.
+    /// Notified when a row was accepted.
     arrived: Arc<Notify>,
     link: Mutex<Link>,
     /// The next batch, made while the one before it was on its way. One tick at a time.

@@ -28,9 +28,9 @@ use crate::{Agent, NotifyError, chain};
 
 /// Bytes of a request: the largest body of a message, with every character escaped.
 const BODY_LIMIT: usize = 2 << 20;
-/// Requests under way at once; more are told to come back.
+/// Requests under way at once; more are refused for now.
 const IN_FLIGHT: usize = 2_048;
-/// Seconds after which a caller may try again when the buffer is full.
+/// Seconds after which a caller may retry when the buffer is full.
 const RETRY_AFTER: u64 = 10;
 /// Entries of the event log in one answer.
 const LOG_DEFAULT: i64 = 100;

@@ -1,4 +1,4 @@
-//! Figures for Prometheus: what was taken in and forwarded, and how much waits.
+//! Figures for Prometheus: what was accepted and forwarded, and how much waits.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -38,7 +38,7 @@ impl Metrics {
             refused_rows: Gauge::default(),
             central_reached: Gauge::default(),
         };
-        registry.register("taken_in", "Notifications taken in from scripts", metrics.taken_in.clone());
+        registry.register("taken_in", "Notifications accepted from scripts", metrics.taken_in.clone());
         registry.register("stored", "Rows that central stored", metrics.stored.clone());
         registry.register("duplicates", "Rows that central had already", metrics.duplicates.clone());
         registry.register("refused", "Rows that central refused for good", metrics.refused.clone());
@@ -68,7 +68,7 @@ impl Metrics {
         }
     }
 
-    /// The Prometheus text, with the gauges as they stand now.
+    /// The Prometheus text, with the gauges at present.
     pub fn encode(&self, health: &AgentHealth) -> String {
         self.backlog.set(health.backlog);
         self.backlog_bytes.set(health.backlog_bytes);

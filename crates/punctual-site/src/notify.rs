@@ -1,4 +1,4 @@
-//! Taking in what scripts hand over: concurrent calls share a commit, and each is answered after it.
+//! Accepting what scripts send: concurrent calls share a commit, and each is answered after it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,7 +17,7 @@ const GROUP: usize = 1_000;
 /// Calls that wait for a commit; more wait at the door.
 const WAITING: usize = 4_096;
 
-/// Why a notification was not taken in.
+/// Why a notification was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
     #[error("{0}")]
@@ -129,7 +129,7 @@ impl Committer {
                     let _ = job.reply.send(Err(error.clone().into()));
                 }
             }
-            // One bad row must not harm the others: each has its own try.
+            // One bad row must not harm the others: each is retried on its own.
             Err(_) => {
                 for job in group {
                     Box::pin(self.commit(vec![job])).await;

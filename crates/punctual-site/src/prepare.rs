@@ -1,7 +1,7 @@
-//! A batch made ready for the wire: the rows as JSON, compressed, with what is needed to understand the answer.
+//! A batch prepared for the wire: the rows as JSON, compressed, with what is needed to understand the answer.
 //!
 //! The body is two gzip streams behind each other. The rows can thus be compressed while the batch before them is on its
-//! way, and the report, which says how things stand when the request leaves, comes in front of them later.
+//! way, and the report, which says the state when the request leaves, is put in front of them later.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
 //! Disk space held back. On a full disk not even an acknowledgement can be written, and so the buffer could never empty
-//! itself; giving up this file makes room for that. While it is gone nothing new is taken in.
+//! itself; giving up this file makes room for that. While it is gone nothing new is accepted.
 
 use std::{
     fs::File,
@@ -32,7 +32,7 @@ impl Reserve {
         let has = std::fs::metadata(&self.file).map_or(0, |meta| meta.len());
         let taken = has == self.bytes || [1, 2, 4, 8].into_iter().any(|part| self.take(self.bytes / part));
         if !taken {
-            tracing::warn!(file = %self.file.display(), "no disk space can be held back; nothing is taken in");
+            tracing::warn!(file = %self.file.display(), "no disk space can be reserved; nothing is accepted");
         }
         self.held.store(taken, Ordering::Release);
         taken

@@ -1,4 +1,4 @@
-//! How a notification stands: the site's own word while it has it, central's after, the last known if central is away.
+//! The status of a notification: the site\'s own while it has it, central's after, the last known if central is away.
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -28,7 +28,7 @@ impl Agent {
         let site = self.link().site.clone();
         let answer = match &site {
             Some(site) => self.central.status(site, id).await,
-            // Nothing was ever handed over, so there is nothing that central could know.
+            // Nothing was ever forwarded, so there is nothing that central could know.
             None => Ok(None),
         };
         match (answer, known) {

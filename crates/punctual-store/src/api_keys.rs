@@ -1,11 +1,13 @@
 //! API keys: who may do what. Only the hash of a secret is stored.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct ApiKeyRow {
     pub id: String,
     pub name: String,
@@ -14,46 +16,37 @@ pub struct ApiKeyRow {
     pub scopes: String,
     /// A JSON array of business units, where the key is limited to some.
     pub business_units: Option<String>,
+    #[column(skip)]
     pub created_at: i64,
     pub expires_at: Option<i64>,
+    #[column(skip)]
     pub revoked_at: Option<i64>,
+    #[column(skip)]
     pub last_used_at: Option<i64>,
     /// The site whose token it is.
     pub site: Option<String>,
 }
 
-macro_rules! columns {
-    () => {
-        "id, name, secret_hash, scopes, business_units, created_at, expires_at, revoked_at, last_used_at, site"
-    };
-}
-
-const INSERT: Sql = Sql::same(
-    "api_keys.insert",
-    "INSERT INTO api_keys (id, name, secret_hash, scopes, business_units, created_at, expires_at, site)
-     VALUES ($2, $3, $4, $5, $6, $1, $7, $8)
-     ON CONFLICT DO NOTHING",
+const INSERT: Sql = sql!(
+    "api_keys.insert", each ApiKeyRow, after 1,
+    "INSERT INTO api_keys ({names}, created_at) {values {*}, $1} ON CONFLICT DO NOTHING",
 );
 
 /// Keeps a new key; false if its id or secret is already there.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, key: &ApiKeyRow) -> Result<bool> {
-    let k = key;
-    let units = k.business_units.clone();
-    let bound = args![now, &k.id, &k.name, &k.secret_hash, &k.scopes, units, k.expires_at, k.site.clone()];
-    Ok(conn.execute(&INSERT, bound).await? > 0)
+    Ok(conn.execute(&INSERT, with_rows(args![now], slice::from_ref(key))).await? > 0)
 }
 
 const BY_HASH: Sql =
-    Sql::same("api_keys.by_hash", concat!("SELECT ", columns!(), " FROM api_keys WHERE secret_hash = $1"));
+    sql!("api_keys.by_hash", as ApiKeyRow, "SELECT {columns} FROM api_keys WHERE secret_hash = $1");
 
 #[boxed]
 pub async fn by_hash(conn: &mut Conn<'_>, secret_hash: &str) -> Result<Option<ApiKeyRow>> {
     conn.fetch_optional(&BY_HASH, args![secret_hash]).await
 }
 
-const ALL: Sql =
-    Sql::same("api_keys.all", concat!("SELECT ", columns!(), " FROM api_keys ORDER BY created_at, id"));
+const ALL: Sql = sql!("api_keys.all", as ApiKeyRow, "SELECT {columns} FROM api_keys ORDER BY created_at, id");
 
 #[boxed]
 pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ApiKeyRow>> {
@@ -61,7 +54,7 @@ pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ApiKeyRow>> {
 }
 
 const REVOKE: Sql =
-    Sql::same("api_keys.revoke", "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL");
+    sql!("api_keys.revoke", "UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL");
 
 /// Ends a key; false if there is none of that id that is still good.
 #[boxed]
@@ -69,7 +62,7 @@ pub async fn revoke(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<boo
     Ok(conn.execute(&REVOKE, args![now, id]).await? > 0)
 }
 
-const END_OF_SITE: Sql = Sql::same(
+const END_OF_SITE: Sql = sql!(
     "api_keys.end_of_site",
     "UPDATE api_keys SET expires_at = $1
      WHERE site = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)",
@@ -82,7 +75,7 @@ pub async fn end_of_site(conn: &mut Conn<'_>, at: Timestamp, site: &str) -> Resu
     Ok(())
 }
 
-const REVOKE_OF_SITE: Sql = Sql::same(
+const REVOKE_OF_SITE: Sql = sql!(
     "api_keys.revoke_of_site",
     "UPDATE api_keys SET revoked_at = $1 WHERE site = $2 AND revoked_at IS NULL",
 );
@@ -94,7 +87,7 @@ pub async fn revoke_of_site(conn: &mut Conn<'_>, now: Timestamp, site: &str) -> 
     Ok(())
 }
 
-const TOUCH: Sql = Sql::same("api_keys.touch", "UPDATE api_keys SET last_used_at = $1 WHERE id = $2");
+const TOUCH: Sql = sql!("api_keys.touch", "UPDATE api_keys SET last_used_at = $1 WHERE id = $2");
 
 /// Remembers, coarsely, when a key was last used.
 #[boxed]
@@ -103,8 +96,7 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> 
     Ok(())
 }
 
-const BY_ID: Sql =
-    Sql::same("api_keys.by_id", concat!("SELECT ", columns!(), " FROM api_keys WHERE id = $1"));
+const BY_ID: Sql = sql!("api_keys.by_id", as ApiKeyRow, "SELECT {columns} FROM api_keys WHERE id = $1");
 
 #[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<ApiKeyRow>> {

@@ -1,11 +1,11 @@
-//! What waits for a person, over all tables that can hold such a thing; and a mark that changes when any list does.
+//! What needs attention, over all tables that can hold such a thing; and a mark that changes when any list does.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
-/// One thing that waits for a person.
+/// One thing that needs attention.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct WaitingRow {
     pub id: String,
@@ -13,110 +13,77 @@ pub struct WaitingRow {
     pub kind: String,
     pub title: String,
     pub reason: Option<String>,
-    /// What the other side answered last, where there is one.
+    /// The last answer of the other side, where there is one.
     pub answer: Option<String>,
     pub since: i64,
 }
 
-macro_rules! held { ($hint:literal, $units:literal) => { concat!("
-    SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer, updated_at AS since
-    FROM work ", $hint, "
-    WHERE on_hold AND kind <> 'report-subscription' AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
-    ORDER BY id DESC LIMIT $2") } }
-const HELD: Sql = Sql::each(
+const HELD: Sql = sql!(
     "work.waiting",
-    held!("INDEXED BY work_held", "SELECT value FROM json_each($3)"),
-    held!("", "SELECT UNNEST($3::text[])"),
+    "SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer,
+         updated_at AS since
+     FROM work {sqlite INDEXED BY work_held}
+     WHERE on_hold AND kind <> 'report-subscription' AND {shared $1 business_unit}
+     ORDER BY id DESC LIMIT $2",
 );
 
-macro_rules! parked { ($hint:literal, $units:literal) => { concat!("
-    SELECT id, kind, subject AS title, reason_code AS reason, last_error AS answer, COALESCE(finished_at, created_at) AS since
-    FROM notifications ", $hint, "
-    WHERE status = 'parked' AND (NOT $1 OR business_unit IS NULL OR business_unit IN (", $units, "))
-    ORDER BY seq DESC LIMIT $2") } }
-const PARKED: Sql = Sql::each(
+const PARKED: Sql = sql!(
     "notifications.waiting",
-    parked!("INDEXED BY notifications_parked", "SELECT value FROM json_each($3)"),
-    parked!("", "SELECT UNNEST($3::text[])"),
+    "SELECT id, kind, subject AS title, reason_code AS reason, last_error AS answer,
+         COALESCE(finished_at, created_at) AS since
+     FROM notifications {sqlite INDEXED BY notifications_parked}
+     WHERE status = 'parked' AND {shared $1 business_unit}
+     ORDER BY seq DESC LIMIT $2",
 );
 
 /// Work on hold, newest first; runs of reports are in [`crate::report_troubles`].
 #[boxed]
 pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&HELD, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+    conn.fetch_all(&HELD, args![units, limit]).await
 }
 
 /// Parked notifications, deliveries to subscribers among them, newest first.
 #[boxed]
 pub async fn parked(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&PARKED, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+    conn.fetch_all(&PARKED, args![units, limit]).await
 }
 
-// A site that has a token and was not heard from; one that never called counts from when it was made. There are few sites.
-macro_rules! silent {
-    () => {
-        "FROM sites WHERE revoked_at IS NULL AND COALESCE(last_contact_at, created_at) < $1"
-    };
-}
-const SILENT: Sql = Sql::same(
+// A site that has a token and has not called; one that never called counts from its creation. There are few sites.
+const SILENT_SITES: &str =
+    "FROM sites WHERE revoked_at IS NULL AND COALESCE(last_contact_at, created_at) < $1";
+
+const SILENT: Sql = sql!(
     "sites.silent",
-    concat!(
-        "SELECT id, 'site' AS kind, id AS title,
-             CASE WHEN last_contact_at IS NULL THEN 'site-never-called' ELSE 'site-silent' END AS reason,
-             CAST(NULL AS TEXT) AS answer, COALESCE(last_contact_at, created_at) AS since ",
-        silent!(),
-        " ORDER BY since LIMIT $2"
-    ),
+    "SELECT id, 'site' AS kind, id AS title,
+         CASE WHEN last_contact_at IS NULL THEN 'site-never-called' ELSE 'site-silent' END AS reason,
+         CAST(NULL AS TEXT) AS answer, COALESCE(last_contact_at, created_at) AS since ",
+    SILENT_SITES,
+    " ORDER BY since LIMIT $2",
 );
-const COUNT_SILENT: Sql = Sql::same("sites.count_silent", concat!("SELECT COUNT(*) AS count ", silent!()));
+const COUNT_SILENT: Sql = sql!("sites.count_silent", "SELECT COUNT(*) AS count ", SILENT_SITES);
 
-/// Sites that were last heard from before this moment, the longest silent first.
+/// Sites that last called before this moment, the longest silent first.
 #[boxed]
 pub async fn silent_sites(conn: &mut Conn<'_>, since: Timestamp, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&SILENT, args![since, limit]).await
 }
 
-macro_rules! out_of_step {
-    ($hint:literal, $units:literal) => {
-        concat!(
-            "FROM operations_rules AS r ",
-            $hint,
-            " LEFT JOIN operations_subjects AS s ON s.id = r.subject_id
-     WHERE r.sync_status = 'failed'
-         AND (NOT $1 OR r.business_unit IS NULL OR r.business_unit IN (",
-            $units,
-            "))"
-        )
-    };
-}
-macro_rules! list_out_of_step {
-    ($hint:literal, $units:literal) => {
-        concat!(
-            "SELECT r.id, r.subject_type || 's/' || r.subject_id AS kind, COALESCE(s.title, r.id) AS title,
-             'sync-failed' AS reason, r.sync_error AS answer, r.updated_at AS since ",
-            out_of_step!($hint, $units),
-            " ORDER BY r.id DESC LIMIT $2"
-        )
-    };
-}
-macro_rules! count_out_of_step {
-    ($hint:literal, $units:literal) => {
-        concat!(
-            "SELECT COUNT(*) AS count FROM (SELECT 1 AS one ",
-            out_of_step!($hint, $units),
-            " LIMIT $2) AS o"
-        )
-    };
-}
-const OUT_OF_STEP: Sql = Sql::each(
+const FAILED_RULES: &str = "FROM operations_rules AS r {sqlite INDEXED BY operations_rules_failed}
+         LEFT JOIN operations_subjects AS s ON s.id = r.subject_id
+     WHERE r.sync_status = 'failed' AND {shared $1 r.business_unit}";
+
+const OUT_OF_STEP: Sql = sql!(
     "operations_rules.waiting",
-    list_out_of_step!("INDEXED BY operations_rules_failed", "SELECT value FROM json_each($3)"),
-    list_out_of_step!("", "SELECT UNNEST($3::text[])"),
+    "SELECT r.id, r.subject_type || 's/' || r.subject_id AS kind, COALESCE(s.title, r.id) AS title,
+         'sync-failed' AS reason, r.sync_error AS answer, r.updated_at AS since ",
+    FAILED_RULES,
+    " ORDER BY r.id DESC LIMIT $2",
 );
-const COUNT_OUT_OF_STEP: Sql = Sql::each(
+const COUNT_OUT_OF_STEP: Sql = sql!(
     "operations_rules.count_waiting",
-    count_out_of_step!("INDEXED BY operations_rules_failed", "SELECT value FROM json_each($3)"),
-    count_out_of_step!("", "SELECT UNNEST($3::text[])"),
+    "SELECT COUNT(*) AS count FROM (SELECT 1 AS one ",
+    FAILED_RULES,
+    " LIMIT $2) AS o",
 );
 
 /// Rules that could not be scheduled, newest first; the kind of a row is where its event or task is found.
@@ -126,13 +93,12 @@ pub async fn out_of_step(
     units: Option<&[String]>,
     limit: i64,
 ) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&OUT_OF_STEP, args![units.is_some(), limit, units.unwrap_or_default().to_vec()]).await
+    conn.fetch_all(&OUT_OF_STEP, args![units, limit]).await
 }
 
 #[boxed]
 pub async fn count_out_of_step(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
-    let args = args![units.is_some(), bound, units.unwrap_or_default().to_vec()];
-    let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args).await?;
+    let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args![units, bound]).await?;
     Ok(row.count)
 }
 
@@ -155,44 +121,30 @@ pub struct WaitingCounts {
     pub events: i64,
 }
 
-macro_rules! counts {
-    ($work:literal, $notifications:literal, $units:literal) => {
-        concat!(
-            "
-    SELECT
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM work ",
-            $work,
-            " WHERE on_hold AND kind <> 'report-subscription'
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            ")) LIMIT $2) AS h) AS held,
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
-            $notifications,
-            " WHERE status = 'parked' AND kind <> 'event'
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            ")) LIMIT $2) AS p) AS parked,
-        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notifications ",
-            $notifications,
-            " WHERE status = 'parked' AND kind = 'event'
-            AND (NOT $1 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            ")) LIMIT $2) AS e) AS events"
-        )
-    };
-}
-const COUNTS: Sql = Sql::each(
+const PARKED_NOTIFICATIONS: &str = "SELECT COUNT(*) FROM (
+            SELECT 1 AS one FROM notifications {sqlite INDEXED BY notifications_parked}
+            WHERE status = 'parked' AND {shared $1 business_unit} AND kind ";
+
+const COUNTS: Sql = sql!(
     "attention.counts",
-    counts!("INDEXED BY work_held", "INDEXED BY notifications_parked", "SELECT value FROM json_each($3)"),
-    counts!("", "", "SELECT UNNEST($3::text[])"),
+    "SELECT
+        (SELECT COUNT(*) FROM (
+            SELECT 1 AS one FROM work {sqlite INDEXED BY work_held}
+            WHERE on_hold AND kind <> 'report-subscription' AND {shared $1 business_unit} LIMIT $2) AS h) AS held,
+        (",
+    PARKED_NOTIFICATIONS,
+    "<> 'event' LIMIT $2) AS p) AS parked,
+        (",
+    PARKED_NOTIFICATIONS,
+    "= 'event' LIMIT $2) AS e) AS events",
 );
 
 #[boxed]
 pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<WaitingCounts> {
-    conn.fetch_one(&COUNTS, args![units.is_some(), bound, units.unwrap_or_default().to_vec()]).await
+    conn.fetch_one(&COUNTS, args![units, bound]).await
 }
 
-/// A mark that changes when something arrives, ends, is tried, is held or is acted upon. A change among thousands of
+/// A mark that changes when something arrives, ends, is attempted, is held or is acted upon. A change among thousands of
 /// waiting rows may go unseen; lists are also read again slowly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Record)]
 pub struct Mark {
@@ -207,7 +159,7 @@ pub struct Mark {
     pub inbox: Option<i64>,
 }
 
-const MARK: Sql = Sql::same(
+const MARK: Sql = sql!(
     "attention.mark",
     "SELECT
         (SELECT MAX(seq) FROM notifications) AS arrived,

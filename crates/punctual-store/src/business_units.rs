@@ -1,45 +1,36 @@
 //! Business units: who owns data, and in which time zone they live.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct BusinessUnitRow {
     pub id: String,
     pub name: String,
     pub time_zone: String,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-const PUT: Sql = Sql::same(
-    "business_units.put",
-    "INSERT INTO business_units (id, name, time_zone, updated_at) VALUES ($2, $3, $4, $1)
-     ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, time_zone = EXCLUDED.time_zone,
-         updated_at = EXCLUDED.updated_at",
+const PUT: Sql = sql!(
+    "business_units.put", each BusinessUnitRow, after 1,
+    "INSERT INTO business_units ({names}, updated_at) {values {*}, $1}
+     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1",
 );
 
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, unit: &BusinessUnitRow) -> Result<()> {
-    conn.execute(&PUT, args![now, &unit.id, &unit.name, &unit.time_zone]).await?;
+    conn.execute(&PUT, with_rows(args![now], slice::from_ref(unit))).await?;
     Ok(())
 }
 
-macro_rules! by_ids {
-    ($ids:literal) => {
-        concat!(
-            "
-    SELECT id, name, time_zone, updated_at FROM business_units WHERE id IN (",
-            $ids,
-            ")"
-        )
-    };
-}
-const BY_IDS: Sql = Sql::each(
-    "business_units.by_ids",
-    by_ids!("SELECT value FROM json_each($1)"),
-    by_ids!("SELECT UNNEST($1::text[])"),
+const BY_IDS: Sql = sql!(
+    "business_units.by_ids", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE id IN ({texts $1})",
 );
 
 #[boxed]
@@ -50,9 +41,9 @@ pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Busines
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "business_units.page",
-    "SELECT id, name, time_zone, updated_at FROM business_units WHERE id > $1 ORDER BY id LIMIT $2",
+const PAGE: Sql = sql!(
+    "business_units.page", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE id > $1 ORDER BY id LIMIT $2",
 );
 
 #[boxed]
@@ -60,7 +51,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Bu
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
-const DELETE: Sql = Sql::same("business_units.delete", "DELETE FROM business_units WHERE id = $1");
+const DELETE: Sql = sql!("business_units.delete", "DELETE FROM business_units WHERE id = $1");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {

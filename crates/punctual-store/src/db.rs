@@ -5,6 +5,7 @@
 
 mod args;
 mod column;
+mod deadline;
 mod explain;
 mod faults;
 mod gate;
@@ -19,14 +20,16 @@ mod tx;
 use std::any::Any;
 
 use punctual_boxed::boxed;
-use sqlx::{PgConnection, postgres::PgRow};
+use sqlx::postgres::PgRow;
 
 pub use args::Arg;
 pub(crate) use args::args;
 pub use column::{Decode, Encode, Value};
+pub use deadline::Deadlines;
 pub use faults::{CrashPoint, Faults};
 pub use gate::Lane;
 pub use open::{Durability, Store, StoreOptions};
+pub use postgres::Held;
 pub use record::{Cells, Record};
 pub use sets::SetRow;
 #[cfg(test)]
@@ -35,10 +38,11 @@ pub(crate) use sets::with_rows;
 pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
 pub use text::Field;
-pub(crate) use text::{Dialect, Shape, length, render, sql};
+pub(crate) use text::{Dialect, Measure, Shape, measure, render, sql};
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
+use deadline::{SQLITE, within};
 use record::Decoder;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
@@ -119,7 +123,7 @@ enum Rows {
 /// An open connection or transaction, whichever database it belongs to.
 pub enum Conn<'c> {
     Sqlite(&'c SqliteThread, &'c Faults),
-    Postgres(&'c mut PgConnection, &'c Faults),
+    Postgres(&'c mut Held, &'c Faults),
 }
 
 impl Conn<'_> {
@@ -143,11 +147,14 @@ impl Conn<'_> {
         let rows = match self {
             Conn::Sqlite(thread, _) => {
                 let statement = sql.for_sqlite(args);
-                thread.run(move |session| read(session, statement)).await.flatten().map(Rows::Sqlite)
+                within(SQLITE, thread.run(move |session| read(session, statement)))
+                    .await
+                    .flatten()
+                    .map(Rows::Sqlite)
             }
             Conn::Postgres(c, _) => {
                 let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
-                query.fetch_all(&mut **c).await.map(Rows::Postgres).map_err(DriverError::from)
+                c.run(async |conn| query.fetch_all(conn).await).await.map(Rows::Postgres)
             }
         };
         self.faults().after(sql.name)?;
@@ -171,11 +178,11 @@ impl Conn<'_> {
         let changed = match self {
             Conn::Sqlite(thread, _) => {
                 let statement = sql.for_sqlite(args);
-                thread.run(move |session| session.execute(statement)).await.flatten()
+                within(SQLITE, thread.run(move |session| session.execute(statement))).await.flatten()
             }
             Conn::Postgres(c, _) => {
                 let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
-                query.execute(&mut **c).await.map(|done| done.rows_affected()).map_err(DriverError::from)
+                c.run(async |conn| query.execute(conn).await).await.map(|done| done.rows_affected())
             }
         };
         self.faults().after(sql.name)?;

@@ -8,7 +8,7 @@ pub mod preferences;
 
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// The fact that holds the delivery policy of the installation; "manners" is its stored name.
 pub const SETTINGS: &str = "manners";
@@ -28,7 +28,7 @@ pub struct StandingRow {
 }
 
 // One statement for all of it, because every node runs it every second. "manners" is a stored name.
-const STANDING: Sql = Sql::same(
+const STANDING: Sql = sql!(
     "manners.standing",
     "SELECT 'settings' AS what, name AS key, value AS text, 0 AS open_count, 0 AS opened_at, 0 AS open_until,
          CAST(NULL AS BIGINT) AS probe_until

@@ -1,6 +1,9 @@
 //! What can go wrong in the store, and whether it is worth another try.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -58,6 +61,8 @@ pub enum DriverError {
     Torn,
     #[error("the connection is closed")]
     Closed,
+    #[error("the database did not answer within {} s", .0.as_secs())]
+    Deadline(Duration),
     #[error("no thread could be started for the connection")]
     Thread(#[source] std::io::Error),
 }
@@ -74,6 +79,24 @@ impl DriverError {
         match self {
             Self::Sqlite(error) => error.sqlite_error().map(|refusal| refusal.extended_code & 0xff),
             _ => None,
+        }
+    }
+
+    /// Whether the connection is of no use any more: it is lost, or its server takes no writes or stops.
+    pub(crate) fn ends_connection(&self) -> bool {
+        match self {
+            Self::Postgres(sqlx::Error::Database(refusal)) => refusal
+                .code()
+                .is_some_and(|code| code == "25006" || code == "25P03" || code.starts_with("57P")),
+            Self::Postgres(error) => !matches!(
+                error,
+                sqlx::Error::RowNotFound
+                    | sqlx::Error::ColumnDecode { .. }
+                    | sqlx::Error::ColumnNotFound(_)
+                    | sqlx::Error::Decode(_)
+                    | sqlx::Error::Encode(_)
+            ),
+            _ => true,
         }
     }
 
@@ -94,7 +117,7 @@ impl DriverError {
                 _ => true,
             },
             Self::Decode(_) | Self::NoRow | Self::Torn => false,
-            Self::Closed | Self::Thread(_) => true,
+            Self::Closed | Self::Thread(_) | Self::Deadline(_) => true,
         }
     }
 }
@@ -144,10 +167,12 @@ fn is_sqlite_outage(code: i32) -> bool {
     matches!(code, 5 | 6 | 7 | 8 | 10 | 13 | 14)
 }
 
-/// Connection lost (08), out of resources (53), an operator at work (57), disk error (58), serialisation and deadlock
-/// (40).
+/// Connection lost (08), serialisation and deadlock (40), out of resources (53), an operator at work (57), disk error (58);
+/// a server that takes no writes (25006), a lock that another holds for too long (55P03), a transaction that was ended
+/// because it waited for too long (25P03).
 fn is_postgres_outage(code: &str) -> bool {
     ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+        || ["25006", "25P03", "55P03"].contains(&code)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 #[derive(Record)]
 struct Fact {
     value: String,
 }
 
-const GET: Sql = Sql::same("facts.get", "SELECT value FROM facts WHERE name = $1");
+const GET: Sql = sql!("facts.get", "SELECT value FROM facts WHERE name = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, name: &str) -> Result<Option<String>> {
@@ -18,7 +18,7 @@ pub async fn get(conn: &mut Conn<'_>, name: &str) -> Result<Option<String>> {
     Ok(fact.map(|fact| fact.value))
 }
 
-const PUT: Sql = Sql::same(
+const PUT: Sql = sql!(
     "facts.put",
     "INSERT INTO facts (name, value, updated_at) VALUES ($2, $3, $1)
      ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at",
@@ -30,7 +30,7 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) -
     Ok(())
 }
 
-const KEEP: Sql = Sql::same(
+const KEEP: Sql = sql!(
     "facts.keep",
     "INSERT INTO facts (name, value, updated_at) VALUES ($2, $3, $1) ON CONFLICT (name) DO NOTHING",
 );
@@ -42,7 +42,7 @@ pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) 
     Ok(())
 }
 
-const FORGET: Sql = Sql::same("facts.forget", "DELETE FROM facts WHERE name = $1");
+const FORGET: Sql = sql!("facts.forget", "DELETE FROM facts WHERE name = $1");
 
 #[boxed]
 pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// The answer that a key got before.
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -13,9 +13,9 @@ pub struct Answered {
     pub body: String,
 }
 
-const FIND: Sql = Sql::same(
-    "idempotency.find",
-    "SELECT digest, status, body FROM idempotency_keys WHERE owner = $1 AND key = $2",
+const FIND: Sql = sql!(
+    "idempotency.find", as Answered,
+    "SELECT {columns} FROM idempotency_keys WHERE owner = $1 AND key = $2",
 );
 
 #[boxed]
@@ -23,7 +23,7 @@ pub async fn find(conn: &mut Conn<'_>, owner: &str, key: &str) -> Result<Option<
     conn.fetch_optional(&FIND, args![owner, key]).await
 }
 
-const REMEMBER: Sql = Sql::same(
+const REMEMBER: Sql = sql!(
     "idempotency.remember",
     "INSERT INTO idempotency_keys (owner, key, digest, status, body, created_at) VALUES ($2, $3, $4, $5, $6, $1)
      ON CONFLICT (owner, key) DO NOTHING",
@@ -43,7 +43,7 @@ pub async fn remember(
     Ok(())
 }
 
-const FORGET: Sql = Sql::same("idempotency.forget", "DELETE FROM idempotency_keys WHERE created_at < $1");
+const FORGET: Sql = sql!("idempotency.forget", "DELETE FROM idempotency_keys WHERE created_at < $1");
 
 /// Removes answers older than their window.
 #[boxed]

@@ -1,13 +1,16 @@
 //! The inbox: messages to people who look at the console, by person.
 
-use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use std::slice;
 
-use crate::db::{Conn, Result, Sql, args};
+use jiff::Timestamp;
+use punctual_boxed::{Record, SetRow, boxed};
+
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 /// One message to one person.
-#[derive(Clone, Debug, PartialEq, Eq, Record)]
+#[derive(Clone, Debug, PartialEq, Eq, Record, SetRow)]
 pub struct InboxRow {
+    #[column(skip)]
     pub seq: i64,
     pub id: String,
     pub person: String,
@@ -17,33 +20,30 @@ pub struct InboxRow {
     pub subject: String,
     pub body: String,
     pub created_at: i64,
+    #[column(skip)]
     pub read_at: Option<i64>,
 }
 
-const PUT: Sql = Sql::same(
-    "inbox.put",
-    "INSERT INTO inbox (id, person, notification_id, channel, kind, subject, body, created_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $1)
-     ON CONFLICT (id) DO NOTHING",
+const PUT: Sql = sql!(
+    "inbox.put", each InboxRow, after 0,
+    "INSERT INTO inbox ({names}) {values {*}} ON CONFLICT (id) DO NOTHING",
 );
 
 /// Keeps a message; one that is there already stays as it is. `seq` and `read_at` are the table's own.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, row: &InboxRow) -> Result<bool> {
-    let r = row.clone();
-    let bound = args![r.created_at, r.id, r.person, r.notification_id, r.channel, r.kind, r.subject, r.body];
-    Ok(conn.execute(&PUT, bound).await? > 0)
+    Ok(conn.execute(&PUT, with_rows(args![], slice::from_ref(row))).await? > 0)
 }
 
-const PAGE: Sql = Sql::same(
-    "inbox.page",
-    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
+const PAGE: Sql = sql!(
+    "inbox.page", as InboxRow,
+    "SELECT {columns} FROM inbox
      WHERE person = $1 AND seq < $2
      ORDER BY seq DESC LIMIT $3",
 );
-const UNREAD: Sql = Sql::same(
-    "inbox.unread",
-    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
+const UNREAD: Sql = sql!(
+    "inbox.unread", as InboxRow,
+    "SELECT {columns} FROM inbox
      WHERE person = $1 AND seq < $2 AND read_at IS NULL
      ORDER BY seq DESC LIMIT $3",
 );
@@ -61,11 +61,7 @@ pub async fn page(
     conn.fetch_all(statement, args![person, before.unwrap_or(i64::MAX), limit]).await
 }
 
-const GET: Sql = Sql::same(
-    "inbox.get",
-    "SELECT seq, id, person, notification_id, channel, kind, subject, body, created_at, read_at FROM inbox
-     WHERE id = $1",
-);
+const GET: Sql = sql!("inbox.get", as InboxRow, "SELECT {columns} FROM inbox WHERE id = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<InboxRow>> {
@@ -77,7 +73,7 @@ struct Count {
     count: i64,
 }
 
-const COUNT: Sql = Sql::same(
+const COUNT: Sql = sql!(
     "inbox.count_unread",
     "SELECT COUNT(*) AS count FROM (
          SELECT 1 AS one FROM inbox WHERE person = $1 AND read_at IS NULL LIMIT $2) AS u",
@@ -90,10 +86,8 @@ pub async fn count_unread(conn: &mut Conn<'_>, person: &str, bound: i64) -> Resu
     Ok(row.count)
 }
 
-const READ: Sql = Sql::same(
-    "inbox.read",
-    "UPDATE inbox SET read_at = $1 WHERE id = $2 AND person = $3 AND read_at IS NULL",
-);
+const READ: Sql =
+    sql!("inbox.read", "UPDATE inbox SET read_at = $1 WHERE id = $2 AND person = $3 AND read_at IS NULL");
 
 /// Marks one message of a person as read; whether it was not.
 #[boxed]
@@ -101,7 +95,7 @@ pub async fn read(conn: &mut Conn<'_>, now: Timestamp, person: &str, id: &str) -
     Ok(conn.execute(&READ, args![now, id, person]).await? > 0)
 }
 
-const READ_ALL: Sql = Sql::same(
+const READ_ALL: Sql = sql!(
     "inbox.read_all",
     "UPDATE inbox SET read_at = $1 WHERE person = $2 AND read_at IS NULL AND seq <= $3",
 );
@@ -112,7 +106,7 @@ pub async fn read_all(conn: &mut Conn<'_>, now: Timestamp, person: &str, up_to: 
     conn.execute(&READ_ALL, args![now, person, up_to]).await
 }
 
-const FORGET: Sql = Sql::same("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
+const FORGET: Sql = sql!("inbox.forget", "DELETE FROM inbox WHERE created_at < $1");
 
 /// Removes messages that are older than they are kept.
 #[boxed]

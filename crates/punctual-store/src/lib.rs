@@ -48,7 +48,9 @@ pub mod templates;
 pub mod wake;
 pub mod work;
 
-pub use db::{Conn, CrashPoint, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener};
+pub use db::{
+    Conn, CrashPoint, Deadlines, Durability, Faults, Lane, Reader, Store, StoreOptions, Tx, WakeListener,
+};
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::{
     StoreError,
@@ -44,6 +44,7 @@ const STEPS: &[Step] = &[
     step!(13, "0013_handling"),
     step!(14, "0014_keys"),
     step!(15, "0015_circuit_open"),
+    step!(16, "0016_reason_codes"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.
@@ -80,8 +81,8 @@ const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUE
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
 /// Applies what is missing, in one transaction; refuses a database that a newer program made.
-pub(crate) async fn on_postgres(pool: &PgPool, schema: Schema, now: Timestamp) -> Result<()> {
-    let mut tx = pool.begin().await.map_err(StoreError::connection)?;
+pub(crate) async fn on_postgres(conn: &mut PgConnection, schema: Schema, now: Timestamp) -> Result<()> {
+    let mut tx = conn.begin().await.map_err(StoreError::connection)?;
     sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
     sqlx::query(LEDGER).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
     let applied: Vec<(i64, String)> =

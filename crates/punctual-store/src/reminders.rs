@@ -1,4 +1,4 @@
-//! The tables of reminders: settings, where measures stand to their thresholds, what is counted under what, how far
+//! The tables of reminders: settings, whether measures meet their thresholds, what is counted under what, how far
 //! changes and reconciliations have got.
 
 pub mod changes;

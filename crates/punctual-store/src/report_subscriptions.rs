@@ -1,12 +1,14 @@
 //! Subscriptions to reports: a JSON definition, and the columns by which they are found. One that is deleted stays
 //! readable, because its runs do.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct SubscriptionRow {
     pub guid: String,
     pub name: String,
@@ -14,53 +16,39 @@ pub struct SubscriptionRow {
     pub owner: Option<String>,
     pub list_name: Option<String>,
     pub paused: bool,
+    #[column(skip)]
     pub deleted: bool,
     /// The whole definition as JSON.
     pub definition: String,
+    #[column(skip)]
     pub version: i64,
+    #[column(skip)]
     pub created_at: i64,
+    #[column(skip)]
     pub updated_at: i64,
     /// The zone of its business unit, as it is now.
+    #[column(skip)]
     pub unit_time_zone: Option<String>,
 }
 
-macro_rules! columns {
-    () => {
-        "s.guid, s.name, s.business_unit, s.owner, s.list_name, s.paused, s.deleted, s.definition, s.version, \
-         s.created_at, s.updated_at, u.time_zone AS unit_time_zone"
-    };
-}
-macro_rules! from {
-    () => {
-        " FROM report_subscriptions AS s LEFT JOIN business_units AS u ON u.id = s.business_unit "
-    };
-}
+const READ: &str =
+    "SELECT s.guid, s.name, s.business_unit, s.owner, s.list_name, s.paused, s.deleted, s.definition,
+         s.version, s.created_at, s.updated_at, u.time_zone AS unit_time_zone
+     FROM report_subscriptions AS s LEFT JOIN business_units AS u ON u.id = s.business_unit ";
 
-const INSERT: Sql = Sql::same(
-    "report_subscriptions.insert",
-    "INSERT INTO report_subscriptions (guid, name, business_unit, owner, list_name, paused, definition, created_at,
-         updated_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $1, $1)
+const INSERT: Sql = sql!(
+    "report_subscriptions.insert", each SubscriptionRow, after 1,
+    "INSERT INTO report_subscriptions ({names}, created_at, updated_at) {values {*}, $1, $1}
      ON CONFLICT (guid) DO NOTHING",
 );
 
 /// A new subscription; false when its guid is taken.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) -> Result<bool> {
-    let bound = args![
-        now,
-        &row.guid,
-        &row.name,
-        row.business_unit.as_deref(),
-        row.owner.as_deref(),
-        row.list_name.as_deref(),
-        row.paused,
-        &row.definition,
-    ];
-    Ok(conn.execute(&INSERT, bound).await? > 0)
+    Ok(conn.execute(&INSERT, with_rows(args![now], slice::from_ref(row))).await? > 0)
 }
 
-const UPDATE: Sql = Sql::same(
+const UPDATE: Sql = sql!(
     "report_subscriptions.update",
     "UPDATE report_subscriptions
      SET name = $4, business_unit = $5, owner = $6, list_name = $7, paused = $8, deleted = $9, definition = $10,
@@ -86,12 +74,7 @@ pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) 
     Ok(conn.execute(&UPDATE, bound).await? > 0)
 }
 
-macro_rules! by_guids {
-    ($which:literal) => {
-        concat!("SELECT ", columns!(), from!(), "WHERE s.guid = ", $which)
-    };
-}
-const BY_GUIDS: Sql = Sql::rows("report_subscriptions.by_guids", by_guids!("$1"), by_guids!("ANY($1)"));
+const BY_GUIDS: Sql = sql!("report_subscriptions.by_guids", READ, "WHERE s.guid = {any $1}");
 
 /// These subscriptions, deleted ones too: history still names them.
 #[boxed]
@@ -104,37 +87,31 @@ pub async fn by_guids(conn: &mut Conn<'_>, mut guids: Vec<String>) -> Result<Vec
     conn.fetch_all(&BY_GUIDS, args![guids]).await
 }
 
-const LOCK: Sql = Sql::each(
+const LOCK: Sql = sql!(
     "report_subscriptions.lock",
-    by_guids!("$1 AND NOT s.deleted"),
-    by_guids!("$1 AND NOT s.deleted FOR UPDATE OF s"),
+    READ,
+    "WHERE s.guid = $1 AND NOT s.deleted{postgres  FOR UPDATE OF s}",
 );
 
-/// The subscription, held until the transaction ends: who plans its next run does so one after the other.
+/// The subscription, locked until the transaction ends: its next run is planned by one caller after the other.
 #[boxed]
 pub async fn lock(conn: &mut Conn<'_>, guid: &str) -> Result<Option<SubscriptionRow>> {
     conn.fetch_optional(&LOCK, args![guid]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "report_subscriptions.page",
-    concat!("SELECT ", columns!(), from!(), "WHERE s.guid > $1 AND NOT s.deleted ORDER BY s.guid LIMIT $2"),
-);
+const PAGE: Sql =
+    sql!("report_subscriptions.page", READ, "WHERE s.guid > $1 AND NOT s.deleted ORDER BY s.guid LIMIT $2",);
 
 #[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SubscriptionRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
-const OF_UNIT: Sql = Sql::same(
+const OF_UNIT: Sql = sql!(
     "report_subscriptions.of_unit",
-    concat!(
-        "SELECT ",
-        columns!(),
-        from!(),
-        "WHERE s.business_unit IS NOT NULL AND s.business_unit = $1 AND s.guid > $2 AND NOT s.deleted
-     ORDER BY s.guid LIMIT $3"
-    ),
+    READ,
+    "WHERE s.business_unit IS NOT NULL AND s.business_unit = $1 AND s.guid > $2 AND NOT s.deleted
+     ORDER BY s.guid LIMIT $3",
 );
 
 /// The subscriptions of one business unit, by guid.
@@ -148,7 +125,7 @@ pub async fn of_unit(
     conn.fetch_all(&OF_UNIT, args![unit, after, limit]).await
 }
 
-/// A subscription that nobody answers for, or that reaches nobody.
+/// A subscription without an owner or without recipients.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Orphan {
     pub guid: String,
@@ -160,9 +137,9 @@ pub struct Orphan {
     pub recipients_gone: bool,
 }
 
-const ORPHANS: Sql = Sql::same(
-    "report_subscriptions.orphans",
-    "SELECT guid, name, business_unit, owner, list_name, owner_gone, recipients_gone FROM (
+const ORPHANS: Sql = sql!(
+    "report_subscriptions.orphans", as Orphan,
+    "SELECT {columns} FROM (
          SELECT s.guid, s.name, s.business_unit, s.owner, s.list_name,
              (s.owner IS NOT NULL AND p.id IS NULL) AS owner_gone,
              (s.list_name IS NOT NULL AND (l.name IS NULL OR l.targets = '[]')) AS recipients_gone
@@ -194,23 +171,17 @@ pub struct LiveRun {
     pub retry_count: i64,
 }
 
-macro_rules! live_runs {
-    ($which:literal) => {
-        concat!(
-            "SELECT w.id, w.key, w.setting_id, w.trigger_type, w.status, w.on_hold, w.due_at, w.retry_count
-     FROM work AS w
-     WHERE w.setting_id IS NOT NULL AND w.setting_id = ",
-            $which,
-            " AND w.kind = 'report-subscription'
-       AND (w.status = 'pending' OR w.status = 'processing' OR w.status = 'failed')
-     ORDER BY w.due_at, w.id"
-        )
-    };
-}
 // Relies on work_by_setting.
-const LIVE_RUNS: Sql = Sql::rows("report_subscriptions.live_runs", live_runs!("$1"), live_runs!("ANY($1)"));
+const LIVE_RUNS: Sql = sql!(
+    "report_subscriptions.live_runs", as LiveRun,
+    "SELECT {columns w}
+     FROM work AS w
+     WHERE w.setting_id IS NOT NULL AND w.setting_id = {any $1} AND w.kind = 'report-subscription'
+       AND (w.status = 'pending' OR w.status = 'processing' OR w.status = 'failed')
+     ORDER BY w.due_at, w.id",
+);
 
-/// What of these subscriptions waits, is under way or has failed.
+/// Runs of these subscriptions that are pending, in progress or failed.
 #[boxed]
 pub async fn live_runs(conn: &mut Conn<'_>, guids: Vec<String>) -> Result<Vec<LiveRun>> {
     if guids.is_empty() {

@@ -1,11 +1,13 @@
-//! How far a subject, or all subjects of a business unit, have moved over from an old scheduler.
+//! The stage of migration from an old scheduler, for a subject or for all subjects of a business unit.
+
+use std::slice;
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RolloutRow {
     pub path: String,
     /// `subject` or `business_unit`.
@@ -14,45 +16,35 @@ pub struct RolloutRow {
     pub stage: i64,
     /// What was confirmed, by whom and when: a JSON object.
     pub checklist: String,
+    #[column(skip)]
     pub version: i64,
+    #[column(skip)]
     pub created_at: i64,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-macro_rules! columns {
-    () => {
-        "path, scope, scope_id, stage, checklist, version, created_at, updated_at"
-    };
-}
-
-const PUT: Sql = Sql::same(
-    "rollouts.put",
-    "INSERT INTO rollouts (path, scope, scope_id, stage, checklist, created_at, updated_at)
-     VALUES ($2, $3, $4, $5, $6, $1, $1)
+const PUT: Sql = sql!(
+    "rollouts.put", each RolloutRow, after 1,
+    "INSERT INTO rollouts ({names}, created_at, updated_at) {values {*}, $1, $1}
      ON CONFLICT (path, scope, scope_id) DO UPDATE
-     SET stage = EXCLUDED.stage, checklist = EXCLUDED.checklist, version = rollouts.version + 1,
-         updated_at = EXCLUDED.updated_at",
+     SET {replaced 3}, version = rollouts.version + 1, updated_at = $1",
 );
 
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &RolloutRow) -> Result<()> {
-    let bound = args![now, &row.path, &row.scope, &row.scope_id, row.stage, &row.checklist];
-    conn.execute(&PUT, bound).await?;
+    conn.execute(&PUT, with_rows(args![now], slice::from_ref(row))).await?;
     Ok(())
 }
 
-macro_rules! get {
-    ($lock:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3",
-            $lock
-        )
-    };
-}
-const GET: Sql = Sql::same("rollouts.get", get!(""));
-const LOCK: Sql = Sql::each("rollouts.lock", get!(""), get!(" FOR UPDATE"));
+const GET: Sql = sql!(
+    "rollouts.get", as RolloutRow,
+    "SELECT {columns} FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3",
+);
+const LOCK: Sql = sql!(
+    "rollouts.lock", as RolloutRow,
+    "SELECT {columns} FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3{postgres  FOR UPDATE}",
+);
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<Option<RolloutRow>> {
@@ -70,20 +62,18 @@ pub async fn lock(
     conn.fetch_optional(&LOCK, args![path, scope, scope_id]).await
 }
 
-macro_rules! over {
-    ($lock:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM rollouts
+const OVER: Sql = sql!(
+    "rollouts.over", as RolloutRow,
+    "SELECT {columns} FROM rollouts
      WHERE path = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
      ORDER BY scope DESC",
-            $lock
-        )
-    };
-}
-const OVER: Sql = Sql::same("rollouts.over", over!(""));
-const HOLD_OVER: Sql = Sql::each("rollouts.hold_over", over!(""), over!(" FOR SHARE"));
+);
+const HOLD_OVER: Sql = sql!(
+    "rollouts.hold_over", as RolloutRow,
+    "SELECT {columns} FROM rollouts
+     WHERE path = $1 AND ((scope = 'subject' AND scope_id = $2) OR (scope = 'business_unit' AND scope_id = $3))
+     ORDER BY scope DESC{postgres  FOR SHARE}",
+);
 
 /// The rollout that a subject is under: its own before that of its business unit.
 #[boxed]
@@ -107,13 +97,12 @@ pub async fn hold_over(
     conn.fetch_optional(&HOLD_OVER, args![path, subject_id, business_unit]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "rollouts.page",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM rollouts WHERE path = $1 AND (scope, scope_id) > ($2, $3) ORDER BY scope, scope_id LIMIT $4"
-    ),
+const PAGE: Sql = sql!(
+    "rollouts.page", as RolloutRow,
+    "SELECT {columns}
+     FROM rollouts
+     WHERE path = $1 AND (scope, scope_id) > ($2, $3)
+     ORDER BY scope, scope_id LIMIT $4",
 );
 
 #[boxed]
@@ -127,7 +116,7 @@ pub async fn page(
 }
 
 const DELETE: Sql =
-    Sql::same("rollouts.delete", "DELETE FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3");
+    sql!("rollouts.delete", "DELETE FROM rollouts WHERE path = $1 AND scope = $2 AND scope_id = $3");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, path: &str, scope: &str, scope_id: &str) -> Result<bool> {

@@ -1,10 +1,12 @@
 //! Who makes the delivery of a run. One row a key: whoever writes it first owns the run, and the database decides who
 //! that was. What was cancelled is free again.
 
-use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use std::slice;
 
-use crate::db::{Conn, Result, Sql, args};
+use jiff::Timestamp;
+use punctual_boxed::{Record, SetRow, boxed};
+
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OwnershipRow {
@@ -23,14 +25,8 @@ pub struct OwnershipRow {
     pub updated_at: i64,
 }
 
-macro_rules! columns {
-    () => {
-        "key, path, subject_id, owner, owner_version, status, coordinates, version, taken_at, updated_at"
-    };
-}
-
 /// A run that somebody wants to own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SetRow)]
 pub struct Take<'a> {
     pub key: &'a str,
     pub path: &'a str,
@@ -39,40 +35,38 @@ pub struct Take<'a> {
     pub owner_version: &'a str,
 }
 
-const TAKE: Sql = Sql::same(
-    "run_ownership.take",
-    "INSERT INTO run_ownership (key, path, subject_id, owner, owner_version, status, taken_at, updated_at)
-     VALUES ($2, $3, $4, $5, $6, 'owned', $1, $1)
+const TAKE: Sql = sql!(
+    "run_ownership.take", each Take<'_>, after 1,
+    "INSERT INTO run_ownership ({names}, status, taken_at, updated_at) {values {*}, 'owned', $1, $1}
      ON CONFLICT (key) DO UPDATE
-     SET owner = EXCLUDED.owner, owner_version = EXCLUDED.owner_version, status = 'owned', coordinates = NULL,
-         version = run_ownership.version + 1, taken_at = EXCLUDED.taken_at, updated_at = EXCLUDED.updated_at
+     SET {replaced 3}, status = 'owned', coordinates = NULL, version = run_ownership.version + 1, taken_at = $1,
+         updated_at = $1
      WHERE run_ownership.status = 'cancelled'",
 );
 
-/// Takes a run that is free, and returns who owns it afterwards: the same row to whoever asks.
+/// Takes a run that is free, and returns who owns it afterwards: every caller gets the same row.
 #[boxed]
 pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
-    let bound = args![now, take.key, take.path, take.subject_id, take.owner, take.owner_version];
-    conn.execute(&TAKE, bound).await?;
+    conn.execute(&TAKE, with_rows(args![now], slice::from_ref(take))).await?;
     conn.fetch_one(&GET, args![take.key]).await
 }
 
 const GET: Sql =
-    Sql::same("run_ownership.get", concat!("SELECT ", columns!(), " FROM run_ownership WHERE key = $1"));
+    sql!("run_ownership.get", as OwnershipRow, "SELECT {columns} FROM run_ownership WHERE key = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<OwnershipRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
 
-macro_rules! of_keys {
-    ($which:literal) => {
-        concat!("SELECT ", columns!(), " FROM run_ownership WHERE key = ", $which)
-    };
-}
-const LOCK: Sql =
-    Sql::rows("run_ownership.lock", of_keys!("$1"), of_keys!("ANY($1) ORDER BY key FOR UPDATE"));
-const BY_KEYS: Sql = Sql::rows("run_ownership.by_keys", of_keys!("$1"), of_keys!("ANY($1)"));
+const LOCK: Sql = sql!(
+    "run_ownership.lock", as OwnershipRow,
+    "SELECT {columns} FROM run_ownership WHERE key = {any $1}{postgres  ORDER BY key FOR UPDATE}",
+);
+const BY_KEYS: Sql = sql!(
+    "run_ownership.by_keys", as OwnershipRow,
+    "SELECT {columns} FROM run_ownership WHERE key = {any $1}",
+);
 
 /// These rows, held until the transaction ends: a delivery and a roll back cannot miss each other.
 #[boxed]
@@ -92,18 +86,15 @@ pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<O
     conn.fetch_all(&BY_KEYS, args![keys]).await
 }
 
-const REPORT: Sql = Sql::same(
-    "run_ownership.report",
-    concat!(
-        "UPDATE run_ownership
+const REPORT: Sql = sql!(
+    "run_ownership.report", as OwnershipRow,
+    "UPDATE run_ownership
      SET status = $4, coordinates = COALESCE($5, coordinates), version = version + 1, updated_at = $1
      WHERE key = $2 AND owner = $3 AND (status = 'owned' OR status = $4)
-     RETURNING ",
-        columns!()
-    ),
+     RETURNING {columns}",
 );
 
-/// What an owner has to say about its run; nothing where it does not own it, or where that is over.
+/// Records what an owner reports about its run; nothing where it does not own it, or no longer.
 #[boxed]
 pub async fn report(
     conn: &mut Conn<'_>,
@@ -116,15 +107,18 @@ pub async fn report(
     conn.fetch_optional(&REPORT, args![now, key, owner, status, coordinates]).await
 }
 
-const DELIVERED: Sql = Sql::rows(
-    "run_ownership.delivered",
+#[derive(SetRow)]
+struct Delivered<'a> {
+    key: &'a str,
+    coordinates: &'a str,
+}
+
+const DELIVERED: Sql = sql!(
+    "run_ownership.delivered", each Delivered<'_>, after 2,
     "UPDATE run_ownership
-     SET status = 'delivery_created', coordinates = $4, version = version + 1, updated_at = $1
-     WHERE key = $3 AND owner = $2 AND status = 'owned'",
-    "UPDATE run_ownership
-     SET status = 'delivery_created', coordinates = r.coordinates, version = run_ownership.version + 1, updated_at = $1
-     FROM UNNEST($3::text[], $4::text[]) AS r(key, coordinates)
-     WHERE run_ownership.key = r.key AND run_ownership.owner = $2 AND run_ownership.status = 'owned'",
+     SET status = 'delivery_created', coordinates = {.coordinates}, version = run_ownership.version + 1, updated_at = $1
+     {from rows}
+     WHERE run_ownership.key = {.key} AND run_ownership.owner = $2 AND run_ownership.status = 'owned'",
 );
 
 /// The deliveries of these runs are queued, in this very transaction: `(key, coordinates)`.
@@ -135,8 +129,9 @@ pub async fn delivered(
     owner: &str,
     rows: &[(String, String)],
 ) -> Result<u64> {
-    let (keys, coordinates): (Vec<String>, Vec<String>) = rows.iter().cloned().unzip();
-    conn.execute(&DELIVERED, args![now, owner, keys, coordinates]).await
+    let rows: Vec<Delivered<'_>> =
+        rows.iter().map(|(key, coordinates)| Delivered { key, coordinates }).collect();
+    conn.execute(&DELIVERED, with_rows(args![now, owner], &rows)).await
 }
 
 #[derive(Record)]
@@ -144,22 +139,12 @@ struct Key {
     key: String,
 }
 
-macro_rules! give_back {
-    ($subjects:literal) => {
-        concat!(
-            "UPDATE run_ownership
-     SET status = 'cancelled', version = version + 1, updated_at = $1
-     WHERE path = $2 AND owner = $3 AND status = 'owned' AND subject_id IN (",
-            $subjects,
-            ")
-     RETURNING key"
-        )
-    };
-}
-const GIVE_BACK: Sql = Sql::each(
+const GIVE_BACK: Sql = sql!(
     "run_ownership.give_back",
-    give_back!("SELECT value FROM json_each($4)"),
-    give_back!("SELECT UNNEST($4::text[])"),
+    "UPDATE run_ownership
+     SET status = 'cancelled', version = version + 1, updated_at = $1
+     WHERE path = $2 AND owner = $3 AND status = 'owned' AND subject_id IN ({texts $4})
+     RETURNING key",
 );
 
 /// Frees what this owner has taken and not delivered; returns the keys. What was delivered stays so.
@@ -175,24 +160,12 @@ pub async fn give_back(
     Ok(keys.into_iter().map(|row| row.key).collect())
 }
 
-macro_rules! taken {
-    ($subjects:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM run_ownership
-     WHERE path = $1 AND owner = $2 AND taken_at >= $3 AND taken_at < $4 AND subject_id IN (",
-            $subjects,
-            ")
+const TAKEN: Sql = sql!(
+    "run_ownership.taken", as OwnershipRow,
+    "SELECT {columns} FROM run_ownership
+     WHERE path = $1 AND owner = $2 AND taken_at >= $3 AND taken_at < $4 AND subject_id IN ({texts $6})
      ORDER BY taken_at, key
-     LIMIT $5"
-        )
-    };
-}
-const TAKEN: Sql = Sql::each(
-    "run_ownership.taken",
-    taken!("SELECT value FROM json_each($6)"),
-    taken!("SELECT UNNEST($6::text[])"),
+     LIMIT $5",
 );
 
 /// The runs that an owner took in an interval, in order of time.

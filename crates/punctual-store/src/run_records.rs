@@ -1,12 +1,12 @@
 //! What became of each run, and under which stage of a rollout: for comparison with an old scheduler, for figures, and
-//! for people who look at a run. Nothing here decides anything.
+//! for people who inspect a run. Nothing here decides anything.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RecordRow {
     pub key: String,
     pub path: String,
@@ -14,10 +14,12 @@ pub struct RecordRow {
     pub business_unit: Option<String>,
     pub stage: Option<i64>,
     pub due_at: i64,
+    #[column(skip)]
     pub decided_at: i64,
     /// `delivered`, `shadow`, `skipped`, `retrying`, `failed` or `conflict`.
     pub outcome: String,
     pub reason: Option<String>,
+    #[column(skip)]
     pub tries: i64,
     pub conflicts: i64,
     /// Details from the workflow: a JSON object.
@@ -25,75 +27,30 @@ pub struct RecordRow {
     /// There are files of it that were not removed yet.
     pub has_files: bool,
     /// When its files were removed.
+    #[column(skip)]
     pub files_purged_at: Option<i64>,
 }
 
-macro_rules! columns {
-    () => {
-        "key, path, subject_id, business_unit, stage, due_at, decided_at, outcome, reason, tries, conflicts, details, \
-         has_files, files_purged_at"
-    };
-}
-
-macro_rules! put {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO run_records (key, path, subject_id, business_unit, stage, due_at, decided_at, outcome, reason, tries,
-        conflicts, details, has_files)
-    ",
-            $values,
-            "
-    ON CONFLICT (key) DO UPDATE
-    SET stage = EXCLUDED.stage, decided_at = EXCLUDED.decided_at, outcome = EXCLUDED.outcome, reason = EXCLUDED.reason,
-        tries = run_records.tries + 1, conflicts = run_records.conflicts + EXCLUDED.conflicts,
-        details = EXCLUDED.details, has_files = EXCLUDED.has_files, files_purged_at = NULL"
-        )
-    };
-}
-const PUT: Sql = Sql::rows(
-    "run_records.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $1, $8, $9, 1, $10, $11, $12)"),
-    put!("SELECT r.key, r.path, r.subject_id, r.business_unit, r.stage, r.due_at, $1, r.outcome, r.reason, 1, r.conflicts, r.details, r.has_files
-    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[],
-            $10::bigint[], $11::text[], $12::boolean[])
-        AS r(key, path, subject_id, business_unit, stage, due_at, outcome, reason, conflicts, details, has_files)"),
+const PUT: Sql = sql!(
+    "run_records.put", each RecordRow, after 1,
+    "INSERT INTO run_records ({names}, decided_at, tries) {values {*}, $1, 1}
+     ON CONFLICT (key) DO UPDATE
+     SET stage = EXCLUDED.stage, decided_at = $1, outcome = EXCLUDED.outcome, reason = EXCLUDED.reason,
+         tries = run_records.tries + 1, conflicts = run_records.conflicts + EXCLUDED.conflicts,
+         details = EXCLUDED.details, has_files = EXCLUDED.has_files, files_purged_at = NULL",
 );
 
-/// Writes down how runs were decided, once more where they were before.
+/// Records how runs were decided; a run that was decided before counts one more attempt.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RecordRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|r| r.key.as_str()),
-        column!(|r| r.path.as_str()),
-        column!(|r| r.subject_id.as_str()),
-        column!(|r| r.business_unit.as_deref()),
-        column!(|r| r.stage),
-        column!(|r| r.due_at),
-        column!(|r| r.outcome.as_str()),
-        column!(|r| r.reason.as_deref()),
-        column!(|r| r.conflicts),
-        column!(|r| r.details.as_str()),
-        column!(|r| r.has_files),
-    ];
-    conn.execute(&PUT, bound).await
+    conn.execute(&PUT, with_rows(args![now], rows)).await
 }
 
-macro_rules! by_keys {
-    ($which:literal) => {
-        concat!("SELECT ", columns!(), " FROM run_records WHERE key = ", $which)
-    };
-}
-const BY_KEYS: Sql = Sql::rows("run_records.by_keys", by_keys!("$1"), by_keys!("ANY($1)"));
+const BY_KEYS: Sql =
+    sql!("run_records.by_keys", as RecordRow, "SELECT {columns} FROM run_records WHERE key = {any $1}");
 
 #[boxed]
 pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<RecordRow>> {
@@ -105,24 +62,12 @@ pub async fn by_keys(conn: &mut Conn<'_>, mut keys: Vec<String>) -> Result<Vec<R
     conn.fetch_all(&BY_KEYS, args![keys]).await
 }
 
-macro_rules! expected {
-    ($subjects:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM run_records
-     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND outcome = 'shadow' AND subject_id IN (",
-            $subjects,
-            ")
+const EXPECTED: Sql = sql!(
+    "run_records.expected", as RecordRow,
+    "SELECT {columns} FROM run_records
+     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND outcome = 'shadow' AND subject_id IN ({texts $5})
      ORDER BY due_at, key
-     LIMIT $4"
-        )
-    };
-}
-const EXPECTED: Sql = Sql::each(
-    "run_records.expected",
-    expected!("SELECT value FROM json_each($5)"),
-    expected!("SELECT UNNEST($5::text[])"),
+     LIMIT $4",
 );
 
 /// The runs that were expected in an interval and left to the old scheduler, in order of time.
@@ -138,7 +83,7 @@ pub async fn expected(
     conn.fetch_all(&EXPECTED, args![path, from, to, limit, subjects]).await
 }
 
-/// What one stage came to.
+/// The figures of one stage.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct StageFigures {
     pub stage: Option<i64>,
@@ -154,10 +99,9 @@ pub struct StageFigures {
     pub longest_latency: Option<i64>,
 }
 
-macro_rules! figures {
-    ($subjects:literal) => {
-        concat!(
-            "SELECT stage, COUNT(*) AS runs,
+const FIGURES: Sql = sql!(
+    "run_records.figures",
+    "SELECT stage, COUNT(*) AS runs,
          COUNT(CASE WHEN outcome = 'delivered' THEN 1 END) AS delivered,
          COUNT(CASE WHEN outcome = 'shadow' THEN 1 END) AS shadow,
          COUNT(CASE WHEN outcome = 'skipped' THEN 1 END) AS skipped,
@@ -167,18 +111,9 @@ macro_rules! figures {
          CAST(AVG(CASE WHEN outcome = 'delivered' THEN decided_at - due_at END) AS BIGINT) AS mean_latency,
          MAX(CASE WHEN outcome = 'delivered' THEN decided_at - due_at END) AS longest_latency
      FROM run_records
-     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND subject_id IN (",
-            $subjects,
-            ")
+     WHERE path = $1 AND due_at >= $2 AND due_at < $3 AND subject_id IN ({texts $4})
      GROUP BY stage
-     ORDER BY stage"
-        )
-    };
-}
-const FIGURES: Sql = Sql::each(
-    "run_records.figures",
-    figures!("SELECT value FROM json_each($4)"),
-    figures!("SELECT UNNEST($4::text[])"),
+     ORDER BY stage",
 );
 
 /// Counts by stage over the runs that were due in an interval.
@@ -201,10 +136,10 @@ pub struct OldFiles {
     pub details: String,
 }
 
-// Relies on run_records_with_files. A run that is under way again, or whose messages are not settled, keeps its files.
-const WITH_OLD_FILES: Sql = Sql::same(
-    "run_records.with_old_files",
-    "SELECT r.key, r.decided_at, r.details
+// Relies on run_records_with_files. A run that is in progress again, or whose messages are not settled, keeps its files.
+const WITH_OLD_FILES: Sql = sql!(
+    "run_records.with_old_files", as OldFiles,
+    "SELECT {columns r}
      FROM run_records AS r LEFT JOIN work_keys AS k ON k.key = r.key LEFT JOIN work AS w ON w.id = k.work_id
      WHERE r.has_files AND r.path = $1 AND r.decided_at < $2
        AND (w.id IS NULL OR (w.status <> 'pending' AND w.status <> 'processing' AND w.open_notifications = 0))
@@ -223,12 +158,17 @@ pub async fn with_old_files(
     conn.fetch_all(&WITH_OLD_FILES, args![path, decided_before, limit]).await
 }
 
-const FILES_PURGED: Sql = Sql::rows(
-    "run_records.files_purged",
-    "UPDATE run_records SET has_files = FALSE, files_purged_at = $1 WHERE key = $2 AND decided_at = $3 AND has_files",
+#[derive(SetRow)]
+struct Purged<'a> {
+    key: &'a str,
+    decided_at: i64,
+}
+
+const FILES_PURGED: Sql = sql!(
+    "run_records.files_purged", each Purged<'_>, after 1,
     "UPDATE run_records SET has_files = FALSE, files_purged_at = $1
-     FROM UNNEST($2::text[], $3::bigint[]) AS r(key, decided_at)
-     WHERE run_records.key = r.key AND run_records.decided_at = r.decided_at AND run_records.has_files",
+     {from rows}
+     WHERE run_records.key = {.key} AND run_records.decided_at = {.decided_at} AND run_records.has_files",
 );
 
 /// The files of these runs are gone: `(key, decided at)`. One that was decided again since then has new ones.
@@ -237,8 +177,9 @@ pub async fn files_purged(conn: &mut Conn<'_>, now: Timestamp, runs: &[(String, 
     if runs.is_empty() {
         return Ok(0);
     }
-    let (keys, decided): (Vec<String>, Vec<i64>) = runs.iter().cloned().unzip();
-    conn.execute(&FILES_PURGED, args![now, keys, decided]).await
+    let purged: Vec<Purged<'_>> =
+        runs.iter().map(|(key, decided_at)| Purged { key, decided_at: *decided_at }).collect();
+    conn.execute(&FILES_PURGED, with_rows(args![now], &purged)).await
 }
 
 crate::db::statements![PUT, BY_KEYS, EXPECTED, FIGURES, WITH_OLD_FILES, FILES_PURGED];

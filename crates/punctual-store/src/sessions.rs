@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
-/// A session with the key it goes by, as both stand now.
+/// A session with its key, as both are now.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SessionRow {
     pub key_id: String,
@@ -20,7 +20,7 @@ pub struct SessionRow {
     pub key_revoked_at: Option<i64>,
 }
 
-const INSERT: Sql = Sql::same(
+const INSERT: Sql = sql!(
     "sessions.insert",
     "INSERT INTO sessions (hash, key_id, created_at, last_used_at, expires_at) VALUES ($2, $3, $1, $1, $4)",
 );
@@ -38,7 +38,7 @@ pub async fn insert(
     Ok(())
 }
 
-const BY_HASH: Sql = Sql::same(
+const BY_HASH: Sql = sql!(
     "sessions.by_hash",
     "SELECT s.key_id, s.last_used_at, s.expires_at, k.name AS key_name, k.scopes, k.business_units,
             k.expires_at AS key_expires_at, k.revoked_at AS key_revoked_at
@@ -51,7 +51,7 @@ pub async fn by_hash(conn: &mut Conn<'_>, hash: &str) -> Result<Option<SessionRo
     conn.fetch_optional(&BY_HASH, args![hash]).await
 }
 
-const TOUCH: Sql = Sql::same("sessions.touch", "UPDATE sessions SET last_used_at = $1 WHERE hash = $2");
+const TOUCH: Sql = sql!("sessions.touch", "UPDATE sessions SET last_used_at = $1 WHERE hash = $2");
 
 /// Remembers, coarsely, when a session was last used.
 #[boxed]
@@ -60,7 +60,7 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, hash: &str) -> Result<()
     Ok(())
 }
 
-const DELETE: Sql = Sql::same("sessions.delete", "DELETE FROM sessions WHERE hash = $1");
+const DELETE: Sql = sql!("sessions.delete", "DELETE FROM sessions WHERE hash = $1");
 
 /// Ends a session.
 #[boxed]
@@ -69,12 +69,16 @@ pub async fn delete(conn: &mut Conn<'_>, hash: &str) -> Result<()> {
     Ok(())
 }
 
-const FORGET: Sql = Sql::same(
+const FORGET: Sql = sql!(
     "sessions.forget",
-    "DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT 500)",
+    "DELETE
+     FROM sessions
+     WHERE hash IN (SELECT hash
+     FROM sessions
+     WHERE expires_at <= $1
+     ORDER BY expires_at LIMIT 500)",
 );
-const FORGET_LINKS: Sql =
-    Sql::same("sign_in_links.forget", "DELETE FROM sign_in_links WHERE expires_at <= $1");
+const FORGET_LINKS: Sql = sql!("sign_in_links.forget", "DELETE FROM sign_in_links WHERE expires_at <= $1");
 
 /// Removes what has run out.
 #[boxed]
@@ -84,7 +88,7 @@ pub async fn forget(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-const INSERT_LINK: Sql = Sql::same(
+const INSERT_LINK: Sql = sql!(
     "sign_in_links.insert",
     "INSERT INTO sign_in_links (hash, key_id, created_at, expires_at) VALUES ($2, $3, $1, $4)",
 );
@@ -107,7 +111,7 @@ struct Link {
     key_id: String,
 }
 
-const TAKE_LINK: Sql = Sql::same(
+const TAKE_LINK: Sql = sql!(
     "sign_in_links.take",
     "DELETE FROM sign_in_links WHERE hash = $2 AND expires_at > $1 RETURNING key_id",
 );

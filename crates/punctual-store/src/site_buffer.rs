@@ -7,9 +7,6 @@ use std::path::Path;
 
 use crate::{Schema, StoreOptions};
 
-/// The buffer is always a SQLite file.
-const NO_POSTGRES: &str = "";
-
 /// How the buffer in this file is opened.
 pub fn options(file: &Path) -> StoreOptions {
     StoreOptions { schema: Schema::SiteBuffer, ..StoreOptions::new(format!("sqlite:{}", file.display())) }

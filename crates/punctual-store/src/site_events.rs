@@ -1,13 +1,15 @@
-//! What sites said about forwarding that failed and rows that waited long. Each site has a bounded number of entries.
+//! What sites reported about forwarding that failed and rows that waited long. Each site has a bounded number of entries.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct SiteEventRow {
+    #[column(skip)]
     pub seq: i64,
+    #[column(skip)]
     pub site: String,
     pub id: String,
     pub category: String,
@@ -18,22 +20,14 @@ pub struct SiteEventRow {
     pub detail: String,
 }
 
-macro_rules! put { ($values:literal) => { concat!("
-    INSERT INTO site_events (site, id, category, kind, began_at, last_at, count, detail, received_at)
-    ", $values, "
-    ON CONFLICT (site, id) DO UPDATE
-    SET last_at = EXCLUDED.last_at, count = EXCLUDED.count, detail = EXCLUDED.detail, received_at = EXCLUDED.received_at
-    WHERE site_events.last_at < EXCLUDED.last_at") } }
-const PUT: Sql = Sql::rows(
-    "site_events.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1)"),
-    put!(
-        "SELECT $2, r.id, r.category, r.kind, r.began_at, r.last_at, r.count, r.detail, $1
-    FROM UNNEST($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[])
-        AS r(id, category, kind, began_at, last_at, count, detail)"
-    ),
+const PUT: Sql = sql!(
+    "site_events.put", each SiteEventRow, after 2,
+    "INSERT INTO site_events (site, {names}, received_at) {values $2, {*}, $1}
+     ON CONFLICT (site, id) DO UPDATE
+     SET last_at = EXCLUDED.last_at, count = EXCLUDED.count, detail = EXCLUDED.detail, received_at = $1
+     WHERE site_events.last_at < EXCLUDED.last_at",
 );
-const TRIM: Sql = Sql::same(
+const TRIM: Sql = sql!(
     "site_events.trim",
     "DELETE FROM site_events WHERE site = $1 AND seq <= (
         SELECT seq FROM site_events WHERE site = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2)",
@@ -51,30 +45,14 @@ pub async fn put(
     if events.is_empty() {
         return Ok(());
     }
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            events.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        site,
-        column!(|e| e.id.as_str()),
-        column!(|e| e.category.as_str()),
-        column!(|e| e.kind.as_str()),
-        column!(|e| e.began_at),
-        column!(|e| e.last_at),
-        column!(|e| e.count),
-        column!(|e| e.detail.as_str()),
-    ];
-    conn.execute(&PUT, bound).await?;
+    conn.execute(&PUT, with_rows(args![now, site], events)).await?;
     conn.execute(&TRIM, args![site, keep]).await?;
     Ok(())
 }
 
-const PAGE: Sql = Sql::same(
-    "site_events.page",
-    "SELECT seq, site, id, category, kind, began_at, last_at, count, detail FROM site_events
+const PAGE: Sql = sql!(
+    "site_events.page", as SiteEventRow,
+    "SELECT {columns} FROM site_events
      WHERE site = $1 AND ($2 IS NULL OR seq < $2)
      ORDER BY seq DESC
      LIMIT $3",

@@ -1,9 +1,9 @@
-//! The sites that hand over notifications, and what each said at its last contact.
+//! The sites that forward notifications, and what each reported at its last contact.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SiteRow {
@@ -18,16 +18,8 @@ pub struct SiteRow {
     pub clock_offset_ms: Option<i64>,
 }
 
-macro_rules! columns {
-    () => {
-        "id, created_at, revoked_at, last_contact_at, version, backlog, oldest_buffered_age_seconds, refused, clock_offset_ms"
-    };
-}
-
-const INSERT: Sql = Sql::same(
-    "sites.insert",
-    "INSERT INTO sites (id, created_at) VALUES ($2, $1) ON CONFLICT (id) DO NOTHING",
-);
+const INSERT: Sql =
+    sql!("sites.insert", "INSERT INTO sites (id, created_at) VALUES ($2, $1) ON CONFLICT (id) DO NOTHING");
 
 /// A new site; false if there is one of that id.
 #[boxed]
@@ -35,7 +27,7 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<boo
     Ok(conn.execute(&INSERT, args![now, id]).await? > 0)
 }
 
-const GET: Sql = Sql::same("sites.get", concat!("SELECT ", columns!(), " FROM sites WHERE id = $1"));
+const GET: Sql = sql!("sites.get", as SiteRow, "SELECT {columns} FROM sites WHERE id = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<SiteRow>> {
@@ -43,7 +35,7 @@ pub async fn get(conn: &mut Conn<'_>, id: &str) -> Result<Option<SiteRow>> {
 }
 
 const PAGE: Sql =
-    Sql::same("sites.page", concat!("SELECT ", columns!(), " FROM sites WHERE id > $1 ORDER BY id LIMIT $2"));
+    sql!("sites.page", as SiteRow, "SELECT {columns} FROM sites WHERE id > $1 ORDER BY id LIMIT $2");
 
 /// Sites by id, after this one.
 #[boxed]
@@ -51,7 +43,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Si
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
-const SET_REVOKED: Sql = Sql::same("sites.set_revoked", "UPDATE sites SET revoked_at = $2 WHERE id = $1");
+const SET_REVOKED: Sql = sql!("sites.set_revoked", "UPDATE sites SET revoked_at = $2 WHERE id = $1");
 
 /// Says since when the site has no token, or that it has one again; false if there is no such site.
 #[boxed]
@@ -59,7 +51,7 @@ pub async fn set_revoked(conn: &mut Conn<'_>, id: &str, at: Option<Timestamp>) -
     Ok(conn.execute(&SET_REVOKED, args![id, at]).await? > 0)
 }
 
-/// What a site said about itself.
+/// What a site reports about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
     pub version: Option<String>,
@@ -69,14 +61,14 @@ pub struct Contact {
     pub clock_offset_ms: Option<i64>,
 }
 
-const SET_CONTACT: Sql = Sql::same(
+const SET_CONTACT: Sql = sql!(
     "sites.set_contact",
     "UPDATE sites SET last_contact_at = $2, version = COALESCE($3, version), backlog = $4,
          oldest_buffered_age_seconds = $5, refused = $6, clock_offset_ms = COALESCE($7, clock_offset_ms)
      WHERE id = $1",
 );
 
-/// Keeps what a site said at this contact.
+/// Keeps what a site reported at this contact.
 #[boxed]
 pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact: &Contact) -> Result<()> {
     let c = contact;
@@ -93,9 +85,9 @@ pub async fn set_contact(conn: &mut Conn<'_>, now: Timestamp, id: &str, contact:
     Ok(())
 }
 
-const TOUCH: Sql = Sql::same("sites.touch", "UPDATE sites SET last_contact_at = $2 WHERE id = $1");
+const TOUCH: Sql = sql!("sites.touch", "UPDATE sites SET last_contact_at = $2 WHERE id = $1");
 
-/// A contact that said nothing about the site.
+/// A contact without a report.
 #[boxed]
 pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> {
     conn.execute(&TOUCH, args![id, now]).await?;

@@ -1,11 +1,13 @@
 //! Subscribers of events, by key.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct SubscriberRow {
     pub key: String,
     pub adapter: String,
@@ -16,14 +18,13 @@ pub struct SubscriberRow {
     pub filter: Option<String>,
     pub retry: String,
     pub active: bool,
+    #[column(skip)]
     pub version: i64,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-const ALL: Sql = Sql::same(
-    "subscribers.all",
-    "SELECT key, adapter, settings, events, filter, retry, active, version, updated_at FROM subscribers ORDER BY key",
-);
+const ALL: Sql = sql!("subscribers.all", as SubscriberRow, "SELECT {columns} FROM subscribers ORDER BY key");
 
 /// Every subscriber, by key. There are few.
 #[boxed]
@@ -31,36 +32,28 @@ pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<SubscriberRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
 
-const GET: Sql = Sql::same(
-    "subscribers.get",
-    "SELECT key, adapter, settings, events, filter, retry, active, version, updated_at FROM subscribers WHERE key = $1",
-);
+const GET: Sql =
+    sql!("subscribers.get", as SubscriberRow, "SELECT {columns} FROM subscribers WHERE key = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, key: &str) -> Result<Option<SubscriberRow>> {
     conn.fetch_optional(&GET, args![key]).await
 }
 
-const PUT: Sql = Sql::same(
-    "subscribers.put",
-    "INSERT INTO subscribers (key, adapter, settings, events, filter, retry, active, updated_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $1)
-     ON CONFLICT (key) DO UPDATE
-     SET adapter = EXCLUDED.adapter, settings = EXCLUDED.settings, events = EXCLUDED.events, filter = EXCLUDED.filter,
-         retry = EXCLUDED.retry, active = EXCLUDED.active, version = subscribers.version + 1,
-         updated_at = EXCLUDED.updated_at",
+const PUT: Sql = sql!(
+    "subscribers.put", each SubscriberRow, after 1,
+    "INSERT INTO subscribers ({names}, updated_at) {values {*}, $1}
+     ON CONFLICT (key) DO UPDATE SET {replaced}, version = subscribers.version + 1, updated_at = $1",
 );
 
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriberRow) -> Result<()> {
-    let r = row.clone();
-    let bound = args![now, r.key, r.adapter, r.settings, r.events, r.filter, r.retry, r.active];
-    conn.execute(&PUT, bound).await?;
+    conn.execute(&PUT, with_rows(args![now], slice::from_ref(row))).await?;
     Ok(())
 }
 
 const RESEAL: Sql =
-    Sql::same("subscribers.reseal", "UPDATE subscribers SET settings = $3 WHERE key = $1 AND version = $2");
+    sql!("subscribers.reseal", "UPDATE subscribers SET settings = $3 WHERE key = $1 AND version = $2");
 
 /// Writes the same settings sealed anew. It is no new version: what is open stays open.
 #[boxed]
@@ -68,7 +61,7 @@ pub async fn reseal(conn: &mut Conn<'_>, key: &str, version: i64, settings: &str
     Ok(conn.execute(&RESEAL, args![key, version, settings]).await? > 0)
 }
 
-const DELETE: Sql = Sql::same("subscribers.delete", "DELETE FROM subscribers WHERE key = $1");
+const DELETE: Sql = sql!("subscribers.delete", "DELETE FROM subscribers WHERE key = $1");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, key: &str) -> Result<bool> {

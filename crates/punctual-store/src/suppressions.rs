@@ -1,16 +1,18 @@
 //! Suppressions: addresses that get nothing over channels of a type, by type and address.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::{
-    db::{Conn, Result, Sql, args},
+    db::{Conn, Result, Sql, args, sql, with_rows},
     facts,
     notifications::contains_pattern,
 };
 
 /// One address that gets nothing, in the spelling in which it is compared.
-#[derive(Clone, Debug, PartialEq, Eq, Record)]
+#[derive(Clone, Debug, PartialEq, Eq, Record, SetRow)]
 pub struct SuppressionRow {
     pub channel_type: String,
     pub address: String,
@@ -21,21 +23,16 @@ pub struct SuppressionRow {
     pub expires_at: Option<i64>,
 }
 
-const PUT: Sql = Sql::same(
-    "suppressions.put",
-    "INSERT INTO suppressions (channel_type, address, reason, source, detail, since, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (channel_type, address) DO UPDATE
-     SET reason = EXCLUDED.reason, source = EXCLUDED.source, detail = EXCLUDED.detail, since = EXCLUDED.since,
-         expires_at = EXCLUDED.expires_at",
+const PUT: Sql = sql!(
+    "suppressions.put", each SuppressionRow, after 0,
+    "INSERT INTO suppressions ({names}) {values {*}}
+     ON CONFLICT (channel_type, address) DO UPDATE SET {replaced 2}",
 );
 
-/// What a person says: it takes the place of what was there.
+/// Writes what a person decided: it replaces what was there.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, row: &SuppressionRow) -> Result<()> {
-    let r = row.clone();
-    let bound = args![r.channel_type, r.address, r.reason, r.source, r.detail, r.since, r.expires_at];
-    conn.execute(&PUT, bound).await?;
+    conn.execute(&PUT, with_rows(args![], slice::from_ref(row))).await?;
     Ok(())
 }
 
@@ -46,60 +43,32 @@ struct Key {
 }
 
 // What was there stays, unless it was over.
-macro_rules! add {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO suppressions (channel_type, address, reason, source, detail, since)
-    ",
-            $values,
-            "
-    ON CONFLICT (channel_type, address) DO UPDATE
-    SET reason = EXCLUDED.reason, source = EXCLUDED.source, detail = EXCLUDED.detail, since = EXCLUDED.since,
-        expires_at = NULL
-    WHERE suppressions.expires_at IS NOT NULL AND suppressions.expires_at <= $1
-    RETURNING channel_type, address"
-        )
-    };
-}
-const ADD: Sql = Sql::rows(
-    "suppressions.add",
-    add!("VALUES ($2, $3, $4, $5, $6, $1)"),
-    add!(
-        "SELECT DISTINCT ON (r.channel_type, r.address) r.channel_type, r.address, r.reason, r.source, r.detail, $1
-    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-        AS r(channel_type, address, reason, source, detail)
-    ORDER BY r.channel_type, r.address"
-    ),
+const ADD: Sql = sql!(
+    "suppressions.add", as Key, each SuppressionRow, after 1,
+    "INSERT INTO suppressions (channel_type, address, reason, source, detail, since)
+     {values {postgres DISTINCT ON (r.channel_type, r.address) }
+         {.channel_type}, {.address}, {.reason}, {.source}, {.detail}, $1}
+     {postgres ORDER BY r.channel_type, r.address}
+     ON CONFLICT (channel_type, address) DO UPDATE
+     SET reason = EXCLUDED.reason, source = EXCLUDED.source, detail = EXCLUDED.detail, since = $1, expires_at = NULL
+     WHERE suppressions.expires_at IS NOT NULL AND suppressions.expires_at <= $1
+     RETURNING {columns}",
 );
 
-/// What was found out by sending: what is already there stays as it is. Returns which are new.
+/// Adds what sending has shown: what is already there stays as it is. Returns which are new.
 #[boxed]
 pub async fn add(
     conn: &mut Conn<'_>,
     now: Timestamp,
     rows: &[SuppressionRow],
 ) -> Result<Vec<(String, String)>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|r| r.channel_type.as_str()),
-        column!(|r| r.address.as_str()),
-        column!(|r| r.reason.as_str()),
-        column!(|r| r.source.as_str()),
-        column!(|r| r.detail.as_deref()),
-    ];
-    let added: Vec<Key> = conn.fetch_all(&ADD, bound).await?;
+    let added: Vec<Key> = conn.fetch_all(&ADD, with_rows(args![now], rows)).await?;
     Ok(added.into_iter().map(|key| (key.channel_type, key.address)).collect())
 }
 
-const GET: Sql = Sql::same(
-    "suppressions.get",
-    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
+const GET: Sql = sql!(
+    "suppressions.get", as SuppressionRow,
+    "SELECT {columns} FROM suppressions
      WHERE channel_type = $1 AND address = $2",
 );
 
@@ -108,14 +77,17 @@ pub async fn get(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Resu
     conn.fetch_optional(&GET, args![channel_type, address]).await
 }
 
-const AMONG: Sql = Sql::rows(
-    "suppressions.among",
-    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
-     WHERE channel_type = $2 AND address = $3 AND (expires_at IS NULL OR expires_at > $1)",
-    "SELECT s.channel_type, s.address, s.reason, s.source, s.detail, s.since, s.expires_at
-     FROM UNNEST($2::text[], $3::text[]) AS r(channel_type, address)
-     JOIN suppressions AS s ON s.channel_type = r.channel_type AND s.address = r.address
-     WHERE s.expires_at IS NULL OR s.expires_at > $1",
+#[derive(SetRow)]
+struct Address<'a> {
+    channel_type: &'a str,
+    address: &'a str,
+}
+
+const AMONG: Sql = sql!(
+    "suppressions.among", as SuppressionRow, each Address<'_>, after 1,
+    "SELECT {columns s} FROM suppressions AS s {join rows}
+     WHERE s.channel_type = {.channel_type} AND s.address = {.address}
+       AND (s.expires_at IS NULL OR s.expires_at > $1)",
 );
 
 /// Those of these addresses that get nothing at this moment.
@@ -125,9 +97,9 @@ pub async fn among(
     now: Timestamp,
     addresses: &[(String, String)],
 ) -> Result<Vec<SuppressionRow>> {
-    let types: Vec<&str> = addresses.iter().map(|(channel_type, _)| channel_type.as_str()).collect();
-    let texts: Vec<&str> = addresses.iter().map(|(_, address)| address.as_str()).collect();
-    conn.fetch_all(&AMONG, args![now, types, texts]).await
+    let addresses: Vec<Address<'_>> =
+        addresses.iter().map(|(channel_type, address)| Address { channel_type, address }).collect();
+    conn.fetch_all(&AMONG, with_rows(args![now], &addresses)).await
 }
 
 /// Which part of the list is wanted; what is left out does not limit.
@@ -142,9 +114,9 @@ pub struct SuppressionFilter {
     pub limit: i64,
 }
 
-const PAGE: Sql = Sql::same(
-    "suppressions.page",
-    "SELECT channel_type, address, reason, source, detail, since, expires_at FROM suppressions
+const PAGE: Sql = sql!(
+    "suppressions.page", as SuppressionRow,
+    "SELECT {columns} FROM suppressions
      WHERE (channel_type, address) > ($1, $2)
        AND ($3 IS NULL OR channel_type = $3) AND ($4 IS NULL OR reason = $4)
        AND ($5 IS NULL OR address LIKE $5 ESCAPE '\\')
@@ -163,16 +135,16 @@ pub async fn page(conn: &mut Conn<'_>, filter: &SuppressionFilter) -> Result<Vec
 }
 
 const DELETE: Sql =
-    Sql::same("suppressions.delete", "DELETE FROM suppressions WHERE channel_type = $1 AND address = $2");
+    sql!("suppressions.delete", "DELETE FROM suppressions WHERE channel_type = $1 AND address = $2");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, channel_type: &str, address: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![channel_type, address]).await? > 0)
 }
 
-const KEYS: Sql = Sql::same("suppressions.keys", "SELECT channel_type, address FROM suppressions LIMIT $1");
+const KEYS: Sql = sql!("suppressions.keys", as Key, "SELECT {columns} FROM suppressions LIMIT $1");
 
-/// Every type and address, up to so many: for a node that wants to know which ones it need not ask about.
+/// Every type and address, up to a limit: with all of them, a node need not query each address.
 #[boxed]
 pub async fn keys(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<(String, String)>> {
     let keys: Vec<Key> = conn.fetch_all(&KEYS, args![limit]).await?;
@@ -184,7 +156,7 @@ struct Count {
     count: i64,
 }
 
-const COUNT: Sql = Sql::same(
+const COUNT: Sql = sql!(
     "suppressions.count",
     "SELECT COUNT(*) AS count FROM (SELECT 1 AS one FROM suppressions LIMIT $1) AS s",
 );
@@ -199,14 +171,14 @@ pub async fn count(conn: &mut Conn<'_>, bound: i64) -> Result<i64> {
 /// The fact that changes with the list.
 const MARK: &str = "suppressions.mark";
 
-const CHANGED: Sql = Sql::same(
+const CHANGED: Sql = sql!(
     "suppressions.changed",
     "INSERT INTO facts (name, value, updated_at) VALUES ($2, '1', $1)
      ON CONFLICT (name) DO UPDATE
      SET value = CAST(CAST(facts.value AS BIGINT) + 1 AS TEXT), updated_at = EXCLUDED.updated_at",
 );
 
-/// Says that the list has changed, in the transaction of the change: every node looks again.
+/// Marks the list as changed, in the transaction of the change: every node reads it again.
 #[boxed]
 pub async fn changed(conn: &mut Conn<'_>, now: Timestamp) -> Result<()> {
     conn.execute(&CHANGED, args![now, MARK]).await?;

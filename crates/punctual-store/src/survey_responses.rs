@@ -1,9 +1,11 @@
 //! Answers to surveys: one response for an instance, and its parts question by question.
 
-use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use std::slice;
 
-use crate::db::{Conn, Result, Sql, args};
+use jiff::Timestamp;
+use punctual_boxed::{Record, SetRow, boxed};
+
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct ResponseRow {
@@ -18,7 +20,7 @@ pub struct ResponseRow {
 }
 
 /// A response to be kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SetRow)]
 pub struct NewResponse {
     pub instance_id: i64,
     pub survey_id: i64,
@@ -34,17 +36,19 @@ struct Id {
     id: i64,
 }
 
-const INSERT: Sql = Sql::same(
-    "survey_responses.insert",
-    "INSERT INTO survey_responses (instance_id, survey_id, version_id, submission_id, agent_id, locale, answers, completed_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $1)
-     RETURNING id",
+const INSERT: Sql = sql!(
+    "survey_responses.insert", each NewResponse, after 1,
+    "INSERT INTO survey_responses ({names}, completed_at) {values {*}, $1} RETURNING id",
 );
-const INSERT_ANSWERS: Sql = Sql::rows(
-    "survey_answers.insert",
-    "INSERT INTO survey_answers (response_id, question_id, value) VALUES ($1, $2, $3)",
-    "INSERT INTO survey_answers (response_id, question_id, value)
-     SELECT $1, r.question_id, r.value FROM UNNEST($2::text[], $3::text[]) AS r(question_id, value)",
+
+#[derive(SetRow)]
+struct Answer<'a> {
+    question_id: &'a str,
+    value: &'a str,
+}
+const INSERT_ANSWERS: Sql = sql!(
+    "survey_answers.insert", each Answer<'_>, after 1,
+    "INSERT INTO survey_answers (response_id, {names}) {values $1, {*}}",
 );
 
 /// Keeps a response with its answers, each as question and JSON value.
@@ -55,29 +59,18 @@ pub async fn insert(
     new: &NewResponse,
     answers: &[(String, String)],
 ) -> Result<i64> {
-    let n = new.clone();
-    let bound = args![
-        now,
-        n.instance_id,
-        n.survey_id,
-        n.version_id,
-        n.submission_id,
-        n.agent_id,
-        n.locale,
-        n.answers
-    ];
-    let Id { id } = conn.fetch_one(&INSERT, bound).await?;
+    let Id { id } = conn.fetch_one(&INSERT, with_rows(args![now], slice::from_ref(new))).await?;
     if !answers.is_empty() {
-        let (questions, values): (Vec<&str>, Vec<&str>) =
-            answers.iter().map(|(question, value)| (question.as_str(), value.as_str())).unzip();
-        conn.execute(&INSERT_ANSWERS, args![id, questions, values]).await?;
+        let answers: Vec<Answer<'_>> =
+            answers.iter().map(|(question_id, value)| Answer { question_id, value }).collect();
+        conn.execute(&INSERT_ANSWERS, with_rows(args![id], &answers)).await?;
     }
     Ok(id)
 }
 
-const BY_INSTANCE: Sql = Sql::same(
-    "survey_responses.by_instance",
-    "SELECT id, instance_id, submission_id, agent_id, locale, answers, completed_at
+const BY_INSTANCE: Sql = sql!(
+    "survey_responses.by_instance", as ResponseRow,
+    "SELECT {columns}
      FROM survey_responses WHERE instance_id = $1",
 );
 

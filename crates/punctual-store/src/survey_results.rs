@@ -1,8 +1,8 @@
-//! What the answers of a survey come to, counted by the database: sets, whatever the number of instances.
+//! The results of a survey, counted by the database: sets, whatever the number of instances.
 
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Arg, Conn, Result, Sql, args};
+use crate::db::{Arg, Conn, Result, Sql, args, sql};
 
 /// Which instances count; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
@@ -21,23 +21,16 @@ impl Counted {
 }
 
 // The instances that count; the parameters are the same in every statement.
-macro_rules! counted {
-    () => {
-        "i.survey_id = $1 AND NOT i.deleted
+const COUNTED: &str = "i.survey_id = $1 AND NOT i.deleted
        AND ($2 IS NULL OR i.trigger_id = $2)
        AND ($3 IS NULL OR i.triggered_at >= $3)
-       AND ($4 IS NULL OR i.triggered_at < $4)"
-    };
-}
+       AND ($4 IS NULL OR i.triggered_at < $4)";
 
-// Their responses; the survey stands with both, so that either index by survey may be the way in.
-macro_rules! responses {
-    () => {
-        "FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id AND r.survey_id = $1"
-    };
-}
+// Their responses; the survey is compared in both tables, so that the index by survey of either can be used.
+const RESPONSES_OF: &str =
+    "FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id AND r.survey_id = $1 ";
 
-/// Instances of a trigger that stand so, by the day of their event.
+/// Instances of a trigger that have a status, by the day of their event.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct InstanceCount {
     pub trigger_id: String,
@@ -49,17 +42,14 @@ pub struct InstanceCount {
     pub sent: i64,
 }
 
-const INSTANCES: Sql = Sql::same(
+const INSTANCES: Sql = sql!(
     "survey_results.instances",
-    concat!(
-        "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
-            CAST(SUM(CASE WHEN i.sends > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sent
+    "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
+         CAST(SUM(CASE WHEN i.sends > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sent
      FROM survey_instances i
      WHERE ",
-        counted!(),
-        "
-     GROUP BY i.trigger_id, i.status, i.triggered_at / 86400000000"
-    ),
+    COUNTED,
+    " GROUP BY i.trigger_id, i.status, i.triggered_at / 86400000000",
 );
 
 #[boxed]
@@ -75,17 +65,13 @@ pub struct ResponseCount {
     pub count: i64,
 }
 
-const RESPONSES: Sql = Sql::same(
+const RESPONSES: Sql = sql!(
     "survey_results.responses",
-    concat!(
-        "SELECT i.trigger_id, r.completed_at / 86400000000 AS day, COUNT(*) AS count ",
-        responses!(),
-        "
-     WHERE ",
-        counted!(),
-        "
-     GROUP BY i.trigger_id, r.completed_at / 86400000000"
-    ),
+    "SELECT i.trigger_id, r.completed_at / 86400000000 AS day, COUNT(*) AS count ",
+    RESPONSES_OF,
+    "WHERE ",
+    COUNTED,
+    " GROUP BY i.trigger_id, r.completed_at / 86400000000",
 );
 
 #[boxed]
@@ -98,20 +84,15 @@ struct Seconds {
     seconds: i64,
 }
 
-const NTH_WAIT: Sql = Sql::same(
+const NTH_WAIT: Sql = sql!(
     "survey_results.nth_wait",
-    concat!(
-        "SELECT CASE WHEN i.last_sent_at <= r.completed_at THEN (r.completed_at - i.last_sent_at) / 1000000
+    "SELECT CASE WHEN i.last_sent_at <= r.completed_at THEN (r.completed_at - i.last_sent_at) / 1000000
                  WHEN i.triggered_at <= r.completed_at THEN (r.completed_at - i.triggered_at) / 1000000
                  ELSE 0 END AS seconds ",
-        responses!(),
-        "
-     WHERE ",
-        counted!(),
-        "
-     ORDER BY 1
-     LIMIT 1 OFFSET $5"
-    ),
+    RESPONSES_OF,
+    "WHERE ",
+    COUNTED,
+    " ORDER BY 1 LIMIT 1 OFFSET $5",
 );
 
 /// How long the nth of them waited, from 0 for the shortest: from the last message before the answer to the answer.
@@ -132,25 +113,15 @@ pub struct AnswerCount {
     pub count: i64,
 }
 
-macro_rules! answers {
-    ($questions:literal) => {
-        concat!(
-            "SELECT a.question_id, a.value, COUNT(*) AS count ",
-            responses!(),
-            " JOIN survey_answers a ON a.response_id = r.id
-     WHERE ",
-            counted!(),
-            " AND a.question_id IN (",
-            $questions,
-            ")
-     GROUP BY a.question_id, a.value"
-        )
-    };
-}
-const ANSWERS: Sql = Sql::each(
+const ANSWERS: Sql = sql!(
     "survey_results.answers",
-    answers!("SELECT value FROM json_each($5)"),
-    answers!("SELECT UNNEST($5::text[])"),
+    "SELECT a.question_id, a.value, COUNT(*) AS count ",
+    RESPONSES_OF,
+    "JOIN survey_answers a ON a.response_id = r.id
+     WHERE ",
+    COUNTED,
+    " AND a.question_id IN ({texts $5})
+     GROUP BY a.question_id, a.value",
 );
 
 /// How often each of these questions got each of its answers.
@@ -175,29 +146,24 @@ struct Text {
     value: String,
 }
 
-const COUNT_TEXTS: Sql = Sql::same(
+const COUNT_TEXTS: Sql = sql!(
     "survey_results.count_texts",
-    concat!(
-        "SELECT COUNT(*) AS count ",
-        responses!(),
-        " JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
+    "SELECT COUNT(*) AS count ",
+    RESPONSES_OF,
+    "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
      WHERE ",
-        counted!()
-    ),
+    COUNTED,
 );
 // BETWEEN and not `=`: else PostgreSQL takes the order of the primary key for as good as that of the index by survey.
-const TEXTS: Sql = Sql::same(
+const TEXTS: Sql = sql!(
     "survey_results.texts",
-    concat!(
-        "SELECT a.value
+    "SELECT a.value
      FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id
      JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
      WHERE r.survey_id BETWEEN $1 AND $1 AND ",
-        counted!(),
-        "
-     ORDER BY r.survey_id DESC, r.id DESC
-     LIMIT $6"
-    ),
+    COUNTED,
+    " ORDER BY r.survey_id DESC, r.id DESC
+     LIMIT $6",
 );
 
 /// How often a question in words was answered, and the latest answers, newest first, as JSON.

@@ -1,9 +1,11 @@
-//! Surveys and their published versions. A version never changes, so whoever has read one may keep it.
+//! Surveys and their published versions. A version never changes, so it may be cached.
+
+use std::slice;
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SurveyRow {
@@ -19,8 +21,8 @@ pub struct SurveyRow {
     pub updated_at: i64,
 }
 
-/// What an author says about a survey.
-#[derive(Clone, Debug)]
+/// What an author writes of a survey.
+#[derive(Clone, Debug, SetRow)]
 pub struct SurveyDraft {
     pub name: String,
     pub integration_id: Option<String>,
@@ -28,37 +30,23 @@ pub struct SurveyDraft {
     pub draft: String,
 }
 
-macro_rules! columns {
-    () => {
-        "id, name, integration_id, business_unit, draft, published_version, version, created_at, updated_at"
-    };
-}
-
-const INSERT: Sql = Sql::same(
-    "surveys.insert",
-    concat!(
-        "INSERT INTO surveys (name, integration_id, business_unit, draft, created_at, updated_at)
-         VALUES ($2, $3, $4, $5, $1, $1)
-         RETURNING ",
-        columns!()
-    ),
+const INSERT: Sql = sql!(
+    "surveys.insert", as SurveyRow, each SurveyDraft, after 1,
+    "INSERT INTO surveys ({names}, created_at, updated_at) {values {*}, $1, $1} RETURNING {columns}",
 );
 
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, new: &SurveyDraft) -> Result<SurveyRow> {
-    let bound = args![now, &new.name, new.integration_id.clone(), new.business_unit.clone(), &new.draft];
-    conn.fetch_one(&INSERT, bound).await
+    conn.fetch_one(&INSERT, with_rows(args![now], slice::from_ref(new))).await
 }
 
-const UPDATE: Sql = Sql::same(
-    "surveys.update",
-    concat!(
-        "UPDATE surveys
-         SET name = $3, integration_id = $4, business_unit = $5, draft = $6, version = version + 1, updated_at = $1
-         WHERE id = $2
-         RETURNING ",
-        columns!()
-    ),
+const UPDATE: Sql = sql!(
+    "surveys.update", as SurveyRow, each SurveyDraft, after 2,
+    "UPDATE surveys
+     SET name = {.name}, integration_id = {.integration_id}, business_unit = {.business_unit}, draft = {.draft},
+         version = version + 1, updated_at = $1
+     {from rows} WHERE id = $2
+     RETURNING {columns surveys}",
 );
 
 #[boxed]
@@ -68,47 +56,32 @@ pub async fn update(
     id: i64,
     new: &SurveyDraft,
 ) -> Result<Option<SurveyRow>> {
-    let bound = args![now, id, &new.name, new.integration_id.clone(), new.business_unit.clone(), &new.draft];
-    conn.fetch_optional(&UPDATE, bound).await
+    conn.fetch_optional(&UPDATE, with_rows(args![now, id], slice::from_ref(new))).await
 }
 
-const GET: Sql = Sql::same("surveys.get", concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1"));
+const GET: Sql = sql!("surveys.get", as SurveyRow, "SELECT {columns} FROM surveys WHERE id = $1");
 
 #[boxed]
 pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
     conn.fetch_optional(&GET, args![id]).await
 }
 
-const LOCK: Sql = Sql::each(
-    "surveys.lock",
-    concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1"),
-    concat!("SELECT ", columns!(), " FROM surveys WHERE id = $1 FOR UPDATE"),
-);
+const LOCK: Sql =
+    sql!("surveys.lock", as SurveyRow, "SELECT {columns} FROM surveys WHERE id = $1{postgres  FOR UPDATE}");
 
-/// The survey, held until the transaction ends: two who publish it do so one after the other.
+/// The survey, locked until the transaction ends: it is published by one caller after the other.
 #[boxed]
 pub async fn lock(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
     conn.fetch_optional(&LOCK, args![id]).await
 }
 
-macro_rules! page {
-    ($units:literal) => {
-        concat!(
-            "
-    SELECT ",
-            columns!(),
-            "
-    FROM surveys
-    WHERE ($1 IS NULL OR id < $1) AND (NOT $2 OR business_unit IS NULL OR business_unit IN (",
-            $units,
-            "))
-    ORDER BY id DESC
-    LIMIT $3"
-        )
-    };
-}
-const PAGE: Sql =
-    Sql::each("surveys.page", page!("SELECT value FROM json_each($4)"), page!("SELECT UNNEST($4::text[])"));
+const PAGE: Sql = sql!(
+    "surveys.page", as SurveyRow,
+    "SELECT {columns} FROM surveys
+     WHERE ($1 IS NULL OR id < $1) AND {shared $2 business_unit}
+     ORDER BY id DESC
+     LIMIT $3",
+);
 
 /// Surveys, newest first.
 #[boxed]
@@ -118,8 +91,7 @@ pub async fn page(
     units: Option<&[String]>,
     limit: i64,
 ) -> Result<Vec<SurveyRow>> {
-    let bound = args![before, units.is_some(), limit, units.unwrap_or_default().to_vec()];
-    conn.fetch_all(&PAGE, bound).await
+    conn.fetch_all(&PAGE, args![before, units, limit]).await
 }
 
 /// A version as it was published.
@@ -140,13 +112,13 @@ struct Id {
     id: i64,
 }
 
-const PUBLISH: Sql = Sql::same(
+const PUBLISH: Sql = sql!(
     "survey_versions.insert",
     "INSERT INTO survey_versions (survey_id, number, schema_json, published_by, published_at)
      VALUES ($2, $3, $4, $5, $1)
      RETURNING id",
 );
-const POINT: Sql = Sql::same(
+const POINT: Sql = sql!(
     "surveys.publish",
     "UPDATE surveys SET published_version = $3, version = version + 1, updated_at = $1 WHERE id = $2",
 );
@@ -166,12 +138,6 @@ pub async fn publish(
     Ok(row.id)
 }
 
-macro_rules! version_columns {
-    () => {
-        "v.id, v.survey_id, v.number, v.schema_json, s.integration_id, s.business_unit, s.name, v.published_at"
-    };
-}
-
 /// Which version of a survey is the published one.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct Published {
@@ -180,7 +146,7 @@ pub struct Published {
     pub business_unit: Option<String>,
 }
 
-const PUBLISHED: Sql = Sql::same(
+const PUBLISHED: Sql = sql!(
     "surveys.published",
     "SELECT v.id AS version_id, s.id AS survey_id, s.business_unit
      FROM surveys s JOIN survey_versions v ON v.survey_id = s.id AND v.number = s.published_version
@@ -193,47 +159,26 @@ pub async fn published(conn: &mut Conn<'_>) -> Result<Vec<Published>> {
     conn.fetch_all(&PUBLISHED, args![]).await
 }
 
-macro_rules! versions {
-    ($ids:literal) => {
-        concat!(
-            "
-    SELECT ",
-            version_columns!(),
-            "
-    FROM survey_versions v JOIN surveys s ON s.id = v.survey_id
-    WHERE v.id IN (",
-            $ids,
-            ")
-    ORDER BY v.id"
-        )
-    };
-}
-const VERSIONS: Sql = Sql::each(
-    "survey_versions.by_ids",
-    versions!("SELECT value FROM json_each($1)"),
-    versions!("SELECT UNNEST($1::bigint[])"),
-);
+const READ_VERSION: &str =
+    "SELECT v.id, v.survey_id, v.number, v.schema_json, s.integration_id, s.business_unit, s.name, v.published_at
+     FROM survey_versions v JOIN surveys s ON s.id = v.survey_id ";
+
+const VERSIONS: Sql = sql!("survey_versions.by_ids", READ_VERSION, "WHERE v.id IN ({ints $1}) ORDER BY v.id");
 
 #[boxed]
 pub async fn versions(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<VersionRow>> {
     conn.fetch_all(&VERSIONS, args![ids]).await
 }
 
-const NUMBERED: Sql = Sql::same(
-    "survey_versions.by_number",
-    concat!(
-        "SELECT ",
-        version_columns!(),
-        " FROM survey_versions v JOIN surveys s ON s.id = v.survey_id WHERE v.survey_id = $1 AND v.number = $2"
-    ),
-);
+const NUMBERED: Sql =
+    sql!("survey_versions.by_number", READ_VERSION, "WHERE v.survey_id = $1 AND v.number = $2");
 
 #[boxed]
 pub async fn version(conn: &mut Conn<'_>, survey_id: i64, number: i64) -> Result<Option<VersionRow>> {
     conn.fetch_optional(&NUMBERED, args![survey_id, number]).await
 }
 
-/// What was asked in an interval, and what came of it, for one survey.
+/// What one survey asked in an interval, and how much of it was answered.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct AskedIn {
     pub id: i64,
@@ -244,7 +189,7 @@ pub struct AskedIn {
     pub expired: i64,
 }
 
-const ASKED_IN: Sql = Sql::same(
+const ASKED_IN: Sql = sql!(
     "surveys.asked_in",
     "SELECT s.id, s.name, COUNT(*) AS asked,
          COUNT(CASE WHEN i.sends > 0 THEN 1 END) AS sent,

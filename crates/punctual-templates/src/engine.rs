@@ -18,7 +18,7 @@ const VALUE_LIMIT: u64 = 4 * 1024 * 1024;
 const WORK_LIMIT: u64 = 16 * 1024 * 1024 * 1024;
 /// How deep the engine may descend. There are no macros, so that nothing should.
 const RECURSION_LIMIT: usize = 32;
-/// How deep a context may nest, as for any JSON that comes in.
+/// How deep a context may nest, as for any JSON that is received.
 const DEPTH_LIMIT: usize = 64;
 
 /// Checks that a text is a template, without rendering it.
@@ -155,7 +155,7 @@ fn from_engine(text: &str, fault: &Error) -> TemplateFault {
     fault_at(text, offset, fault.detail().unwrap_or("this is no template"))
 }
 
-/// A fault at a byte of the text, with what stands there.
+/// A fault at a byte of the text, with what is there.
 fn fault_at(text: &str, offset: usize, detail: &str) -> TemplateFault {
     let offset = text.floor_char_boundary(offset);
     let before = &text[..offset];

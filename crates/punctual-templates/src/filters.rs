@@ -203,7 +203,7 @@ fn moment(value: &Value, format: &str, zone: Option<&str>) -> Result<String, Err
     let zoned: Zoned = if let Ok(instant) = text.parse::<Timestamp>() {
         instant.to_zoned(zone)
     } else {
-        // A local date or time has no offset: it is shown as it stands, in whatever zone.
+        // A local date or time has no offset: it is shown as it is stored, in whatever zone.
         let local = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from));
         local
             .and_then(|local| local.to_zoned(TimeZone::UTC))

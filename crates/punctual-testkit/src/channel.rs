@@ -1,4 +1,4 @@
-//! Channels that misbehave as a test wants: answer what they are told, panic, hang, or wait to be let go.
+//! Channels that misbehave as a test wants: answer as they are set, panic, hang, or wait to be let go.
 
 use std::{
     future::Future,

@@ -1,4 +1,4 @@
-//! Time and chance for tests: chance that repeats, and the real time for tests of the loops.
+//! Time and randomness for tests: chance that repeats, and the real time for tests of the loops.
 
 use std::sync::Mutex;
 
@@ -30,7 +30,7 @@ impl Clock for WallClock {
     }
 }
 
-/// SplitMix64: the same seed gives the same chance.
+/// SplitMix64: the same seed gives the same numbers.
 #[derive(Debug)]
 pub struct Seeded(Mutex<u64>);
 

@@ -81,7 +81,7 @@ impl Receiver {
         received.attempts.insert(attempt);
     }
 
-    /// How many sends came in.
+    /// How many sends were received.
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).by_message.values().sum()
     }

@@ -1,5 +1,5 @@
 //! For tests: a store and an engine on either database, a clock that is set, randomness that repeats, channels and workflows
-//! that do as they are told, and a checker of what happened.
+//! that behave as they are set, and a checker of what happened.
 //!
 //! A test is a plain function of a [`TestBed`]; [`on_both!`] runs it on SQLite and on PostgreSQL. Nothing here sleeps: a
 //! test sets the clock and ticks, or waits for a signal.

@@ -38,6 +38,9 @@ pub struct Proxy {
     way: watch::Sender<Way>,
     target: Arc<std::sync::Mutex<String>>,
     spoiled: Arc<AtomicUsize>,
+    /// How many connections were opened, and up to which of them replies are held.
+    opened: Arc<AtomicUsize>,
+    silent: watch::Sender<usize>,
 }
 
 impl Proxy {
@@ -55,6 +58,8 @@ impl Proxy {
             way,
             target: Arc::new(std::sync::Mutex::new(target.into())),
             spoiled: Arc::default(),
+            opened: Arc::default(),
+            silent: watch::channel(0).0,
         };
         let own = proxy.clone();
         tokio::spawn(async move {
@@ -68,6 +73,11 @@ impl Proxy {
 
     pub fn set(&self, way: Way) {
         self.way.send_replace(way);
+    }
+
+    /// Holds the replies on every connection that is open now, for good; new ones are not touched.
+    pub fn silence_established(&self) {
+        self.silent.send_replace(self.opened.load(Ordering::Relaxed));
     }
 
     /// New connections go to this address.
@@ -89,19 +99,24 @@ impl Proxy {
             return;
         }
         let Ok(server) = TcpStream::connect(target).await else { return };
+        let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
         tokio::select! {
             () = requests(from_client, to_server) => {}
-            () = self.replies(from_server, to_client) => {}
+            () = self.replies(number, from_server, to_client) => {}
             () = self.until(|way| way == Way::Cut) => {}
         }
     }
 
-    async fn replies(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
+    async fn replies(&self, number: usize, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
         let mut chunk = vec![0; 64 << 10];
         while let Ok(read) = from.read(&mut chunk).await {
             if read == 0 {
                 return;
+            }
+            if number <= *self.silent.borrow() {
+                self.spoiled.fetch_add(1, Ordering::Relaxed);
+                return std::future::pending().await;
             }
             let way = *self.way.borrow();
             match way {

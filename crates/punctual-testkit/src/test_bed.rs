@@ -28,7 +28,7 @@ pub use put::new_schedule;
 
 use crate::Seeded;
 
-/// The instant at which a bed's clock stands at first.
+/// The first instant of a bed's clock.
 pub const START: &str = "2026-05-14T05:00:00Z";
 
 /// A store and an engine for one test. Clones share everything.
@@ -60,7 +60,7 @@ impl Deref for TestBed {
 }
 
 impl TestBed {
-    /// With everything as it ships, but for the clock, chance and the channels.
+    /// With everything as it ships, but for the clock, the random source and the channels.
     pub async fn on(database: Database) -> Self {
         TestBedBuilder::new(database).open().await
     }
@@ -232,7 +232,7 @@ async fn open_store(recipe: &Recipe, place: &Place) -> (Store, Faults) {
 fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> Engine {
     let mut config = recipe.config.clone();
     config.node = node.to_owned();
-    // Of its own chance, so that a test's other numbers stay what they were.
+    // From its own random source, so that a test's other numbers stay what they were.
     let key = |number: &u64| MasterKey::new(&Seeded::new(*number));
     let keys = FixedKeys { keys: recipe.master_keys.iter().map(key).collect(), place: "the test" };
     let vault = Vault::open(Arc::new(keys), Arc::new(Seeded::new(recipe.seed)))

@@ -24,7 +24,7 @@ pub struct BatchItem {
     pub outcome: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Where the thing stands now, when it was not rejected.
+    /// Its present status, when it was not rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Cow<'static, str>>,
     /// Why it was rejected.

@@ -28,7 +28,7 @@ impl BusinessUnitRequest {
     }
 }
 
-/// A business unit as it stands.
+/// A business unit as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BusinessUnit {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::{
     batch::Item,
-    delivery_policy::{ChannelStanding, Limits, SendWindow, quiet_hours},
+    delivery_policy::{ChannelState, Limits, SendWindow, quiet_hours},
     fields::Fields,
     limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
     problem::Code,
@@ -28,7 +28,7 @@ pub struct ChannelRequest {
     pub settings: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySettings>,
-    /// Do not try again what may have arrived: for receivers that cannot tell a repetition.
+    /// Do not retry what may have arrived: for receivers that cannot recognise a repetition.
     #[schema(required = false)]
     pub at_most_once: bool,
     #[serde(flatten)]
@@ -64,7 +64,7 @@ impl ChannelPolicy {
         }
     }
 
-    /// As it is stored: what is inside `limits` stands beside the rest.
+    /// As it is stored: what is inside `limits` is beside the rest.
     pub fn stored(&self) -> Value {
         let Self { limits, quiet_hours, send_window, time_zone } = self;
         let limits = limits.clone().unwrap_or_default();
@@ -90,7 +90,7 @@ impl ChannelPolicy {
     }
 }
 
-/// When a failed delivery is tried again.
+/// When a failed delivery is retried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetrySettings {
@@ -100,7 +100,7 @@ pub struct RetrySettings {
     /// Tries after the first, 0 to 100.
     #[serde(default = "three")]
     pub max: i64,
-    /// The wait before each try, or before the first repetition of an exponential policy.
+    /// The wait before each attempt, or before the first repetition of an exponential policy.
     #[serde(default = "one_minute")]
     pub interval_seconds: i64,
     /// How much longer each wait is than the one before; exponential only.
@@ -109,12 +109,12 @@ pub struct RetrySettings {
     /// The longest wait; exponential only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_seconds: Option<i64>,
-    /// How much chance may take off each wait; exponential only.
+    /// How much of each wait may be taken off at random; exponential only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_percent: Option<i64>,
 }
 
-/// How the waits between tries grow.
+/// How the waits between attempts grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RetryPolicy {
@@ -178,7 +178,7 @@ impl RetrySettings {
     }
 }
 
-/// A channel as it stands.
+/// A channel as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Channel {
@@ -197,9 +197,9 @@ pub struct Channel {
     pub policy: ChannelPolicy,
     pub version: i64,
     pub updated_at: Timestamp,
-    /// How it stands; told where one channel is asked for.
+    /// Its state; only where one channel is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub health: Option<ChannelStanding>,
+    pub health: Option<ChannelState>,
 }
 
 /// A message that shows whether the channel works.
@@ -258,9 +258,9 @@ pub struct ChannelHealth {
     pub delivered: i64,
     /// Between 0 and 1.
     pub success_share: f64,
-    /// How long a try took.
+    /// How long an attempt took.
     pub average_ms: i64,
-    /// What the last try that failed was told.
+    /// The error of the last attempt that failed.
     pub last_error: Option<String>,
     pub last_error_at: Option<Timestamp>,
 }

@@ -151,10 +151,10 @@ impl SendWindow {
     }
 }
 
-/// How a channel stands.
+/// The state of a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChannelStanding {
+pub struct ChannelState {
     /// `closed`: messages are sent. `open`: the channel failed repeatedly and nothing is sent. `halfOpen`: one message
     /// probes whether it works again.
     #[schema(example = "closed")]
@@ -164,13 +164,13 @@ pub struct ChannelStanding {
     /// How many times in a row the circuit has opened.
     pub open_count: i64,
     pub last_error: Option<String>,
-    pub rates: Vec<RateStanding>,
+    pub rates: Vec<RateState>,
 }
 
 /// How much of one limit is used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RateStanding {
+pub struct RateState {
     /// `channel:KEY` or `provider:NAME`.
     pub limiter: String,
     pub max: i64,
@@ -203,7 +203,7 @@ pub struct PreferenceRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, example = json!({"offers": {"subscribed": false}}))]
     pub topics: BTreeMap<String, TopicChoice>,
-    /// The channels that are tried one after another, where a message says no order of its own.
+    /// The channels that are used one after another, where a message says no order of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, example = json!(["whatsapp:default", "sms:twilio", "email:default"]))]
     pub failover: Vec<String>,
@@ -238,7 +238,7 @@ impl PreferenceRequest {
     }
 }
 
-/// The channels that are tried one after another, each once.
+/// The channels that are used one after another, each once.
 pub fn order(fields: &mut Fields<'_>) -> Vec<String> {
     let order = fields.text_items("failover", 0..=ORDER_MAX, |text, pointer| {
         channel_fault(text, pointer).map_or_else(|| Ok(text.to_owned()), Err)
@@ -250,7 +250,7 @@ pub fn order(fields: &mut Fields<'_>) -> Vec<String> {
             fields.push(FieldError::new(
                 pointer,
                 Code::FieldConflict,
-                "Each channel stands in the order once.",
+                "A channel may be in the order only once.",
             ));
         }
     }

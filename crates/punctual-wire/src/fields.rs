@@ -1,6 +1,6 @@
 //! Typed reading of one JSON object, with a JSON pointer for everything that is wrong with it.
 //!
-//! A request is read field by field and finished once, so that a client hears of all faults together:
+//! A request is read field by field and finished once, so that a client gets all faults together:
 //!
 //! ```
 //! # use punctual_wire::{Fields, FieldError};
@@ -51,7 +51,7 @@ pub struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    /// Reads `value`, which stands at `pointer` in its document (`""` for the whole).
+    /// Reads `value`, which is at `pointer` in its document (`""` for the whole).
     pub fn new(value: &'v Value, pointer: impl Into<Cow<'v, str>>) -> Self {
         let mut fields = Self {
             object: value.as_object(),

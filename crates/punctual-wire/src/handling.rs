@@ -11,7 +11,7 @@ use crate::{delivery_policy::order, fields::Fields};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Handling {
-    /// What it is about, for people who want to hear of some things and not of others.
+    /// What it is about, for people who want messages about some things only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "outages")]
     pub topic: Option<String>,
@@ -19,7 +19,7 @@ pub struct Handling {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "normal")]
     pub priority: Option<Priority>,
-    /// The channels that are tried one after another where its own does not get it across.
+    /// The channels that are used one after another if its own fails.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, example = json!(["sms:twilio", "email:default"]))]
     pub failover: Vec<String>,
@@ -64,7 +64,7 @@ pub struct HandlingChange {
 }
 
 impl HandlingChange {
-    /// Reads it from the fields of a body; the body itself tells what was left out from what was taken away.
+    /// Reads it from the fields of a body; the body itself distinguishes what was left out from what was removed.
     pub fn read(fields: &mut Fields<'_>, body: &Value) -> Self {
         let Handling { topic, priority, failover } = Handling::read(fields);
         let says = |name: &str| body.get(name).is_some();

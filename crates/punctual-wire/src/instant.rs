@@ -71,7 +71,7 @@ impl NotAnInstant {
         }
     }
 
-    /// What to tell the client about `text`, which should have looked like `example`.
+    /// What to tell the client about `text`, which should look like `example`.
     pub fn at(self, pointer: impl Into<String>, text: &str, example: &str) -> FieldError {
         let text = excerpt(text);
         let detail = match self {

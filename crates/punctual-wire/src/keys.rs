@@ -95,7 +95,7 @@ fn read_scopes(fields: &mut Fields<'_>) -> Vec<Scope> {
     scopes
 }
 
-/// A key as it stands, without its secret.
+/// A key as it is stored, without its secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {

@@ -18,7 +18,7 @@ pub const ADDRESS_MAX: usize = 2_048;
 /// RFC 5321: 64 bytes before the `@`, 255 after it.
 pub const MAIL_ADDRESS_MAX: usize = 320;
 
-/// Names stand in URLs, log lines and table cells.
+/// Names appear in URLs, log lines and table cells.
 pub const NAME_MAX: usize = 128;
 
 /// Work keys are indexed; both databases hold 512 bytes in one index entry with room to spare.
@@ -45,7 +45,7 @@ pub const BATCH_MAX: usize = 1_000;
 /// Items of a bulk import of sources, whose rows are small.
 pub const SOURCES_BATCH_MAX: usize = 10_000;
 
-/// Items that a site hands over in one request.
+/// Items that a site forwards in one request.
 pub const SITE_BATCH_MAX: usize = 10_000;
 
 /// Events that make instances of surveys, in one request.
@@ -57,7 +57,7 @@ pub const SURVEY_SCHEMA_MAX: usize = 512 * 1024;
 /// The body of an answer to a survey, which anybody may send.
 pub const RESPONSE_BODY_MAX: usize = 64 * 1024;
 
-/// The id of a site stands in paths, file names and log lines.
+/// The id of a site appears in paths, file names and log lines.
 pub const SITE_ID_MAX: usize = 64;
 
 /// Entries of a site's event log in one report; the rest comes with the next.
@@ -78,7 +78,7 @@ pub const VARIANTS_MAX: usize = 100;
 /// Tries of one notification after the first; whoever has not answered by then needs a person.
 pub const RETRIES_MAX: i64 = 100;
 
-/// The longest wait between two tries: one week.
+/// The longest wait between two attempts: one week.
 pub const RETRY_INTERVAL_SECONDS_MAX: i64 = 7 * 24 * 3_600;
 
 /// Rows that one tick may take, so that the answer comes in seconds.

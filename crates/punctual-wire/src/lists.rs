@@ -51,7 +51,7 @@ impl ListRequest {
     }
 }
 
-/// A list as it stands.
+/// A list as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct List {

@@ -48,7 +48,7 @@ pub struct MessageAccepted {
     pub send_at: Timestamp,
 }
 
-/// A message as it stands.
+/// A message as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {

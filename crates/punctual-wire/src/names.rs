@@ -1,10 +1,10 @@
-//! Names, keys, ids and tags: what form they have, wherever they stand, in a field or in a path.
+//! Names, keys, ids and tags: what form they have, wherever they are, in a field or in a path.
 
 use jiff::tz;
 
 use crate::{limits::SITE_ID_MAX, nearest::nearest, problem::FieldError};
 
-/// The fault of a name or key, wherever it stands: in a field or in a path.
+/// The fault of a name or key, wherever it is: in a field or in a path.
 pub fn name_fault(text: &str, longest: usize, pointer: &dyn Fn() -> String) -> Option<FieldError> {
     if text.is_empty() {
         Some(FieldError::key_invalid(pointer(), "it is empty"))
@@ -34,7 +34,7 @@ pub fn channel_fault(text: &str, pointer: &dyn Fn() -> String) -> Option<FieldEr
     Some(FieldError::key_invalid(pointer(), why))
 }
 
-/// The fault of a site's id, which stands in paths and file names.
+/// The fault of a site's id, which appears in paths and file names.
 pub fn site_fault(text: &str, pointer: &dyn Fn() -> String) -> Option<FieldError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let starts = text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
@@ -77,7 +77,7 @@ pub fn guid(text: &str) -> Option<String> {
     Some(guid)
 }
 
-/// Whether a text can stand in a header: no line breaks, no control characters but tab.
+/// Whether a text is valid in a header: no line breaks, no control characters but tab.
 pub fn is_one_line(text: &str) -> bool {
     !text.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
 }

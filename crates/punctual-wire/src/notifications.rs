@@ -74,7 +74,7 @@ impl NotificationRequest {
     }
 }
 
-/// The answer to one accepted notification: its id and where it stands.
+/// The answer to one accepted notification: its id and status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotificationAccepted {
     pub id: String,
@@ -83,7 +83,7 @@ pub struct NotificationAccepted {
     pub status: Cow<'static, str>,
 }
 
-/// A notification as it stands.
+/// A notification as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Notification {
@@ -158,12 +158,12 @@ pub struct ResolvedTarget {
     /// When it arrived, as the provider says: another fact than that it was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
-    /// What the provider told last of it; only over channels whose provider calls back.
+    /// What the provider reported last; only over channels whose provider calls back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<TargetReceipt>,
 }
 
-/// What a provider told of a message that it took.
+/// What a provider reported about a message that it accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetReceipt {

@@ -8,7 +8,7 @@ pub mod subjects;
 
 use crate::{fields::Fields, names::channel_fault, problem::FieldError};
 
-/// Channels that a person or a rule may name; nobody is told over more.
+/// Channels that a person or a rule may name; nobody is notified over more.
 pub const CHANNELS_MAX: usize = 10;
 
 /// The longest id of an event, task or rule, which are GUIDs.

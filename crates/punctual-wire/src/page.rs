@@ -121,7 +121,7 @@ pub fn encode_cursor(position: i64) -> String {
     cursor
 }
 
-/// The place that a cursor stands for, unless it is damaged.
+/// The place of a cursor, unless it is damaged.
 pub fn decode_cursor(cursor: &str) -> Option<i64> {
     if cursor.len() != 16 {
         return None;
@@ -144,7 +144,7 @@ pub fn encode_name_cursor(name: &str) -> String {
     checksum.iter().chain(name.as_bytes()).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The name that a cursor stands for, unless it is damaged.
+/// The name of a cursor, unless it is damaged.
 pub fn decode_name_cursor(cursor: &str) -> Option<String> {
     let digit = |byte: u8| char::from(byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
     let pairs = cursor.as_bytes().chunks(2).map(|pair| match pair {

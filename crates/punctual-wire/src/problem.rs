@@ -171,7 +171,7 @@ impl Problem {
     }
 
     pub fn only_works() -> Self {
-        let detail = "This node has the role `worker` and answers `/healthz`, `/readyz` and `/metrics` alone; ask one with \
+        let detail = "This node has the role `worker` and serves `/healthz`, `/readyz` and `/metrics` alone; ask one with \
                       the role `api` or `all`.";
         Self::new(Code::NotFound, detail)
     }
@@ -185,7 +185,7 @@ impl Problem {
     }
 
     pub fn stale_version() -> Self {
-        Self::new(Code::StaleVersion, "It was changed in the meantime; reload it and try again.")
+        Self::new(Code::StaleVersion, "It was changed in the meantime; reload it and retry.")
     }
 
     /// `action` is a verb, `state` a status word, `allowed` the verbs that would work.
@@ -203,13 +203,19 @@ impl Problem {
     }
 
     pub fn rate_limited(retry_after_seconds: u64) -> Self {
-        let detail = format!("Too many requests; try again in {retry_after_seconds} s.");
+        let detail = format!("Too many requests; retry in {retry_after_seconds} s.");
         Self::new(Code::RateLimited, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 
     pub fn storage_unavailable(retry_after_seconds: u64) -> Self {
         let detail =
             format!("The storage does not answer; nothing was stored. Try again in {retry_after_seconds} s.");
+        Self::new(Code::StorageUnavailable, detail).with(RETRY_AFTER, retry_after_seconds)
+    }
+
+    /// A node that cannot do its work, and why.
+    pub fn not_ready(why: &str, retry_after_seconds: u64) -> Self {
+        let detail = format!("Not ready: {why}.");
         Self::new(Code::StorageUnavailable, detail).with(RETRY_AFTER, retry_after_seconds)
     }
 

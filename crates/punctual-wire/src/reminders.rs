@@ -68,11 +68,11 @@ pub struct ReminderSettingRequest {
     #[schema(value_type = Object)]
     pub recipients: Value,
     pub delivery: Delivery,
-    /// Besides, one message at once for a source whose first state is told, if the setting is for it.
+    /// Also, one message at once for a source whose first state is reported, if the setting is for it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, default = false)]
     pub immediate: bool,
-    /// How late it may still go out, such as `1d`; by default until its local day is over.
+    /// How late it may still be sent, such as `1d`; by default until its local day is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_lateness: Option<String>,
     #[schema(required = false, default = true)]
@@ -240,7 +240,7 @@ fn offsets(fields: &mut Fields<'_>) -> Vec<i64> {
         let number = item.as_i64().filter(|days| (-OFFSET_DAYS_MAX..=OFFSET_DAYS_MAX).contains(days));
         let fault = match number {
             Some(days) if offsets.contains(&days) => {
-                Some((Code::FieldConflict, "The same offset stands twice.".to_owned()))
+                Some((Code::FieldConflict, "The same offset is given twice.".to_owned()))
             }
             Some(days) => {
                 offsets.push(days);

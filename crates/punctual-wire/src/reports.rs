@@ -36,7 +36,7 @@ pub struct ReportSubscriptionRequest {
     pub name: String,
     #[serde(skip_serializing)]
     pub business_unit: Option<String>,
-    /// The id of the person who answers for it.
+    /// The id of the person who owns it.
     #[serde(skip_serializing)]
     pub owner: Option<String>,
     pub cadence: CadenceShape,
@@ -169,7 +169,7 @@ impl ReportRecipients {
     }
 }
 
-/// A subscription as it stands.
+/// A subscription as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportSubscription {
@@ -217,7 +217,7 @@ pub struct Upcoming {
     pub items: Vec<UpcomingRun>,
 }
 
-/// A subscription that nobody answers for, or that reaches nobody.
+/// A subscription without an owner or without recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrphanedSubscription {
@@ -230,7 +230,7 @@ pub struct OrphanedSubscription {
     pub reasons: Vec<String>,
 }
 
-/// Who answers for a subscription from now on.
+/// The new owner of a subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct TransferRequest {
     /// The id of a person; null for nobody.

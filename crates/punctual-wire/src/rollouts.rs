@@ -57,7 +57,7 @@ impl RollBackRequest {
     }
 }
 
-/// A rollout as it stands.
+/// A rollout as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
@@ -103,7 +103,7 @@ pub struct Comparison {
     /// How many of each verdict.
     pub counts: BTreeMap<String, i64>,
     pub items: Vec<ComparedRun>,
-    /// There is more than one answer looks at.
+    /// There is more than one response covers.
     pub cut: bool,
 }
 

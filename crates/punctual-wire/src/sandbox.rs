@@ -29,7 +29,7 @@ impl ClockRequest {
     }
 }
 
-/// Where the clock stands.
+/// The time of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SandboxClock {
     pub now: Timestamp,
@@ -45,7 +45,7 @@ pub struct SentMessage {
     pub body: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// Which try it was, from 1.
+    /// Which attempt it was, from 1.
     pub attempt: i64,
     pub at: Timestamp,
     pub notification_id: String,
@@ -70,7 +70,7 @@ pub struct MisbehaviourRequest {
     pub error: Option<String>,
 }
 
-/// What a captured channel answers.
+/// What a captured channel returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SandboxOutcome {

@@ -11,7 +11,7 @@ use crate::{batch::Item, fields::Fields, limits::PAYLOAD_MAX, work::Work};
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleRequest {
-    /// Who hears of it when it is due.
+    /// Who gets it when it is due.
     #[schema(example = "invoices.close")]
     pub topic: String,
     pub run_at: Timestamp,
@@ -58,7 +58,7 @@ impl ScheduleChange {
     }
 }
 
-/// A schedule as it stands: its work row, and what it carries.
+/// A schedule as it is stored: its work row, and what it carries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {

@@ -28,7 +28,7 @@ impl RekeyRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rekey {
-    /// The id of the key that is now in use; it tells nothing about the key.
+    /// The id of the key that is now in use; it reveals nothing about the key.
     #[schema(example = "3f2a90c1d4e5")]
     pub key_id: String,
     /// How many channels were written.

@@ -1,4 +1,4 @@
-//! The local API of a site agent: what scripts hand in, and what they are told about it.
+//! The local API of a site agent: what scripts send, and what they are told about it.
 
 use std::borrow::Cow;
 
@@ -88,7 +88,7 @@ pub struct AgentHealth {
     /// `ok`, or `central-unreachable` while rows wait for it.
     pub status: Cow<'static, str>,
     pub version: Cow<'static, str>,
-    /// The site, once central has told whose token this is.
+    /// The site, once central has said whose token this is.
     pub site: Option<String>,
     /// Rows that wait.
     pub backlog: i64,
@@ -96,7 +96,7 @@ pub struct AgentHealth {
     pub backlog_bytes: i64,
     pub oldest_buffered_age_seconds: Option<i64>,
     pub refused: i64,
-    /// Why the last try to forward failed; null when it did not.
+    /// Why the last attempt to forward failed; null when it did not.
     pub last_failure: Option<String>,
     pub last_contact_at: Option<Timestamp>,
     /// Whether new notifications are taken.

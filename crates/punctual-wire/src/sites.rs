@@ -1,4 +1,4 @@
-//! `/api/v1/sites`: the sites that hand over notifications, and the hand-over itself.
+//! `/api/v1/sites`: the sites that forward notifications, and the forwarding itself.
 //!
 //! An acknowledgement names an item by its id and by the digest of what central read, so that one which is late,
 //! doubled or meant for somebody else can never clear a row that is not safe.
@@ -80,7 +80,7 @@ pub struct SiteIdentity {
     pub id: String,
 }
 
-/// A site as it stands.
+/// A site as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Site {
@@ -104,7 +104,7 @@ pub struct Site {
     pub clock_suspect: bool,
 }
 
-/// What a site hands over: notifications in their order, and how the site is doing.
+/// What a site forwards: notifications in their order, and how the site is doing.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct SiteHandOver {
     /// At most 10,000.
@@ -174,7 +174,7 @@ impl SiteItem {
     }
 }
 
-/// How the site is doing, told with each contact.
+/// The state of the site, sent with each contact.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteReport {
@@ -306,7 +306,7 @@ pub struct SiteAck {
     pub detail: Option<String>,
 }
 
-/// How one notification of a site stands at central.
+/// The status of one notification of a site at central.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteNotificationStatus {

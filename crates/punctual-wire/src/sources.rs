@@ -82,7 +82,7 @@ impl NamedSourceRequest {
     }
 }
 
-/// A source as it stands.
+/// A source as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {

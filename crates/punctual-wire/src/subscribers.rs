@@ -1,4 +1,4 @@
-//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who hears of what happens, and how each delivery stands.
+//! `/api/v1/subscribers` and `/api/v1/outbox-events`: who gets the events, and the state of each delivery.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct SubscriberRequest {
     /// What the adapter needs; a secret may be given as `env:NAME`.
     #[schema(value_type = Object, required = false)]
     pub settings: Value,
-    /// The types of events it hears: `response-completed` (the default), `instance-sent`, `instance-opened`,
+    /// The types of events it subscribes to: `response-completed` (the default), `instance-sent`, `instance-opened`,
     /// `instance-expired`, `schedule.arrived`, or topics of schedules; one that ends in `*` stands for all with that beginning.
     #[schema(example = json!(["response-completed", "operations.*"]), required = false)]
     pub events: Vec<String>,
@@ -30,7 +30,7 @@ pub struct SubscriberRequest {
     pub filter: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetrySettings>,
-    /// Switched off it hears nothing new; what is queued is still delivered.
+    /// Switched off it gets nothing new; what is queued is still delivered.
     #[schema(required = false)]
     pub active: bool,
 }
@@ -51,7 +51,7 @@ impl SubscriberRequest {
             active: fields.bool("active", true),
         };
         for event in &request.events {
-            // A star stands for the rest, so it stands at the end.
+            // A star means the rest, so it is at the end.
             let name = event.strip_suffix('*').unwrap_or(event);
             if name.contains('*') || name.chars().any(|one| one.is_control() || one.is_whitespace()) {
                 let detail =
@@ -64,7 +64,7 @@ impl SubscriberRequest {
     }
 }
 
-/// A subscriber as it stands.
+/// A subscriber as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subscriber {
@@ -86,7 +86,7 @@ pub struct Subscriber {
     pub updated_at: Timestamp,
 }
 
-/// Something that happened, and who was told.
+/// Something that happened, and its deliveries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboxEvent {
@@ -107,7 +107,7 @@ pub struct OutboxEvent {
     pub payload: Value,
 }
 
-/// How an event stands with one subscriber.
+/// The state of an event for one subscriber.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboxDelivery {

@@ -52,7 +52,7 @@ impl SuppressionRequest {
     }
 }
 
-/// The type and address that stand in a path, as they are compared.
+/// The type and address that are in a path, as they are compared.
 pub fn read_key(channel_type: &str, given: &str) -> Result<(String, String), FieldError> {
     if channel_fault(&format!("{channel_type}:default"), &String::new).is_some() {
         let detail = "A channel type is lower-case letters, digits, `-`, `_` or `.`, such as `email`.";

@@ -48,7 +48,7 @@ impl SurveyRequest {
     }
 }
 
-/// A survey as it stands.
+/// A survey as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Survey {
@@ -183,7 +183,7 @@ impl CampaignRequest {
 pub struct Ingested {
     /// Instances that are new.
     pub created: u64,
-    /// Instances that were there already, because the event was told before.
+    /// Instances that were there already, because the event was reported before.
     pub skipped: u64,
     /// Items that could not be taken.
     pub failed: u64,

@@ -77,7 +77,7 @@ impl Variant {
     }
 }
 
-/// A template as it stands.
+/// A template as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Template {

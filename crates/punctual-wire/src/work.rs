@@ -14,7 +14,7 @@ use crate::{
     timeline::TimelineEntry,
 };
 
-/// A work row as it stands.
+/// A work row as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Work {
@@ -41,7 +41,7 @@ pub struct Work {
     pub on_hold: bool,
     pub reason_code: Option<String>,
     pub retry_count: i64,
-    /// When it is tried again, after a failure.
+    /// When it is retried, after a failure.
     pub next_retry_at: Option<Timestamp>,
     /// The digest of its input, in hexadecimal.
     pub input_hash: String,

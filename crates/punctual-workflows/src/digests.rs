@@ -1,4 +1,4 @@
-//! Digests: what somebody did not get on one day because it was too much, told in one message the next morning.
+//! Digests: what somebody did not get on one day because it was too much, sent in one message the next morning.
 //!
 //! The row is made where a message is held back, by delivery; what was held back has a table of its own.
 
@@ -16,7 +16,7 @@ use punctual_store::{
 };
 use serde_json::json;
 
-/// Messages that are told in full; of more, only the subjects.
+/// Messages that are given in full; of more, only the subjects.
 const IN_FULL: usize = 50;
 
 /// The workflow of digests. It reads what was held back for a whole batch at once.
@@ -59,10 +59,10 @@ pub struct Loaded(HashMap<Day, Vec<DigestItem>>);
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Some(day) = day(&row.input) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let Some(items) = self.0.get(&day).filter(|items| !items.is_empty()) else {
-            return Decision::Skip(ReasonCode::new("no-longer-wanted")).into();
+            return Decision::Skip(ReasonCode::NoLongerWanted).into();
         };
         let mut new = message(&day, items);
         new.business_unit = row.business_unit.clone();

@@ -137,7 +137,7 @@ pub struct Loaded(HashMap<String, MessageRow>);
 impl Decide for Loaded {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Some(message) = message_id(&row.input).and_then(|id| self.0.get(&id)) else {
-            return Decision::Hold(ReasonCode::new("message-missing")).into();
+            return Decision::Hold(ReasonCode::MessageMissing).into();
         };
         let audience = match (&message.list_name, &message.targets) {
             (Some(list), _) => Audience::List(list.clone()),
@@ -145,7 +145,7 @@ impl Decide for Loaded {
                 let targets: Vec<String> =
                     targets.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 if targets.is_empty() {
-                    return Decision::Skip(ReasonCode::new("no-recipients")).into();
+                    return Decision::Skip(ReasonCode::NoRecipients).into();
                 }
                 Audience::Targets(targets)
             }

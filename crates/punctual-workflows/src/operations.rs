@@ -1,6 +1,6 @@
 //! Operations: events and tasks that announce their own start and end.
 //!
-//! A rule says when somebody is told. Saving an event writes it and its rules first ([`commands`]); scheduling is a second
+//! A rule says when somebody is notified. Saving an event writes it and its rules first ([`commands`]); scheduling is a second
 //! transaction that may fail without harm ([`sync`]), because a reconciler finds every rule that is out of step. What is
 //! sent is decided when the moment comes, on the event, the rule and the people as they are then ([`arrival`]).
 
@@ -71,7 +71,7 @@ pub(crate) struct Input {
     pub fallback: Option<Fallback>,
 }
 
-/// Those who could not be reached before, and the place of the channel that is tried next.
+/// Those who could not be reached before, and the position of the channel that is used next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fallback {
     pub step: usize,
@@ -83,7 +83,7 @@ pub fn topic(subject_type: &str, kind: &str) -> String {
     format!("operations.{subject_type}.{kind}")
 }
 
-/// Between the occurrence and the place of a channel in the key of a second try over another one.
+/// Between the occurrence and the place of a channel in the key of a second attempt over another one.
 const STEP: char = '~';
 
 /// The key of one occurrence; a later step is another channel for those whom the first one did not reach.

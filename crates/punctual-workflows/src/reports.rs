@@ -89,7 +89,7 @@ impl Workflow for Reports {
         KIND
     }
 
-    /// A query that fails is tried again tomorrow, and the day after.
+    /// A query that fails is retried tomorrow, and the day after.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Daily
     }
@@ -102,7 +102,7 @@ impl Prepares for Reports {
     async fn prepare(&self, engine: &Engine, row: &Claimed) -> Result<Prepared, ReasonCode> {
         prepare::prepare(engine, &self.sources, row).await.map_err(|error| {
             tracing::warn!(work.key = row.key, %error, "a report could not be prepared");
-            ReasonCode::new("report-storage")
+            ReasonCode::ReportStorage
         })
     }
 

@@ -104,7 +104,7 @@ impl Workflow for Schedules {
 impl Decide for Schedules {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Ok(input) = serde_json::from_str::<Input<'_>>(&row.input) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         Decision::Publish(Arrival {
             id: row.key.clone(),

@@ -1,7 +1,7 @@
 //! `punctual bench`: how fast and how punctual this machine is, with real rows and real durability.
 //!
 //! Each measurement uses a database of its own and the code of `serve`. With `--json` it prints the lines of the
-//! comparison harness, so that Punctual stands in one table with other queues.
+//! comparison harness, so that Punctual is in one table with other queues.
 
 mod deliver;
 mod drain;
@@ -54,7 +54,7 @@ enum What {
     Backlog,
     /// Notifications posted one a request over 64 connections, durable before the answer.
     Http,
-    /// Sources told, 500 a transaction, under 5 settings of 3 offsets: rows ensured; then a look at all of them, unchanged.
+    /// Sources reported, 500 a transaction, under 5 settings of 3 offsets: rows ensured; then a look at all of them, unchanged.
     Reminders,
     /// Notifications forwarded by one site agent and stored by central, durable at both ends.
     Site,

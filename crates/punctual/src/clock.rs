@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use punctual_model::Clock;
 
 pub struct SystemClock {
-    /// The latest instant told, in microseconds: the clock never goes backwards.
+    /// The latest instant returned, in microseconds: the clock never goes backwards.
     told: AtomicI64,
     timer: Arc<Timer>,
 }

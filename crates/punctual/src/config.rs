@@ -109,12 +109,12 @@ pub struct ServeArgs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Answers requests and works.
+    /// Serves requests and works.
     #[default]
     All,
-    /// Answers requests; others work.
+    /// Serves requests; others work.
     Api,
-    /// Works, and answers health, readiness and metrics alone.
+    /// Works, and serves health, readiness and metrics alone.
     Worker,
 }
 

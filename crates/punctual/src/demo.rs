@@ -19,7 +19,7 @@ use crate::{
     serve::{admin_key, console_lines, listen, say, until_signal},
 };
 
-/// Where the demo keeps its data unless told otherwise.
+/// Where the demo keeps its data by default.
 const DATA_DIR: &str = "./punctual-data/demo";
 
 pub async fn run(mut args: ServeArgs) -> Result<()> {

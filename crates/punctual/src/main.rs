@@ -30,7 +30,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Turns business events into messages that go out on time, once, and can be explained.
+/// Turns business events into messages that are sent on time, once, and can be explained.
 #[derive(Parser)]
 #[command(name = "punctual", version, max_term_width = 100)]
 struct Cli {
@@ -48,7 +48,7 @@ enum Command {
     Site(site::SiteArgs),
     /// Tell a list something, through the site agent on this machine; prints the id.
     Notify(notify::NotifyArgs),
-    /// Show how a notification stands, by the id that `notify` printed.
+    /// Show the status of a notification, by the id that `notify` printed.
     Status(notify::StatusArgs),
     /// Bring the database's schema up to date and stop.
     Migrate(migrate::MigrateArgs),

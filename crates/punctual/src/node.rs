@@ -51,7 +51,7 @@ pub struct Node {
 pub enum Time {
     /// The system's.
     Real,
-    /// It stands until it is moved: the sandbox.
+    /// It is until it is moved: the sandbox.
     Manual,
 }
 

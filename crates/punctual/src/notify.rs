@@ -23,10 +23,10 @@ const STILL_UNDER_WAY: u8 = 4;
 const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(250);
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 taken in (with --wait: delivered), 1 not taken in, 2 wrong usage, \
+#[command(after_help = "Exit codes: 0 accepted (with --wait: delivered), 1 not accepted, 2 wrong usage, \
     3 with --wait: will not be delivered unless a person acts, 4 with --wait: still under way when the time was over.")]
 pub struct NotifyArgs {
-    /// The list to tell, as central knows it.
+    /// The list to notify, as central knows it.
     #[arg(long, value_name = "LIST")]
     to: String,
     #[arg(long)]
@@ -138,7 +138,7 @@ fn print_status(status: &NotifyStatus, as_json: bool) -> Result<()> {
     }
     let mut line = format!("{}  {}", status.id, status.status);
     if status.retry_count > 0 {
-        line.push_str(&format!("  tries: {}", status.retry_count));
+        line.push_str(&format!("  attempts: {}", status.retry_count));
     }
     if let Some(at) = status.delivered_at {
         line.push_str(&format!("  delivered at {at}"));

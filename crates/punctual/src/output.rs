@@ -1,4 +1,4 @@
-//! What the program prints: logs to standard error, answers to standard output.
+//! What the program prints: logs to standard error, results to standard output.
 
 use tracing_subscriber::EnvFilter;
 

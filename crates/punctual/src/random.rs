@@ -1,5 +1,5 @@
 //! The system's source of randomness.
-#![expect(clippy::disallowed_methods, reason = "this is the Random that everybody else takes chance from")]
+#![expect(clippy::disallowed_methods, reason = "this is the only source of randomness")]
 
 use punctual_model::Random;
 

@@ -39,7 +39,7 @@ impl RemoteArgs {
     }
 }
 
-/// A server that answers JSON.
+/// A server that returns JSON.
 pub struct Remote {
     client: reqwest::Client,
     server: String,

@@ -30,7 +30,7 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
     let running = if works { Some(node.start_working().await?) } else { None };
-    // A worker answers no people either.
+    // A worker serves no pages either.
     let is_worker = config.role == Role::Worker;
     let link = if is_worker { None } else { sign_in_link(&node.engine, node.wall.as_ref()).await? };
     announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
@@ -134,7 +134,7 @@ fn announce(config: &Config, address: &str, new_key: Option<&str>, link: Option<
         text.push_str(&format!("API page: {address}/docs\n{}", console_lines(address, link)));
     }
     if config.sandbox {
-        text.push_str("Sandbox: the clock stands still until it is moved; nothing leaves this process\n");
+        text.push_str("Sandbox: the clock is stopped until it is moved; nothing leaves this process\n");
     }
     say(&text)
 }

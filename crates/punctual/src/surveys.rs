@@ -1,6 +1,6 @@
 //! `punctual surveys ingest FILE.csv`: events from a file, for the surveys that ask about them.
 //!
-//! A line that cannot be taken is named and the rest goes on. The same file again changes nothing: what was told before is
+//! A line that cannot be taken is named and the rest goes on. The same file again changes nothing: what was reported before is
 //! skipped.
 
 mod csv;

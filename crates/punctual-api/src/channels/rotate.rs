@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use super::shape;
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Admin, Caller, Known},
-    idempotency::Once,
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Admin, Caller, Principal},
+    idempotency::IdempotencyKey,
     parameters::Segments,
     trail::audited,
 };
@@ -32,14 +32,14 @@ const LENGTH: usize = 32;
 pub async fn rotate(
     State(app): State<Shared>,
     caller: Caller<Admin>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(key): Segments<String>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     once.run(app, caller, &[], |_| give(app, caller, key)).await
 }
 
-async fn give(app: &App, caller: &Known, key: String) -> Answer {
+async fn give(app: &App, caller: &Principal, key: String) -> Answer {
     let now = app.engine.clock.now();
     let mut tx = app.engine.store.begin(Lane::Intake).await?;
     let row = channels::get(&mut tx.conn(), &key).await?;
@@ -62,9 +62,9 @@ async fn give(app: &App, caller: &Known, key: String) -> Answer {
     tx.commit().await?;
     app.engine.channels.invalidate();
     let channel = shape(app, stored)?;
-    let mut shown = Shaped::ok(&RotatedSecret { secret: Some(secret), channel: channel.clone() })?;
-    // A repetition of the request tells all but the secret.
-    shown.kept = Some(Shaped::ok(&RotatedSecret { secret: None, channel })?.body);
+    let mut shown = JsonResponse::ok(&RotatedSecret { secret: Some(secret), channel: channel.clone() })?;
+    // A repetition of the request returns all but the secret.
+    shown.kept = Some(JsonResponse::ok(&RotatedSecret { secret: None, channel })?.body);
     Ok(shown)
 }
 

@@ -58,7 +58,7 @@ pub fn mint_key(random: &dyn Random, kind: &str, env: &str) -> MintedKey {
     MintedKey { id, text }
 }
 
-/// Whether a text is a key of ours, as far as its form and checksum tell.
+/// Whether a text is a key of ours, judged by its form and checksum.
 pub fn is_well_formed(text: &str) -> bool {
     let Some(start) = text.len().checked_sub(CHECKSUM_DIGITS).filter(|start| text.is_char_boundary(*start))
     else {

@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use crate::{
     App, Shared,
-    answer::{Answer, Shaped},
-    auth::{Caller, Ingest, Known},
+    answer::{Answer, JsonResponse},
+    auth::{Caller, Ingest, Principal},
     body::Json,
-    idempotency::{Ids, Once},
+    idempotency::{IdempotencyKey, Ids},
 };
 
 /// Send a notification, or an array of at most 1,000
@@ -28,7 +28,12 @@ use crate::{
 #[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"])),
     request_body(content = NotificationRequest, example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
     responses((status = 201, body = NotificationAccepted), (status = 200, body = Batch<BatchItem>)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = NotificationRequest::read_body(&body.value)?;
     once.run(app, caller, &body.bytes, |ids| async move {
@@ -43,18 +48,24 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once,
 async fn post_one(app: &App, new: NewNotification) -> Answer {
     let id = new.id;
     match app.engine.accept(vec![new]).await?.pop() {
-        Some(Accepted::Created) => {
-            Shaped::created(&NotificationAccepted { id: id.to_string(), status: Cow::Borrowed("pending") })
-        }
+        Some(Accepted::Created) => JsonResponse::created(&NotificationAccepted {
+            id: id.to_string(),
+            status: Cow::Borrowed("pending"),
+        }),
         Some(Accepted::Duplicate { status }) => {
-            Shaped::ok(&NotificationAccepted { id: id.to_string(), status: status.into() })
+            JsonResponse::ok(&NotificationAccepted { id: id.to_string(), status: status.into() })
         }
         Some(Accepted::IdReused) => Err(Problem::id_reused(&id.to_string()).into()),
         None => Err(Problem::internal().into()),
     }
 }
 
-async fn post_many(app: &App, caller: &Known, many: Vec<Item<NotificationRequest>>, ids: &Ids<'_>) -> Answer {
+async fn post_many(
+    app: &App,
+    caller: &Principal,
+    many: Vec<Item<NotificationRequest>>,
+    ids: &Ids<'_>,
+) -> Answer {
     let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
@@ -80,12 +91,12 @@ async fn post_many(app: &App, caller: &Known, many: Vec<Item<NotificationRequest
             None => BatchItem::rejected(index, Some(id), Problem::internal()),
         },
     });
-    Shaped::ok(&Batch { items: items.collect() })
+    JsonResponse::ok(&Batch { items: items.collect() })
 }
 
 fn new(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     request: NotificationRequest,
     ids: &Ids<'_>,
     index: usize,
@@ -105,7 +116,7 @@ fn new(
 /// What notifications and messages share: audience, channel and text.
 pub(crate) fn with_content(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     id: NotificationId,
     content: Content,
     pointer: &str,

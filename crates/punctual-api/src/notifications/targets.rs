@@ -1,4 +1,4 @@
-//! What became of each target: the latest try, what the provider told of it later, and who was left out.
+//! What became of each target: the latest attempt, what the provider reported later, and who was left out.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ impl Ends {
         })
     }
 
-    /// Each target of a notification, in the order in which they were first tried; then those that were left out.
+    /// Each target of a notification, in the order of their first attempts; then those that were left out.
     pub fn targets(&self, seq: i64) -> Result<Vec<ResolvedTarget>, StoreError> {
         let mut targets: Vec<ResolvedTarget> = Vec::new();
         for one in self.tries.iter().filter(|one| one.notification_seq == seq) {

@@ -29,10 +29,10 @@ use punctual_workflows::operations::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal},
     body::{Calendar, Json, Text},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     keys::{hex, secret_hash},
     parameters::{Parameters, Segments},
     trail::audited,
@@ -49,7 +49,12 @@ const FEED_MAX: i64 = 2_000;
 /// It is shown once. Whoever has it sees the calendar, without a key; making it again ends the old one.
 #[utoipa::path(post, path = "/api/v1/operations/feeds", tag = "Operations", security(("key" = ["author"])),
     request_body(content = FeedRequest, example = json!({"organisation": "choir"})), responses((status = 201, body = Feed)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = FeedRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
@@ -88,7 +93,7 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once,
         let feed = Feed { owner_type: owner_type.to_owned(), owner_id, path, created_at: now };
         // The secret is not kept, not even for a repeat of the request.
         let kept = serde_json::to_vec(&Feed { path: String::new(), ..feed.clone() }).ok();
-        Ok(Shaped { kept, ..Shaped::created(&feed)? })
+        Ok(JsonResponse { kept, ..JsonResponse::created(&feed)? })
     })
     .await
 }
@@ -110,7 +115,7 @@ pub async fn delete(
     feeds::delete(&mut tx.conn(), &owner_type, &owner_id).await?;
     audited(&mut tx, now, &caller, "delete", "feed", &owner_id).await?;
     tx.commit().await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// The feeds themselves need no key: the link is the secret.
@@ -196,12 +201,12 @@ pub async fn import(
     imported
         .skipped
         .extend(skipped.into_iter().map(|one| SkippedComponent { line: one.line, reason: one.reason }));
-    Shaped::ok(&imported)
+    JsonResponse::ok(&imported)
 }
 
 struct Import<'a> {
     app: &'a Arc<App>,
-    caller: &'a Known,
+    caller: &'a Principal,
     creator: String,
     organisation: Option<String>,
     business_unit: Option<String>,

@@ -18,7 +18,7 @@ use punctual_workflows::operations::{commands::DefaultRule, directory};
 use super::rules::{rule_shape, spec};
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
@@ -44,7 +44,7 @@ pub async fn put(
     if !directory::put_organisation(&app.engine, &row, &caller.actor(), may).await? {
         return Err(Problem::not_found("organisation", row.id).into());
     }
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// A request as it is stored; what its hours and rules mean is checked here.
@@ -78,7 +78,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     let mut reader = app.engine.store.read().await?;
     let row = organisations::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("organisation", id)))?)?)
+    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("organisation", id)))?)?)
 }
 
 /// All organisations, by id
@@ -92,7 +92,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<Organisation> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Remove an organisation
@@ -109,7 +109,7 @@ pub async fn delete(
     if !directory::remove_organisation(&app.engine, &id, &caller.actor(), may).await? {
         return Err(Problem::not_found("organisation", id).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: OrganisationRow) -> Result<Organisation, StoreError> {

@@ -1,4 +1,4 @@
-//! `/api/v1/operations/people`: who may be told, where, and how they like it.
+//! `/api/v1/operations/people`: who may be notified, where, and how they like it.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use punctual_workflows::operations::directory;
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
@@ -39,7 +39,7 @@ pub async fn put(
     if !directory::put_person(&app.engine, &row, &caller.actor(), may).await? {
         return Err(Problem::not_found("person", row.id).into());
     }
-    Shaped::ok(&shape(row)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// A request as it is stored.
@@ -64,7 +64,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     let mut reader = app.engine.store.read().await?;
     let row = people::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    Shaped::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("person", id)))?)?)
+    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("person", id)))?)?)
 }
 
 /// All people, by id
@@ -78,12 +78,12 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<Person> = seen.map(shape).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Remove a person
 ///
-/// Events and tasks keep the id; whoever is behind it is told nothing any more.
+/// Events and tasks keep the id; whoever is behind it gets nothing any more.
 #[utoipa::path(delete, path = "/api/v1/operations/people/{id}", tag = "Operations", security(("key" = ["author"])),
     params(("id" = String, Path)), responses((status = 204)))]
 pub async fn delete(
@@ -95,7 +95,7 @@ pub async fn delete(
     if !directory::remove_person(&app.engine, &id, &caller.actor(), may).await? {
         return Err(Problem::not_found("person", id).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 fn shape(row: PersonRow) -> Result<Person, StoreError> {

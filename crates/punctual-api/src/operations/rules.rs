@@ -1,4 +1,4 @@
-//! `/api/v1/operations/rules`: when somebody is told about an event or task.
+//! `/api/v1/operations/rules`: when somebody is notified of an event or task.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -21,10 +21,10 @@ use punctual_workflows::operations::{
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Operate, Read},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
 
@@ -34,7 +34,12 @@ use crate::{
 #[utoipa::path(post, path = "/api/v1/operations/rules", tag = "Operations", security(("key" = ["author"])),
     request_body(content = RuleRequest, example = json!({"subjectType": "event", "subjectId": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "rule": {"type": "relative", "anchor": "start", "offset": "-24h"}, "channels": ["email"]})),
     responses((status = 201, body = Rule)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = RuleRequest::read(&body.value, "")?;
     let wanted = DefaultRule {
@@ -50,7 +55,7 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once,
         };
         let done = commands::add_rule(&app.engine, subject, id, &wanted, &caller.actor(), may).await?;
         let row = changed(done, &request.subject_type, subject)?;
-        Shaped::created(&shape(row, app.engine.clock.now())?)
+        JsonResponse::created(&shape(row, app.engine.clock.now())?)
     })
     .await
 }
@@ -72,7 +77,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let now = app.engine.clock.now();
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<Rule> = seen.map(|row| shape(row, now)).collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at a rule; a deleted one stays readable
@@ -83,7 +88,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
-    Shaped::ok(&shape(row, app.engine.clock.now())?)
+    JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }
 
 /// Change, pause or resume a rule
@@ -101,7 +106,7 @@ pub async fn patch(
     let change = commands::RuleChange { rule, channels, active, handling: handling.into() };
     let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
     let done = commands::change_rule(&app.engine, &id, change, &caller.actor(), may).await?;
-    Shaped::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
+    JsonResponse::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
 }
 
 /// Delete a rule
@@ -116,7 +121,7 @@ pub async fn delete(
     if !commands::delete_rule(&app.engine, &id, &caller.actor(), may).await? {
         return Err(Problem::not_found("rule", id).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// Schedule a rule again that is out of step
@@ -130,7 +135,7 @@ pub async fn repair(
     let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
     let row = commands::repair_rule(&app.engine, &id, may).await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
-    Shaped::ok(&shape(row, app.engine.clock.now())?)
+    JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }
 
 fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<RuleRow, Failure> {
@@ -145,7 +150,7 @@ fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<
             RuleRefused::AlreadyThere(other) => {
                 let detail = format!("There is a rule at this date already, `{other}`; at most one a date.");
                 Problem::new(Code::StateNotAllowed, detail)
-                    .with_field("/rule", Code::StateNotAllowed, "At most one rule stands at each date.")
+                    .with_field("/rule", Code::StateNotAllowed, "At most one rule fires at each date.")
                     .into()
             }
             RuleRefused::TooMany => {

@@ -31,21 +31,26 @@ use punctual_workflows::{
 use super::rules::shape as shape_rule;
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::Json,
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
 
 /// Create an event
 ///
 /// Its people are told when it starts and when it ends, or as its organisation has it. Scheduling that fails does not fail
-/// the event: its rules say so in `syncStatus` and are tried again.
+/// the event: its rules say so in `syncStatus` and are retried.
 #[utoipa::path(post, path = "/api/v1/operations/events", tag = "Operations", security(("key" = ["author"])),
     request_body(content = NewEvent, example = json!({"title": "Stand-up", "startDate": "2030-05-14T07:00:00Z", "endDate": "2030-05-14T07:15:00Z", "creator": "ann", "participants": ["ben"]})),
     responses((status = 201, body = Event)))]
-pub async fn post_event(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post_event(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     post(&app, &caller, &once, body, SubjectType::Event).await
 }
 
@@ -53,7 +58,12 @@ pub async fn post_event(State(app): State<Shared>, caller: Caller<Author>, once:
 #[utoipa::path(post, path = "/api/v1/operations/tasks", tag = "Operations", security(("key" = ["author"])),
     request_body(content = NewTask, example = json!({"title": "Inventory", "startedAt": "2030-05-14T07:00:00Z", "finishedAt": null, "creator": "ann", "relatedUsers": ["ben"]})),
     responses((status = 201, body = Task)))]
-pub async fn post_task(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post_task(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     post(&app, &caller, &once, body, SubjectType::Task).await
 }
 
@@ -146,7 +156,13 @@ fn vocabulary(subject_type: SubjectType) -> Vocabulary {
     }
 }
 
-async fn post(app: &App, caller: &Known, once: &Once, body: Json, subject_type: SubjectType) -> Answer {
+async fn post(
+    app: &App,
+    caller: &Principal,
+    once: &IdempotencyKey,
+    body: Json,
+    subject_type: SubjectType,
+) -> Answer {
     let words = vocabulary(subject_type);
     let request = SubjectRequest::read(&body.value, "", words)?;
     let start_at = settle(request.start, request.is_all_day, words.start)?;
@@ -173,7 +189,7 @@ async fn post(app: &App, caller: &Known, once: &Once, body: Json, subject_type: 
         commands::create(&app.engine, std::slice::from_ref(&new), &caller.actor()).await?;
         let row = found(app, &new.id, subject_type, |_| true).await?;
         let made = answer(app, row, subject_type).await?;
-        Shaped::created(&made)
+        JsonResponse::created(&made)
     })
     .await
 }
@@ -187,7 +203,7 @@ fn check_window(app: &App, at: Option<Timestamp>, name: &str) -> Result<(), Fiel
     }
 }
 
-async fn list(app: &App, caller: &Known, parameters: Parameters, subject_type: SubjectType) -> Answer {
+async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_type: SubjectType) -> Answer {
     let query = parameters.read(SubjectQuery::read)?;
     let mut reader = app.engine.store.read().await?;
     let page = match query.from.zip(query.to) {
@@ -228,7 +244,7 @@ async fn list(app: &App, caller: &Known, parameters: Parameters, subject_type: S
         own = rest;
         items.push(shape(row, of_row, subject_type, now)?);
     }
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Where a page of a stretch of time ended: the later date of its last item, and its id.
@@ -238,12 +254,12 @@ fn place(cursor: &str) -> Result<(i64, String), FieldError> {
         .ok_or_else(|| FieldError::new("/cursor", Code::CursorInvalid, "The cursor is not one of this list."))
 }
 
-async fn get(app: &App, caller: &Known, id: &str, subject_type: SubjectType) -> Answer {
+async fn get(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
     let row = found(app, id, subject_type, |unit| caller.may_see(unit)).await?;
-    Shaped::ok(&answer(app, row, subject_type).await?)
+    JsonResponse::ok(&answer(app, row, subject_type).await?)
 }
 
-async fn patch(app: &App, caller: &Known, id: &str, body: Json, subject_type: SubjectType) -> Answer {
+async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type: SubjectType) -> Answer {
     let words = vocabulary(subject_type);
     let change = SubjectChange::read(&body.value, "", words)?;
     let unknown = || Failure::from(Problem::not_found(subject_type.as_str(), id));
@@ -261,7 +277,7 @@ async fn patch(app: &App, caller: &Known, id: &str, body: Json, subject_type: Su
     match changed.await? {
         Changed::Done(row) => {
             let row = found(app, &row.id, subject_type, |_| true).await?;
-            Shaped::ok(&answer(app, row, subject_type).await?)
+            JsonResponse::ok(&answer(app, row, subject_type).await?)
         }
         Changed::Refused(failure) => Err(failure),
         Changed::NotFound => Err(unknown()),
@@ -302,14 +318,14 @@ fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Resu
     Ok(after)
 }
 
-async fn delete(app: &App, caller: &Known, id: &str, subject_type: SubjectType) -> Answer {
+async fn delete(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
     let may = |row: &SubjectRow| {
         row.subject_type == subject_type.as_str() && caller.may_touch(row.business_unit.as_deref())
     };
     if !commands::delete(&app.engine, id, &caller.actor(), may).await? {
         return Err(Problem::not_found(subject_type.as_str(), id).into());
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 async fn found(

@@ -102,7 +102,7 @@ impl Draft {
     }
 }
 
-/// The version that a client saw stands beside the definition, and is no part of it.
+/// The version that a client saw is beside the definition, and is no part of it.
 fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
     let mut value = value.clone();
     let version = value.as_object_mut().and_then(|fields| fields.remove("version"));

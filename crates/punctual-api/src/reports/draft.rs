@@ -101,7 +101,7 @@ fn unavailable(error: StoreError) -> Problem {
     Problem::storage_unavailable(1)
 }
 
-/// The version that a client saw stands beside the definition, and so does what only answers have.
+/// The version that a client saw is beside the definition, and so is what only responses have.
 fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
     let mut value = value.clone();
     let Some(fields) = value.as_object_mut() else { return Ok((value, None)) };
@@ -119,7 +119,7 @@ fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
     }
 }
 
-/// The stored definition with what stands in columns of its own.
+/// The stored definition with what is in columns of its own.
 pub fn whole(row: &SubscriptionRow) -> Map<String, Value> {
     let mut definition: Map<String, Value> = serde_json::from_str(&row.definition).unwrap_or_default();
     definition.insert("businessUnit".into(), row.business_unit.clone().into());

@@ -17,8 +17,8 @@ use punctual_workflows::{
 use super::old_schedulers;
 use crate::{
     App, RouteReach, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Ingest, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Ingest, Principal, Read},
     body::Json,
     parameters::Segments,
     trail::audited,
@@ -40,7 +40,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
     let mut reader = app.engine.store.read().await?;
     let row = run_ownership::get(&mut reader.conn(), &key).await?;
     let rollout = rollouts::over(&mut reader.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
-    Shaped::ok(&shape(&key, row.as_ref(), Stage::of(rollout.as_ref()))?)
+    JsonResponse::ok(&shape(&key, row.as_ref(), Stage::of(rollout.as_ref()))?)
 }
 
 /// Take a run
@@ -71,7 +71,7 @@ pub async fn take(
     let rollout = rollouts::over(&mut tx.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
     tx.commit().await?;
     match taken {
-        Taken::Own(row) => Shaped::ok(&shape(&key, Some(&row), Stage::of(rollout.as_ref()))?),
+        Taken::Own(row) => JsonResponse::ok(&shape(&key, Some(&row), Stage::of(rollout.as_ref()))?),
         Taken::Other(row) => {
             let problem = Problem::owned_by_other(&owner_word(&row.owner));
             Err(problem.with("ownershipStatus", status_word(&row.status)).into())
@@ -119,10 +119,10 @@ pub async fn report(
         audited(&mut tx, now, &caller, "cancel", "run-ownership", &key).await?;
     }
     tx.commit().await?;
-    Shaped::ok(&shape(&key, Some(&row), Stage::of(rollout.as_ref()))?)
+    JsonResponse::ok(&shape(&key, Some(&row), Stage::of(rollout.as_ref()))?)
 }
 
-async fn touchable(app: &App, caller: &Known, key: &str) -> Result<Named, Failure> {
+async fn touchable(app: &App, caller: &Principal, key: &str) -> Result<Named, Failure> {
     let named = named(app, key, |named| !named.known || caller.may_touch(named.unit.as_deref())).await?;
     if !named.known {
         // A subscription that is not known here belongs to no unit that a limited key could have.

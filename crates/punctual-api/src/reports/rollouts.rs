@@ -29,8 +29,8 @@ use punctual_workflows::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Operate, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
     parameters::{Parameters, Segments},
 };
@@ -51,7 +51,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
             items.push(shape(row)?);
         }
     }
-    Shaped::ok(&Page::whole(items))
+    JsonResponse::ok(&Page::whole(items))
 }
 
 /// Look at a rollout
@@ -64,7 +64,7 @@ pub async fn get(
     Segments((scope, id)): Segments<(String, String)>,
 ) -> Answer {
     let scope = named(&app, &caller, &scope, &id, false).await?;
-    Shaped::ok(&shape(stored(&app, &scope).await?)?)
+    JsonResponse::ok(&shape(stored(&app, &scope).await?)?)
 }
 
 /// Set the stage of a rollout
@@ -87,7 +87,7 @@ pub async fn put(
     let actor = caller.actor();
     let change = path::change(&scope, stage, request.confirm, &actor);
     match path::set(&app.engine, &change).await? {
-        Ok(row) => Shaped::ok(&shape(row)?),
+        Ok(row) => JsonResponse::ok(&shape(row)?),
         Err(Refused::Unconfirmed(open)) => {
             let detail = format!("Confirm `{}` before stage {}.", open.join("`, `"), stage.number());
             Err(Problem::new(Code::StateNotAllowed, detail).with("open", open).into())
@@ -105,7 +105,7 @@ pub async fn delete(
 ) -> Answer {
     let scope = named(&app, &caller, &scope, &id, true).await?;
     match path::end(&app.engine, &scope, &caller.actor()).await? {
-        Ok(()) => Shaped::no_content(),
+        Ok(()) => JsonResponse::no_content(),
         Err(NotEnded::Missing) => Err(missing(&scope)),
         Err(NotEnded::TooEarly(stage)) => {
             let state = format!("at stage {stage}");
@@ -133,7 +133,7 @@ pub async fn roll_back(
     let actor = caller.actor();
     let change = path::change(&scope, stage, Vec::new(), &actor);
     let (row, given_back) = path::roll_back(&app.engine, &change).await?;
-    Shaped::ok(&RolledBack { rollout: shape(row)?, given_back })
+    JsonResponse::ok(&RolledBack { rollout: shape(row)?, given_back })
 }
 
 /// The expected runs against those that the old scheduler has taken
@@ -164,7 +164,7 @@ pub async fn comparison(
         }
     });
     let items = items.collect();
-    Shaped::ok(&Comparison { from, to, counts, items, cut })
+    JsonResponse::ok(&Comparison { from, to, counts, items, cut })
 }
 
 /// Conflicts, failures and latency by stage
@@ -195,7 +195,7 @@ pub async fn figures(
             longest_latency_ms: row.longest_latency.map(|micros| micros / 1_000),
         })
         .collect();
-    Shaped::ok(&RolloutFigures { from, to, stages })
+    JsonResponse::ok(&RolloutFigures { from, to, stages })
 }
 
 fn interval(app: &App, parameters: Parameters) -> Result<(Timestamp, Timestamp), Failure> {
@@ -212,7 +212,7 @@ fn interval(app: &App, parameters: Parameters) -> Result<(Timestamp, Timestamp),
 }
 
 /// The scope that an address names, if the caller may see or change it.
-async fn named(app: &App, caller: &Known, scope: &str, id: &str, change: bool) -> Result<Scope, Failure> {
+async fn named(app: &App, caller: &Principal, scope: &str, id: &str, change: bool) -> Result<Scope, Failure> {
     let named = match scope {
         "subscription" => Some(Scope::Subject(id.to_lowercase())),
         "business-unit" => Some(Scope::BusinessUnit(id.to_owned())),
@@ -224,7 +224,7 @@ async fn named(app: &App, caller: &Known, scope: &str, id: &str, change: bool) -
     Ok(named)
 }
 
-async fn may(app: &App, caller: &Known, scope: &Scope, change: bool) -> Result<Option<()>, Failure> {
+async fn may(app: &App, caller: &Principal, scope: &Scope, change: bool) -> Result<Option<()>, Failure> {
     let unit = match scope {
         Scope::BusinessUnit(unit) => Some(unit.clone()),
         Scope::Subject(guid) => match super::stored(app, guid).await?.filter(|row| !row.deleted) {

@@ -1,4 +1,4 @@
-//! Runs for support: asked for, listed, looked at, tried again, with what was made for them.
+//! Runs for support: requested, listed, read, retried, with what was made for them.
 
 use axum::{
     extract::State,
@@ -29,10 +29,10 @@ use serde_json::Value;
 use super::{ownership as owned, refused, touchable, visible};
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Operate, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
     trail::noted,
 };
@@ -45,7 +45,7 @@ use crate::{
 pub async fn run_now(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(guid): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
@@ -63,7 +63,7 @@ pub async fn run_now(
             outcome: outcome.as_str().to_owned(),
             work_id: run.id,
         };
-        Shaped::json(StatusCode::ACCEPTED, &answer)
+        JsonResponse::json(StatusCode::ACCEPTED, &answer)
     })
     .await
 }
@@ -99,7 +99,7 @@ pub async fn recent_of(
     list(state, caller, guid, parameters).await
 }
 
-/// Runs of a subscription that have failed, are held or wait for another try
+/// Runs of a subscription that have failed, are held or wait for a retry
 #[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/failed", tag = "Report runs", security(("key" = ["read"])),
     params(("guid" = String, Path), PageQuery), responses((status = 200, body = Page<RunSummary>)))]
 pub async fn failed_of(
@@ -129,7 +129,7 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page_of = Page::cut(rows, page.limit, |row| row.id);
     let rows = page_of.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
     let items = shape_all(&app, rows).await?;
-    Shaped::ok(&Page { items, next_cursor: page_of.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page_of.next_cursor })
 }
 
 /// The latest runs over all subscriptions
@@ -161,7 +161,7 @@ pub async fn get(
     Segments((guid, run)): Segments<(String, String)>,
 ) -> Answer {
     let (view, ownership) = found(&app, &caller, &guid, &run).await?;
-    Shaped::ok(&shape(view, ownership)?)
+    JsonResponse::ok(&shape(view, ownership)?)
 }
 
 /// Who owns a run
@@ -173,7 +173,7 @@ pub async fn ownership(
     Segments((guid, run)): Segments<(String, String)>,
 ) -> Answer {
     let (_, ownership) = found(&app, &caller, &guid, &run).await?;
-    Shaped::ok(&ownership)
+    JsonResponse::ok(&ownership)
 }
 
 /// Where what was made for a run lies
@@ -186,7 +186,7 @@ pub async fn coordinates(
 ) -> Answer {
     let (view, _) = found(&app, &caller, &guid, &run).await?;
     let (artefacts, notifications) = (artefacts(&view), deliveries(&view)?);
-    Shaped::ok(&Coordinates {
+    JsonResponse::ok(&Coordinates {
         storage_run_key_hash: view.storage_hash(),
         coordinates: view.coordinates(),
         key: view.work.key,
@@ -222,14 +222,14 @@ pub async fn artefact(
 
 /// Try a run again
 ///
-/// Under the same key and ownership. Of one that was delivered, only messages that are parked are tried again: nothing is
+/// Under the same key and ownership. Of one that was delivered, only messages that are parked are retried: nothing is
 /// made a second time.
 #[utoipa::path(post, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/retry", tag = "Report runs", security(("key" = ["operate"])),
     params(("guid" = String, Path), ("run" = String, Path)), request_body = Option<ActionRequest>, responses((status = 200, body = AutomationRun)))]
 pub async fn retry(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments((guid, run)): Segments<(String, String)>,
     body: Json<Optional>,
 ) -> Answer {
@@ -244,7 +244,7 @@ pub async fn retry(
         let done = commands::retry(&app.engine, &view.work, &caller.actor()).await?;
         noted(app, caller, "work", &done.id.to_string(), request.reason).await?;
         let (view, ownership) = found(app, caller, &subscription.guid, &run).await?;
-        Shaped::ok(&shape(view, ownership)?)
+        JsonResponse::ok(&shape(view, ownership)?)
     })
     .await
 }
@@ -258,7 +258,12 @@ pub fn gone(name: &str, at: Timestamp) -> Problem {
     Problem::new(Code::Gone, detail).with("purgedAt", at.to_string())
 }
 
-async fn found(app: &App, caller: &Known, guid: &str, run: &str) -> Result<(RunView, Ownership), Failure> {
+async fn found(
+    app: &App,
+    caller: &Principal,
+    guid: &str,
+    run: &str,
+) -> Result<(RunView, Ownership), Failure> {
     let subscription = visible(app, caller, guid).await?;
     let mut reader = app.engine.store.read().await?;
     let view = runs::find(&mut reader.conn(), &subscription.guid, run).await?;
@@ -273,7 +278,7 @@ async fn found(app: &App, caller: &Known, guid: &str, run: &str) -> Result<(RunV
 async fn summaries(app: &App, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items = shape_all(app, page.items).await?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 async fn shape_all(app: &App, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {

@@ -1,10 +1,10 @@
-//! Subscriptions: made, changed, paused, handed over, removed, and what lies ahead of them.
+//! Subscriptions: made, changed, paused, transferred, removed, and what lies ahead of them.
 
 use std::collections::HashMap;
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::{Trigger, local_time::Adjustment};
+use punctual_model::{ReasonCode, Trigger, local_time::Adjustment};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     work::instant,
@@ -27,10 +27,10 @@ use serde_json::Value;
 use super::{Draft, draft, missing, refused, touchable, visible};
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Author, Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Author, Caller, Principal, Read},
     body::{Json, Optional},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
 
@@ -42,11 +42,16 @@ const AHEAD: i64 = 50;
     request_body(content = ReportSubscriptionRequest, example = json!({"name": "Weekly deliveries", "cadence": {"cron": "0 8 * * MON", "timeZone": "Europe/Berlin"},
         "report": {"source": {"builtin": "delivery-kpis"}, "format": ["html", "csv"]}, "recipients": {"addresses": ["a@b.example"]}, "channel": "email:default", "catchUp": "last"})),
     responses((status = 201, body = ReportSubscription)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Author>, once: Once, body: Json) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let value = body.value.clone();
     once.run(app, caller, &body.bytes, |ids| async move {
-        Shaped::created(&saved(app, caller, ids.at(0).to_string(), None, &value).await?)
+        JsonResponse::created(&saved(app, caller, ids.at(0).to_string(), None, &value).await?)
     })
     .await
 }
@@ -63,7 +68,7 @@ pub async fn get(
     if row.deleted {
         return Err(missing(&guid));
     }
-    Shaped::ok(&shape_one(&app, row).await?)
+    JsonResponse::ok(&shape_one(&app, row).await?)
 }
 
 /// All subscriptions
@@ -77,7 +82,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     drop(reader);
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
     let rows = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
-    Shaped::ok(&Page { items: shape(&app, rows).await?, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items: shape(&app, rows).await?, next_cursor: page.next_cursor })
 }
 
 /// Define a subscription, whole
@@ -102,7 +107,7 @@ pub async fn put(
             return Err(missing(&guid));
         }
     }
-    Shaped::ok(&saved(&app, &caller, guid, before, &body.value).await?)
+    JsonResponse::ok(&saved(&app, &caller, guid, before, &body.value).await?)
 }
 
 /// Change some fields of a subscription
@@ -119,7 +124,7 @@ pub async fn patch(
 ) -> Answer {
     let before = touchable(&app, &caller, &guid).await?;
     let merged = draft::merged(&before, &body.value)?;
-    Shaped::ok(&saved(&app, &caller, before.guid.clone(), Some(before), &merged).await?)
+    JsonResponse::ok(&saved(&app, &caller, before.guid.clone(), Some(before), &merged).await?)
 }
 
 /// Remove a subscription
@@ -133,7 +138,7 @@ pub async fn delete(
     Segments(guid): Segments<String>,
 ) -> Answer {
     changed(&app, &caller, &guid, Change::Delete).await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// Pause a subscription: what waits is deactivated
@@ -145,7 +150,7 @@ pub async fn pause(
     Segments(guid): Segments<String>,
     _body: Json<Optional>,
 ) -> Answer {
-    Shaped::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause).await?).await?)
+    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause).await?).await?)
 }
 
 /// Resume a subscription: its next run is planned
@@ -157,7 +162,7 @@ pub async fn resume(
     Segments(guid): Segments<String>,
     _body: Json<Optional>,
 ) -> Answer {
-    Shaped::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume).await?).await?)
+    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume).await?).await?)
 }
 
 /// Hand a subscription over to another owner
@@ -172,7 +177,7 @@ pub async fn transfer(
 ) -> Answer {
     let request = TransferRequest::read(&body.value, "")?;
     let row = changed(&app, &caller, &guid, Change::Transfer(request.owner)).await?;
-    Shaped::ok(&shape_one(&app, row).await?)
+    JsonResponse::ok(&shape_one(&app, row).await?)
 }
 
 /// Subscriptions whose owner or recipients are gone
@@ -187,11 +192,14 @@ pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters
     let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
     let items: Vec<OrphanedSubscription> = seen
         .map(|row| OrphanedSubscription {
-            reasons: [(row.owner_gone, "owner-gone"), (row.recipients_gone, "recipients-gone")]
-                .into_iter()
-                .filter(|(is, _)| *is)
-                .map(|(_, word)| word.to_owned())
-                .collect(),
+            reasons: [
+                (row.owner_gone, ReasonCode::OwnerGone),
+                (row.recipients_gone, ReasonCode::RecipientsGone),
+            ]
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, reason)| reason.into())
+            .collect(),
             guid: row.guid,
             name: row.name,
             business_unit: row.business_unit,
@@ -199,7 +207,7 @@ pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters
             list: row.list_name,
         })
         .collect();
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// The next runs of a subscription, in its local time
@@ -218,7 +226,7 @@ pub async fn upcoming(
     let count = usize::try_from(count).unwrap_or(5);
     let ahead = subscription.cadence.after(now).filter_map(|one| subscription.planned(one).ok());
     let items = ahead.take(count).map(|planned| upcoming_run(&subscription, planned)).collect();
-    Shaped::ok(&Upcoming { items })
+    JsonResponse::ok(&Upcoming { items })
 }
 
 fn upcoming_run(subscription: &Subscription, planned: Planned) -> UpcomingRun {
@@ -241,7 +249,12 @@ fn upcoming_run(subscription: &Subscription, planned: Planned) -> UpcomingRun {
     }
 }
 
-async fn changed(app: &App, caller: &Known, guid: &str, change: Change) -> Result<SubscriptionRow, Failure> {
+async fn changed(
+    app: &App,
+    caller: &Principal,
+    guid: &str,
+    change: Change,
+) -> Result<SubscriptionRow, Failure> {
     let row = touchable(app, caller, guid).await?;
     let done = commands::change(&app.engine, &row.guid, &change, &caller.actor()).await;
     done.map_err(|error| refused(error, guid))
@@ -249,7 +262,7 @@ async fn changed(app: &App, caller: &Known, guid: &str, change: Change) -> Resul
 
 async fn saved(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     guid: String,
     before: Option<SubscriptionRow>,
     value: &Value,

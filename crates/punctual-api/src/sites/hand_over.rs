@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::SiteCaller,
     body::{HandOver, Json},
     parameters::Segments,
@@ -25,7 +25,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/site", tag = "Sites", security(("key" = ["site"])),
     responses((status = 200, body = SiteIdentity)))]
 pub async fn identity(SiteCaller(id): SiteCaller) -> Answer {
-    Shaped::ok(&SiteIdentity { id })
+    JsonResponse::ok(&SiteIdentity { id })
 }
 
 /// Hand over at most 10,000 notifications
@@ -64,16 +64,16 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
             }
         }
     }
-    // What the site hands over is stored; a report that could not be comes again with the next contact.
+    // What the site forwards is stored; a report that could not be comes again with the next contact.
     let now = app.wall.now();
     if let Err(error) = app.engine.note_contact(now, &site, read.report.map(|report| told(report, now))).await
     {
         tracing::warn!(site.id = site, %error, "what a site said about itself was not kept");
     }
-    Shaped::ok(&Batch { items: acks })
+    JsonResponse::ok(&Batch { items: acks })
 }
 
-/// How a notification of this site stands
+/// The status of a notification of this site
 #[utoipa::path(get, path = "/api/v1/sites/{site}/notifications/{id}", tag = "Sites", security(("key" = ["site"])),
     params(("site" = String, Path), ("id" = String, Path)), responses((status = 200, body = SiteNotificationStatus)))]
 pub async fn status(
@@ -86,7 +86,7 @@ pub async fn status(
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
     let row = row.filter(|row| row.source_site.as_deref() == Some(&*site));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("notification", &id)))?;
-    Shaped::ok(&SiteNotificationStatus {
+    JsonResponse::ok(&SiteNotificationStatus {
         enqueued_at: row.site_enqueued_at.map(instant).transpose()?,
         delivered_at: row.delivered_at.map(instant).transpose()?,
         id: row.id,

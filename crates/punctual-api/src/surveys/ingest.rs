@@ -9,22 +9,27 @@ use punctual_workflows::surveys::ingest::{self as path, Asked, Item, Outcome};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Ingest, Known, Operate},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Ingest, Operate, Principal},
     body::{Bulk, Json},
-    idempotency::Once,
+    idempotency::IdempotencyKey,
     parameters::Segments,
     surveys::found,
 };
 
 /// Tell events that surveys may ask about, at most 10,000
 ///
-/// Each event makes one instance of every trigger that takes it; one that was told before answers with its first instance.
+/// Each event makes one instance of every trigger that takes it; one that was reported before returns its first instance.
 #[utoipa::path(post, path = "/api/v1/surveys/triggers/ingest", tag = "Surveys", security(("key" = ["ingest"])),
     request_body(content = IngestRequest, example = json!({"eventKind": "service-visit-closed", "items": [{"payload": {"wip": "40956", "dealerId": "1", "jobType": "GR"},
         "recipient": {"address": "+964 770 000 0001", "locale": "ar", "customerRef": "cust-123"}}]})),
     responses((status = 200, body = Ingested)))]
-pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once, body: Json<Bulk>) -> Answer {
+pub async fn post(
+    State(app): State<Shared>,
+    caller: Caller<Ingest>,
+    once: IdempotencyKey,
+    body: Json<Bulk>,
+) -> Answer {
     ingest(&app, &caller, &once, body).await
 }
 
@@ -34,16 +39,16 @@ pub async fn post(State(app): State<Shared>, caller: Caller<Ingest>, once: Once,
 pub async fn post_as_known(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
-    once: Once,
+    once: IdempotencyKey,
     body: Json<Bulk>,
 ) -> Answer {
     ingest(&app, &caller, &once, body).await
 }
 
-async fn ingest(app: &App, caller: &Known, once: &Once, body: Json<Bulk>) -> Answer {
+async fn ingest(app: &App, caller: &Principal, once: &IdempotencyKey, body: Json<Bulk>) -> Answer {
     let (kind, items) = IngestRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
-        Shaped::ok(&take(app, caller, &Asked::Kind(&kind), items).await?)
+        JsonResponse::ok(&take(app, caller, &Asked::Kind(&kind), items).await?)
     })
     .await
 }
@@ -56,7 +61,7 @@ async fn ingest(app: &App, caller: &Known, once: &Once, body: Json<Bulk>) -> Ans
 pub async fn campaign(
     State(app): State<Shared>,
     caller: Caller<Operate>,
-    once: Once,
+    once: IdempotencyKey,
     Segments(id): Segments<String>,
     body: Json<Bulk>,
 ) -> Answer {
@@ -65,7 +70,7 @@ pub async fn campaign(
     let (trigger_id, items) = CampaignRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
         let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };
-        Shaped::ok(&take(app, caller, &asked, items).await?)
+        JsonResponse::ok(&take(app, caller, &asked, items).await?)
     })
     .await
 }
@@ -73,7 +78,7 @@ pub async fn campaign(
 /// Takes those that could be read; an answer for each, in their order.
 async fn take(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     asked: &Asked<'_>,
     items: Vec<batch::Item<IngestItem>>,
 ) -> Result<Ingested, Failure> {

@@ -14,7 +14,7 @@ use punctual_workflows::surveys::instances::{self as path, LogEntry};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Read},
     parameters::{Parameters, Segments},
     surveys::found,
@@ -51,7 +51,7 @@ pub async fn list(
             shape(row, log)
         })
         .collect::<Result<_, _>>()?;
-    Shaped::ok(&Page { items, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
 /// Look at an instance
@@ -69,7 +69,7 @@ pub async fn get(
     let mut logs = path::delivery_logs(&mut reader.conn(), &rows).await?;
     let [row] = rows;
     let log = logs.remove(&row.public_id).unwrap_or_default();
-    Shaped::ok(&shape(row, log)?)
+    JsonResponse::ok(&shape(row, log)?)
 }
 
 /// Take a link back
@@ -85,7 +85,7 @@ pub async fn delete(
     let survey = found(&app, &id, |unit| caller.may_touch(unit)).await?;
     let row = instance(&app, survey.id, &public_id).await?;
     path::delete(&app.engine, &app.surveys, &row.public_id, &caller.actor()).await?;
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 async fn instance(app: &App, survey_id: i64, public_id: &str) -> Result<InstanceRow, Failure> {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{
     App, Peer, Shared,
-    answer::{Answer, Failure, Shaped},
+    answer::{Answer, Failure, JsonResponse},
     body::{Json, ResponseBody},
     parameters::Segments,
     surveys::fields,
@@ -53,7 +53,7 @@ pub async fn get(State(app): State<Shared>, _visitor: Visitor, Segments(id): Seg
         Link::Answered(open) => (open, "completed"),
     };
     let locale = open.version.schema.locale(open.instance.recipient_locale.as_deref());
-    Shaped::ok(&PublicSurvey {
+    JsonResponse::ok(&PublicSurvey {
         right_to_left: is_right_to_left(&locale),
         survey: if status == "open" { open.version.asked.clone() } else { json!({}) },
         public_id: open.instance.public_id,
@@ -73,7 +73,7 @@ pub async fn opened(State(app): State<Shared>, _visitor: Visitor, Segments(id): 
         Link::Answered(_) => {}
         Link::Open(_) => drop(path::opened(&app.engine, &app.surveys, &id).await?),
     }
-    Shaped::no_content()
+    JsonResponse::no_content()
 }
 
 /// Answer
@@ -120,7 +120,7 @@ async fn take(app: &App, public_id: String, body: &Json<ResponseBody>) -> Answer
             let problem = Problem::new(Code::StateNotAllowed, "The survey has been answered before.");
             Err(problem.with("state", "completed").into())
         }
-        Submitted::Taken(taken) => Shaped::ok(&ResponseTaken {
+        Submitted::Taken(taken) => JsonResponse::ok(&ResponseTaken {
             public_id,
             status: "completed".to_owned(),
             completed_at: taken.completed_at,

@@ -14,8 +14,8 @@ use punctual_workflows::surveys::results::{self as path, ResultsFilter};
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, Shaped},
-    auth::{Caller, Known, Read},
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Principal, Read},
     parameters::{Parameters, Segments},
     surveys::found,
 };
@@ -59,7 +59,7 @@ pub async fn get(
     let survey = found(&app, &id, |unit| caller.may_see(unit)).await?;
     let filter = filter(parameters.0)?;
     let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
-    Shaped::ok(&path::results(&app.engine, survey.id, version.as_deref(), &filter).await?)
+    JsonResponse::ok(&path::results(&app.engine, survey.id, version.as_deref(), &filter).await?)
 }
 
 /// Every answer as CSV
@@ -100,7 +100,7 @@ pub async fn xlsx(
 /// The answers that a caller asks for, as a table.
 async fn answers(
     app: &App,
-    caller: &Known,
+    caller: &Principal,
     id: &str,
     parameters: Parameters,
 ) -> Result<(SurveyRow, Table), Failure> {

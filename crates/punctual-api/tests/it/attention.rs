@@ -29,7 +29,7 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
     let found = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(found["counts"], counted(1, 1));
     let hold = json!({ "kind": "hold", "word": "held", "id": held.to_string().trim_matches('"'), "title": "schedule:k",
-        "reason": "Two different inputs were given under one key", "since": "2026-05-14T05:01:00Z",
+        "reason": "The same key was scheduled with different inputs", "since": "2026-05-14T05:01:00Z",
         "link": format!("/work/{}", held.to_string().trim_matches('"')) });
     assert_eq!(found["items"][0], hold);
     let item = &found["items"][1];
@@ -37,7 +37,7 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
         (&item["kind"], &item["id"], &item["title"]),
         (&json!("parked"), &json!(parked), &json!("Hello"))
     );
-    assert!(item["reason"].as_str().unwrap().starts_with("There is no channel of that key"), "{item}");
+    assert!(item["reason"].as_str().unwrap().starts_with("The channel does not exist"), "{item}");
     assert_eq!(item["link"], format!("/notifications/{parked}"));
 }
 

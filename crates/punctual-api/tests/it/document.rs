@@ -99,8 +99,14 @@ async fn health_needs_no_key(bed: TestBed) {
     assert_eq!((&ready["status"], &ready["database"]), (&json!("ready"), &json!(database)));
     assert!(ready["durability"].as_object().unwrap().len() >= 2, "{ready}");
     bed.faults.fail("facts.get", false, 1);
-    client.get("/readyz").await.refused(503, "storage_unavailable");
+    let refused = client.get("/readyz").await.refused(503, "storage_unavailable");
+    assert_eq!(refused["detail"], "Not ready: the database could not be read.");
     client.get("/readyz").await.expect(200);
+    // Reads work where writes do not: a read-only server, a full disk.
+    bed.faults.fail("facts.put", false, 1);
+    let refused = client.get("/readyz?write").await.refused(503, "storage_unavailable");
+    assert_eq!(refused["detail"], "Not ready: the database takes no writes.");
+    client.get("/readyz?write").await.expect(200);
 }
 
 async fn figures_are_open_on_this_machine_only(bed: TestBed) {

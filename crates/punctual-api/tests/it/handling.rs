@@ -1,7 +1,7 @@
 //! Topic, priority and order of channels on every workflow: what a definition says, its messages bring along.
 
 use axum::http::Method;
-use punctual_model::SendOutcome;
+use punctual_model::{ReasonCode, SendOutcome};
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 
@@ -202,7 +202,7 @@ async fn whoever_does_not_want_a_topic_is_left_alone_by_every_path(bed: TestBed)
 async fn a_survey_goes_on_over_the_next_channel(bed: TestBed) {
     let bed = bed.with(|bed| {
         bed.adapter(Scripted::new("blocked", |_| SendOutcome::Permanent {
-            reason: "rejected-by-receiver".into(),
+            reason: ReasonCode::RejectedByReceiver,
             error: "blocked".into(),
         }))
     });

@@ -42,7 +42,7 @@ fn query(database: Database) -> &'static str {
     }
 }
 
-/// Here, there, and what was changed about how there is looked at.
+/// Here, there, and what was changed about how there is checked.
 async fn two(bed: TestBed, change: impl FnOnce(&mut External)) -> (TestBed, Client, Client, TestBed) {
     let there = TestBed::on(bed.database()).await;
     let mut external = External {

@@ -57,7 +57,7 @@ struct AtHour(i64);
 impl TriggerRule for AtHour {
     fn wanted(&self, case: &Case<'_>, _at: Timestamp) -> Wanted {
         let Some(day) = case.source.state["moon"].as_str().and_then(|text| text.parse().ok()) else {
-            return Wanted::nothing("no-moon");
+            return Wanted::nothing(ReasonCode::DateMissing);
         };
         let (setting, row) = (case.setting, &case.source.row);
         let key =
@@ -88,7 +88,7 @@ impl RecipientProvider for OnCall {
     }
 
     fn resolve(&self, spec: &Value, _case: &Case<'_>, _parts: &Parts<'_>) -> Result<Audience, ReasonCode> {
-        let plant = spec.as_str().ok_or(ReasonCode::new("no-recipients"))?;
+        let plant = spec.as_str().ok_or(ReasonCode::NoRecipients)?;
         Ok(Audience::Targets(vec![format!("{plant}@b.example")]))
     }
 }

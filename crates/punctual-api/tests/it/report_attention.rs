@@ -63,7 +63,7 @@ async fn a_subscription_without_an_owner_or_recipients_needs_a_person_while_it_r
     let guid = subscribe(&client, body).await;
     let orphans = waiting(&client, "orphan").await;
     let told = json!([orphans[0]["id"], orphans[0]["reason"], orphans[0]["link"]]);
-    assert_eq!(told, json!([guid, "Its owner is no longer among the people", format!("/reports/{guid}")]));
+    assert_eq!(told, json!([guid, "Its owner no longer exists", format!("/reports/{guid}")]));
     client.put("/api/v1/operations/people/ada", json!({ "name": "Ada" })).await.expect(200);
     assert!(waiting(&client, "orphan").await.is_empty());
     client.delete("/api/v1/lists/ops").await.expect(204);

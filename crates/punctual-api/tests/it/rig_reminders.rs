@@ -225,7 +225,7 @@ impl Year {
         self.model.look(told.into_iter());
     }
 
-    /// One is paid, cancelled, or goes to another document; both documents are looked at.
+    /// One is paid, cancelled, or goes to another document; both documents are checked.
     async fn edit_bookings(&mut self) {
         let edits = 1 + self.pick(1 + self.model.bookings.len() / 60);
         let (mut told, mut touched) = (BTreeSet::new(), BTreeSet::new());

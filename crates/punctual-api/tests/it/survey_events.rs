@@ -142,7 +142,7 @@ async fn a_filter_of_a_subscriber_counts_for_every_event(bed: TestBed) {
     bed.leaves_open("the reminder is planned");
 }
 
-/// A source of chance for the plans below.
+/// A source of randomness for the plans below.
 struct Dice(u64);
 
 impl Dice {
@@ -186,7 +186,7 @@ async fn r17_subscribers_are_independent_over_all_outcomes(bed: TestBed) {
             calls.push(answer);
             match answer {
                 'd' => SendOutcome::Delivered { provider_id: "x".into() },
-                'p' => SendOutcome::Permanent { reason: ReasonCode::new("refused"), error: "no".into() },
+                'p' => SendOutcome::Permanent { reason: ReasonCode::RejectedByReceiver, error: "no".into() },
                 'u' => SendOutcome::Uncertain { error: "silence".into() },
                 _ => SendOutcome::Transient { error: "busy".into(), retry_after: None },
             }

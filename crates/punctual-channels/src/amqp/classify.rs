@@ -1,6 +1,7 @@
 //! What the broker's answers mean: plain values in, an outcome out.
 
 use lapin::{Confirmation, Error, ErrorKind};
+use punctual_model::ReasonCode;
 
 use crate::broker::Failure;
 
@@ -12,7 +13,7 @@ pub(super) fn confirmed(confirmation: &Confirmation) -> Result<(), Failure> {
         Confirmation::Ack(Some(returned)) | Confirmation::Nack(Some(returned)) => Err(Failure::Later(
             format!("no queue takes this message: {} {}", returned.reply_code, returned.reply_text),
         )),
-        Confirmation::Nack(None) => Err(Failure::Later("the broker did not take this message".to_owned())),
+        Confirmation::Nack(None) => Err(Failure::Later("the broker rejected this message".to_owned())),
         Confirmation::NotRequested => Err(Failure::Unsure("the broker confirms nothing".to_owned())),
     }
 }
@@ -24,12 +25,12 @@ pub(super) fn refused(fault: &Error) -> Failure {
     };
     let text = fault.to_string();
     match code {
-        311 => Failure::never("message-too-large", text),
-        403 => Failure::never("credentials-refused", text),
-        404 => Failure::never("exchange-unknown", text),
+        311 => Failure::never(ReasonCode::MessageTooLarge, text),
+        403 => Failure::never(ReasonCode::CredentialsRefused, text),
+        404 => Failure::never(ReasonCode::ExchangeUnknown, text),
         // Syntax, not allowed, not implemented, a precondition.
-        402 | 406 | 501..=540 => Failure::never("rejected-by-receiver", text),
-        // The broker is going down, or asks to try elsewhere.
+        402 | 406 | 501..=540 => Failure::never(ReasonCode::RejectedByReceiver, text),
+        // The broker is going down, or asks to use another one.
         _ => Failure::Lost(text),
     }
 }
@@ -37,8 +38,8 @@ pub(super) fn refused(fault: &Error) -> Failure {
 /// What an error in the handshake means. A broker that lets us not in often only hangs up.
 pub(super) fn not_let_in(fault: &Error) -> Failure {
     match code(fault) {
-        Some(403) => Failure::never("credentials-refused", fault.to_string()),
-        Some(402 | 530) => Failure::never("settings_invalid", fault.to_string()),
+        Some(403) => Failure::never(ReasonCode::CredentialsRefused, fault.to_string()),
+        Some(402 | 530) => Failure::never(ReasonCode::SettingsInvalid, fault.to_string()),
         _ => Failure::Later(format!("the broker cannot be reached: {fault}")),
     }
 }
@@ -69,7 +70,7 @@ mod tests {
         let meaning = |code: u16| {
             let error = AMQPError::from_id(code, "said".into())?;
             Some(match refused(&ErrorKind::ProtocolError(error).into()) {
-                Failure::Never { reason, .. } => reason,
+                Failure::Never { reason, .. } => reason.as_str(),
                 Failure::Lost(_) => "lost",
                 other => panic!("{other:?}"),
             })

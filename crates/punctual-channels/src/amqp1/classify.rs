@@ -8,6 +8,7 @@ use fe2o3_amqp::{
         messaging::Outcome,
     },
 };
+use punctual_model::ReasonCode;
 
 use crate::broker::Failure;
 
@@ -17,12 +18,12 @@ pub(super) fn disposition(outcome: Outcome) -> Result<(), Failure> {
         Outcome::Accepted(_) => Ok(()),
         Outcome::Rejected(rejected) => Err(match rejected.error {
             Some(error) => said(&error),
-            None => Failure::never("rejected-by-receiver", "the broker rejected this message"),
+            None => Failure::never(ReasonCode::RejectedByReceiver, "the broker rejected this message"),
         }),
         // Nothing was wrong with the message: nobody took it.
         Outcome::Released(_) => Err(Failure::Later("no queue takes this message".to_owned())),
         Outcome::Modified(modified) if modified.undeliverable_here == Some(true) => {
-            Err(Failure::never("rejected-by-receiver", "the broker cannot deliver this message here"))
+            Err(Failure::never(ReasonCode::RejectedByReceiver, "the broker cannot deliver this message here"))
         }
         Outcome::Modified(_) => Err(Failure::Later("the broker gave this message back".to_owned())),
     }
@@ -36,26 +37,28 @@ fn said(error: &Error) -> Failure {
     };
     match &error.condition {
         ErrorCondition::AmqpError(condition) => match condition {
-            AmqpError::UnauthorizedAccess => Failure::never("credentials-refused", text),
-            AmqpError::NotFound | AmqpError::ResourceDeleted => Failure::never("address-unknown", text),
+            AmqpError::UnauthorizedAccess => Failure::never(ReasonCode::CredentialsRefused, text),
+            AmqpError::NotFound | AmqpError::ResourceDeleted => {
+                Failure::never(ReasonCode::AddressUnknown, text)
+            }
             AmqpError::DecodeError
             | AmqpError::NotAllowed
             | AmqpError::InvalidField
             | AmqpError::NotImplemented
             | AmqpError::PreconditionFailed
-            | AmqpError::FrameSizeTooSmall => Failure::never("rejected-by-receiver", text),
+            | AmqpError::FrameSizeTooSmall => Failure::never(ReasonCode::RejectedByReceiver, text),
             AmqpError::InternalError
             | AmqpError::ResourceLimitExceeded
             | AmqpError::ResourceLocked
             | AmqpError::IllegalState => Failure::Later(text),
         },
         ErrorCondition::LinkError(LinkError::MessageSizeExceeded) => {
-            Failure::never("message-too-large", text)
+            Failure::never(ReasonCode::MessageTooLarge, text)
         }
         ErrorCondition::LinkError(_)
         | ErrorCondition::ConnectionError(_)
         | ErrorCondition::SessionError(_) => Failure::Later(text),
-        // A broker's own words, such as `com.microsoft:server-busy`: what they mean is not known, so it is tried again.
+        // A broker's own words, such as `com.microsoft:server-busy`: what they mean is not known, so it is retried.
         ErrorCondition::Custom(_) => Failure::Later(text),
     }
 }
@@ -64,7 +67,7 @@ fn said(error: &Error) -> Failure {
 pub(super) fn not_let_in(fault: &OpenError) -> Failure {
     match fault {
         OpenError::SaslError { .. } => {
-            Failure::never("credentials-refused", "the broker refused the user name or the password")
+            Failure::never(ReasonCode::CredentialsRefused, "the broker refused the user name or the password")
         }
         OpenError::RemoteClosedWithError(error) => said(error),
         other => Failure::Later(format!("the broker cannot be reached: {other}")),
@@ -83,7 +86,7 @@ pub(super) fn not_attached(fault: &SenderAttachError) -> Failure {
 /// What an error in place of a disposition means.
 pub(super) fn refused(fault: &SendError) -> Failure {
     match fault {
-        SendError::MessageSizeExceeded(size) => Failure::never("message-too-large", size.to_string()),
+        SendError::MessageSizeExceeded(size) => Failure::never(ReasonCode::MessageTooLarge, size.to_string()),
         SendError::LinkStateError(
             LinkStateError::RemoteClosedWithError(error)
             | LinkStateError::RemoteDetachedWithError(error)
@@ -125,17 +128,17 @@ mod tests {
         assert!(matches!(disposition(Outcome::Modified(modified(None))), Err(Failure::Later(_))));
         assert!(matches!(disposition(Outcome::Modified(modified(Some(true)))), Err(Failure::Never { .. })));
         let silent = disposition(Outcome::Rejected(Rejected { error: None }));
-        assert!(matches!(silent, Err(Failure::Never { reason: "rejected-by-receiver", .. })));
+        assert!(matches!(silent, Err(Failure::Never { reason: ReasonCode::RejectedByReceiver, .. })));
     }
 
     #[test]
     fn a_rejection_is_final_or_not_by_its_condition() {
         for (condition, reason) in [
-            (AmqpError::UnauthorizedAccess, "credentials-refused"),
-            (AmqpError::NotFound, "address-unknown"),
-            (AmqpError::ResourceDeleted, "address-unknown"),
-            (AmqpError::PreconditionFailed, "rejected-by-receiver"),
-            (AmqpError::DecodeError, "rejected-by-receiver"),
+            (AmqpError::UnauthorizedAccess, ReasonCode::CredentialsRefused),
+            (AmqpError::NotFound, ReasonCode::AddressUnknown),
+            (AmqpError::ResourceDeleted, ReasonCode::AddressUnknown),
+            (AmqpError::PreconditionFailed, ReasonCode::RejectedByReceiver),
+            (AmqpError::DecodeError, ReasonCode::RejectedByReceiver),
         ] {
             assert!(matches!(rejected(condition), Failure::Never { reason: got, .. } if got == reason));
         }
@@ -143,6 +146,6 @@ mod tests {
             assert!(matches!(rejected(condition), Failure::Later(text) if text.contains("said")));
         }
         let size = rejected(LinkError::MessageSizeExceeded);
-        assert!(matches!(size, Failure::Never { reason: "message-too-large", .. }));
+        assert!(matches!(size, Failure::Never { reason: ReasonCode::MessageTooLarge, .. }));
     }
 }

@@ -56,7 +56,7 @@ pub trait Broker: Sized + Send + Sync + 'static {
         handed_over: &HandedOver,
     ) -> impl Future<Output = Result<String, Failure>> + Send;
 
-    /// What it means that no acknowledgement came, where the connection has heard something else.
+    /// What it means that no acknowledgement came, where the connection has received something else.
     fn in_doubt(&self, _live: &Self::Live, error: String) -> SendOutcome {
         SendOutcome::Uncertain { error }
     }
@@ -111,7 +111,7 @@ impl<B: Broker> Adapter for BrokerAdapter<B> {
         B::SECRETS
     }
 
-    /// The address of a message over a broker is a name for people: where it goes stands in the settings.
+    /// The address of a message over a broker is a name for people: where it goes is in the settings.
     fn check_address(&self, address: &str) -> Result<(), String> {
         if address.is_empty() || address.len() > 512 || address.chars().any(char::is_control) {
             return Err(

@@ -1,5 +1,6 @@
 //! A connection to a broker, made here: to a checked address, with our TLS, and ended from outside if need be.
 
+use punctual_model::ReasonCode;
 use std::{
     io,
     pin::Pin,
@@ -63,8 +64,9 @@ async fn encrypted(place: &Place, trust: &Trust, stream: TcpStream) -> Result<Bo
     if !place.secure {
         return Ok(Box::new(stream));
     }
-    let name = ServerName::try_from(place.host.clone())
-        .map_err(|_| Failure::never("url_invalid", "the broker's name cannot stand in a certificate"))?;
+    let name = ServerName::try_from(place.host.clone()).map_err(|_| {
+        Failure::never(ReasonCode::UrlInvalid, "the broker's name is not valid in a certificate")
+    })?;
     let config =
         trust.client_config().map_err(|fault| Failure::Later(format!("TLS cannot be set up: {fault}")))?;
     match connect::tls(stream, name, Arc::new(config)).await {

@@ -106,7 +106,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// The guard as the HTTP client's resolver, for one port: the client tells a resolver the name alone.
+/// The guard as the HTTP client's resolver, for one port: the client passes a resolver the name alone.
 #[derive(Clone, Debug)]
 pub struct GuardedResolver {
     pub guard: Guard,

@@ -2,12 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use punctual_model::ReasonCode;
 use reqwest::Url;
 
 use super::{AllowList, Refused, check_ip};
 
 /// The ports that a public target may have; others need an entry in the allow-list.
 const PORTS: &[u16] = &[443, 8443];
+/// The code of a URL that leads to an address that must not be called.
+const FORBIDDEN: &str = "url_forbidden";
 /// The longest URL.
 const LONGEST: usize = 2_048;
 
@@ -24,11 +27,16 @@ impl UrlFault {
     fn new(code: &'static str, detail: &str) -> Self {
         Self { code, detail: detail.to_owned() }
     }
+
+    /// The reason of a message that was addressed to this URL; which rule the URL breaks is in the detail.
+    pub fn reason(&self) -> ReasonCode {
+        if self.code == FORBIDDEN { ReasonCode::UrlForbidden } else { ReasonCode::UrlInvalid }
+    }
 }
 
 impl From<Refused> for UrlFault {
     fn from(refused: Refused) -> Self {
-        Self::new("url_forbidden", &refused.to_string())
+        Self::new(FORBIDDEN, &refused.to_string())
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Meaning {
     /// It may work later.
     Later,
     /// It will not work later either, for this reason.
-    Never(&'static str),
+    Never(ReasonCode),
 }
 
 /// What came of a request to a receiver of which nothing is known but HTTP.
@@ -26,9 +26,9 @@ pub fn classify(answer: &Answer) -> SendOutcome {
         return SendOutcome::Delivered { provider_id: answer.status.to_string() };
     }
     let meaning = match answer.status {
-        410 => Meaning::Never("gone"),
+        410 => Meaning::Never(ReasonCode::Gone),
         408 | 429 | 500..=599 => Meaning::Later,
-        400..=499 => Meaning::Never("rejected-by-receiver"),
+        400..=499 => Meaning::Never(ReasonCode::RejectedByReceiver),
         // Informational answers never end a request, and there is nothing beyond 599: whoever says so is no
         // receiver of ours today.
         _ => Meaning::Later,
@@ -39,10 +39,10 @@ pub fn classify(answer: &Answer) -> SendOutcome {
 /// What the status of a provider's failure means where its own code says nothing better.
 pub fn by_status(status: u16) -> Meaning {
     match status {
-        401 | 403 => Meaning::Never("credentials-refused"),
-        413 => Meaning::Never("message-too-large"),
+        401 | 403 => Meaning::Never(ReasonCode::CredentialsRefused),
+        413 => Meaning::Never(ReasonCode::MessageTooLarge),
         408 | 429 => Meaning::Later,
-        400..=499 => Meaning::Never("rejected-by-receiver"),
+        400..=499 => Meaning::Never(ReasonCode::RejectedByReceiver),
         _ => Meaning::Later,
     }
 }
@@ -58,21 +58,21 @@ pub fn failed(answer: &Answer, said: &str, meaning: Meaning) -> SendOutcome {
             .and_then(|url| url.host_str().map(str::to_owned))
             .unwrap_or_else(|| "another path of the same host".to_owned());
         let error = tidy(&format!("{status} redirect to {host} is not followed"));
-        return SendOutcome::Permanent { reason: ReasonCode::new("redirect_not_followed"), error };
+        return SendOutcome::Permanent { reason: ReasonCode::RedirectNotFollowed, error };
     }
     let error = tidy(&format!("{status} {said}"));
     match meaning {
         Meaning::Later => SendOutcome::Transient { error, retry_after: answer.retry_after() },
-        Meaning::Never(reason) => SendOutcome::Permanent { reason: ReasonCode::new(reason), error },
+        Meaning::Never(reason) => SendOutcome::Permanent { reason, error },
     }
 }
 
-/// A yes without what every yes of this provider has: a page in between, or something else that answers everything.
+/// A success without what every success of this provider has: from a proxy, or something else that accepts everything.
 /// Nobody knows whether the message was taken.
 pub fn not_understood(answer: &Answer, provider: &str) -> SendOutcome {
     let said = &answer.text;
     SendOutcome::Uncertain {
-        error: tidy(&format!("{} without what {provider} answers: {said}", answer.status)),
+        error: tidy(&format!("{} and not an answer of {provider}: {said}", answer.status)),
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
             };
             let expected = match status {
                 200..=299 => "delivered",
-                300..=399 => "redirect_not_followed",
+                300..=399 => "redirect-not-followed",
                 410 => "gone",
                 408 | 429 => "transient",
                 400..=499 => "rejected-by-receiver",

@@ -14,9 +14,9 @@ pub(super) fn read(payload: &[u8]) -> Result<String, Failure> {
         let said = error.get("description").and_then(Value::as_str).unwrap_or("no reason given");
         let text = format!("JetStream answered {} ({}): {said}", number("code"), number("err_code"));
         return Err(match (number("code"), number("err_code")) {
-            (_, TOO_LARGE) => Failure::never("message-too-large", text),
-            (_, OTHER_STREAM) => Failure::never("settings_invalid", text),
-            (400..=499, _) => Failure::never("rejected-by-receiver", text),
+            (_, TOO_LARGE) => Failure::never(ReasonCode::MessageTooLarge, text),
+            (_, OTHER_STREAM) => Failure::never(ReasonCode::SettingsInvalid, text),
+            (400..=499, _) => Failure::never(ReasonCode::RejectedByReceiver, text),
             // A stream that is full or has no leader now.
             _ => Failure::Later(text),
         });
@@ -24,7 +24,7 @@ pub(super) fn read(payload: &[u8]) -> Result<String, Failure> {
     match (answer.get("stream").and_then(Value::as_str), answer.get("seq").and_then(Value::as_u64)) {
         (Some(stream), Some(number)) => Ok(format!("{stream}:{number}")),
         _ => Err(Failure::Unsure(format!(
-            "the answer is none of JetStream: {}",
+            "the answer is not from JetStream: {}",
             String::from_utf8_lossy(&payload[..payload.len().min(200)])
         ))),
     }
@@ -43,7 +43,7 @@ pub(super) fn silence(error: String, complaint: Option<String>, subject: &str) -
         && lower.contains(&format!("\"{}\"", subject.to_ascii_lowercase()))
     {
         return SendOutcome::Permanent {
-            reason: ReasonCode::new("credentials-refused"),
+            reason: ReasonCode::CredentialsRefused,
             error: tidy(&format!("the server forbids to publish here: {complaint}")),
         };
     }
@@ -68,9 +68,9 @@ mod tests {
         };
         assert!(matches!(answer(503, 10_077), Failure::Later(text) if text.ends_with("said")));
         assert!(matches!(answer(503, 10_008), Failure::Later(_)));
-        assert!(matches!(answer(400, 10_054), Failure::Never { reason: "message-too-large", .. }));
-        assert!(matches!(answer(400, 10_060), Failure::Never { reason: "settings_invalid", .. }));
-        assert!(matches!(answer(400, 10_003), Failure::Never { reason: "rejected-by-receiver", .. }));
+        assert!(matches!(answer(400, 10_054), Failure::Never { reason: ReasonCode::MessageTooLarge, .. }));
+        assert!(matches!(answer(400, 10_060), Failure::Never { reason: ReasonCode::SettingsInvalid, .. }));
+        assert!(matches!(answer(400, 10_003), Failure::Never { reason: ReasonCode::RejectedByReceiver, .. }));
     }
 
     #[test]

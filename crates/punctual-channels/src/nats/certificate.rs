@@ -1,5 +1,6 @@
 //! The certificate of a server that is connected to by its address: it must carry the name in the settings.
 
+use punctual_model::ReasonCode;
 use std::sync::Arc;
 
 use rustls::{
@@ -12,8 +13,9 @@ use crate::{broker::Failure, trust::Trust};
 
 /// TLS settings for one server.
 pub(super) fn config(trust: &Trust, host: &str) -> Result<ClientConfig, Failure> {
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Failure::never("url_invalid", "the server's name cannot stand in a certificate"))?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        Failure::never(ReasonCode::UrlInvalid, "the server's name is not valid in a certificate")
+    })?;
     let failed = |error: &dyn std::fmt::Display| Failure::Later(format!("TLS cannot be set up: {error}"));
     let inner = trust.verifier().map_err(|error| failed(&error))?;
     let mut config = trust.client_config().map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! Receipts of any gateway that signs with HMAC-SHA256: where the id and the state stand, and what its words mean, are
+//! Receipts of any gateway that signs with HMAC-SHA256: where the id and the state are, and what its words mean, are
 //! settings.
 
 use punctual_model::{

@@ -13,18 +13,18 @@ pub fn classify(code: u16, text: &str) -> SendOutcome {
     let reason = match code {
         200..=299 => return SendOutcome::Delivered { provider_id: error },
         500..=599 => match code {
-            530 => "smtp-auth-required",
-            534 | 535 | 538 => "smtp-auth-failed",
-            521 | 556 => "domain-takes-no-mail",
-            552 if is_size(text) => "message-too-large",
-            552 => "mailbox-full",
-            550 | 551 | 553 => "mailbox-unavailable",
-            _ => "rejected-by-relay",
+            530 => ReasonCode::SmtpAuthRequired,
+            534 | 535 | 538 => ReasonCode::SmtpAuthFailed,
+            521 | 556 => ReasonCode::DomainTakesNoMail,
+            552 if is_size(text) => ReasonCode::MessageTooLarge,
+            552 => ReasonCode::MailboxFull,
+            550 | 551 | 553 => ReasonCode::MailboxUnavailable,
+            _ => ReasonCode::RejectedByRelay,
         },
         // 4xx, and whatever a confused relay may say.
         _ => return SendOutcome::Transient { error, retry_after: None },
     };
-    SendOutcome::Permanent { reason: ReasonCode::new(reason), error }
+    SendOutcome::Permanent { reason, error }
 }
 
 /// 552 stands for a full mailbox and for a large message; the enhanced code tells which.

@@ -10,7 +10,7 @@ use lettre::{
         header::{ContentType, HeaderName, HeaderValue},
     },
 };
-use punctual_model::{Outgoing, channel::Attachment};
+use punctual_model::{Outgoing, ReasonCode, channel::Attachment};
 use sha2::{Digest, Sha256};
 
 use crate::text::is_header_text;
@@ -32,14 +32,17 @@ const MEDIA_TYPES: &[&str] = &[
 /// Why a message can be no mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ComposeFault {
-    pub reason: &'static str,
+    pub reason: ReasonCode,
     pub detail: &'static str,
 }
 
 /// The mail of one attempt; only its date differs from that of another one.
 pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<Message, ComposeFault> {
     if !is_header_text(&message.subject) {
-        return Err(ComposeFault { reason: "subject_invalid", detail: "the subject must be one line" });
+        return Err(ComposeFault {
+            reason: ReasonCode::SubjectInvalid,
+            detail: "the subject must be one line",
+        });
     }
     let mut builder = Message::builder()
         .from(from.clone())
@@ -55,7 +58,7 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
     if let Some(link) = &message.unsubscribe {
         if !is_link(link) {
             return Err(ComposeFault {
-                reason: "subject_invalid",
+                reason: ReasonCode::SubjectInvalid,
                 detail: "the link to unsubscribe must be one line",
             });
         }
@@ -88,7 +91,10 @@ pub(super) fn compose(from: &Mailbox, to: Address, message: Outgoing) -> Result<
             builder.multipart(mixed)
         }
     };
-    composed.map_err(|_| ComposeFault { reason: "address_invalid", detail: "the mail has no valid envelope" })
+    composed.map_err(|_| ComposeFault {
+        reason: ReasonCode::AddressInvalid,
+        detail: "the mail has no valid envelope",
+    })
 }
 
 /// What a mail program posts to a link to unsubscribe.
@@ -137,7 +143,7 @@ pub(crate) fn check_attachment(file: &Attachment) -> Result<(), &'static str> {
 }
 
 fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
-    let fault = |detail| ComposeFault { reason: "attachment_invalid", detail };
+    let fault = |detail| ComposeFault { reason: ReasonCode::AttachmentInvalid, detail };
     check_attachment(&file).map_err(fault)?;
     let media_type =
         ContentType::parse(&file.media_type).map_err(|_| fault("the media type cannot be read"))?;
@@ -148,7 +154,7 @@ fn attach(file: Attachment) -> Result<SinglePart, ComposeFault> {
     Ok(part.body(file.content, media_type))
 }
 
-/// The Message-ID, the same in every attempt. A text that cannot stand in one is hashed.
+/// The Message-ID, the same in every attempt. A text that is not valid in one is hashed.
 pub(crate) fn message_id(id: &str) -> String {
     let word = |text: &str| {
         !text.is_empty()

@@ -1,5 +1,6 @@
 //! The dialogue with the relay: which connection takes a mail, and what becomes of the connection.
 
+use punctual_model::ReasonCode;
 use std::{
     sync::{
         Mutex, PoisonError,
@@ -122,7 +123,9 @@ impl Relay {
     async fn connect(&self) -> Result<Session, Failure> {
         let addresses =
             self.guard.resolve(&self.host, self.port, false).await.map_err(|fault| match fault {
-                ResolveFault::Refused(refused) => Failure::never("host-forbidden", &refused.to_string()),
+                ResolveFault::Refused(refused) => {
+                    Failure::never(ReasonCode::HostForbidden, &refused.to_string())
+                }
                 ResolveFault::NoAnswer { .. } => Failure::Lost(fault.to_string()),
             })?;
         let mut last = Failure::Lost("the relay has no address".to_owned());

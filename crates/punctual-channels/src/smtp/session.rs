@@ -45,7 +45,7 @@ pub(super) enum Protection {
     Implicit(ServerName<'static>, Arc<ClientConfig>),
 }
 
-/// Why a mail did not go out.
+/// Why a mail was not sent.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The relay said no.
@@ -53,7 +53,7 @@ pub(super) enum Failure {
     /// The connection failed or said nothing; what that means depends on how far it got.
     Lost(String),
     /// It cannot work, whatever the relay says.
-    Never { reason: &'static str, error: String },
+    Never { reason: ReasonCode, error: String },
 }
 
 impl Failure {
@@ -62,9 +62,7 @@ impl Failure {
             Failure::Reply { code, text } => classify(code, &text),
             Failure::Lost(error) if dot_sent => SendOutcome::Uncertain { error: tidy(&error) },
             Failure::Lost(error) => SendOutcome::Transient { error: tidy(&error), retry_after: None },
-            Failure::Never { reason, error } => {
-                SendOutcome::Permanent { reason: ReasonCode::new(reason), error: tidy(&error) }
-            }
+            Failure::Never { reason, error } => SendOutcome::Permanent { reason, error: tidy(&error) },
         }
     }
 
@@ -73,7 +71,7 @@ impl Failure {
         matches!(self, Self::Lost(_) | Self::Reply { code: 421, .. })
     }
 
-    pub(super) fn never(reason: &'static str, error: &str) -> Self {
+    pub(super) fn never(reason: ReasonCode, error: &str) -> Self {
         Self::Never { reason, error: error.to_owned() }
     }
 }
@@ -85,7 +83,7 @@ impl From<smtp::Error> for Failure {
             return Self::Reply { code: code.into(), text };
         }
         match certificate_fault(&fault) {
-            Some(error) => Self::Never { reason: "certificate-invalid", error },
+            Some(error) => Self::Never { reason: ReasonCode::CertificateInvalid, error },
             None => Self::Lost(fault.to_string()),
         }
     }
@@ -108,7 +106,7 @@ impl Session {
         hello: &ClientId,
     ) -> Result<AsyncSmtpConnection, Failure> {
         let unreachable = |fault: io::Error| match certificate_fault(&fault) {
-            Some(error) => Failure::Never { reason: "certificate-invalid", error },
+            Some(error) => Failure::Never { reason: ReasonCode::CertificateInvalid, error },
             None => Failure::Lost(format!("the relay cannot be reached: {fault}")),
         };
         let stream = connect::tcp(address, CONNECT_TIMEOUT).await.map_err(unreachable)?;
@@ -132,7 +130,7 @@ impl Session {
         if let Protection::StartTls(tls) = protection {
             if !connection.can_starttls() {
                 let error = "the relay does not offer STARTTLS, and mail is sent over TLS only";
-                return Err(Failure::never("tls-not-offered", error));
+                return Err(Failure::never(ReasonCode::TlsNotOffered, error));
             }
             connection.starttls(tls.clone(), hello).await?;
         }
@@ -141,7 +139,7 @@ impl Session {
             let mechanisms = [Mechanism::Plain, Mechanism::Login];
             connection.auth(&mechanisms, credentials).await.map_err(|fault| {
                 if fault.is_client() {
-                    Failure::never("smtp-auth-failed", "the relay takes no user name and password")
+                    Failure::never(ReasonCode::SmtpAuthFailed, "the relay takes no user name and password")
                 } else {
                     fault.into()
                 }
@@ -197,7 +195,7 @@ impl Session {
         if !envelope.to().iter().chain(envelope.from()).all(is_ascii) {
             if !relay.supports_feature(Extension::SmtpUtfEight) {
                 return Err(Failure::never(
-                    "address_invalid",
+                    ReasonCode::AddressInvalid,
                     "the relay takes addresses of plain ASCII only",
                 ));
             }
@@ -206,7 +204,7 @@ impl Session {
         if !content.is_ascii() {
             if !relay.supports_feature(Extension::EightBitMime) {
                 return Err(Failure::never(
-                    "rejected-by-relay",
+                    ReasonCode::RejectedByRelay,
                     "the relay takes messages of plain ASCII only",
                 ));
             }

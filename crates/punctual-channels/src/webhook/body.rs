@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use punctual_model::Outgoing;
 use serde_json::{Value, json};
 
-/// The JSON of a message; an event goes out just as it was given.
+/// The JSON of a message; an event is sent just as it was given.
 pub(crate) fn of(message: &Outgoing) -> Vec<u8> {
     if let ("event", Some(event)) = (message.kind.as_str(), &message.type_data) {
         return event.to_string().into_bytes();

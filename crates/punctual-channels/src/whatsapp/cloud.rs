@@ -3,7 +3,9 @@
 //! Meta takes no idempotency key; our message id goes along as `biz_opaque_callback_data` and comes back with the
 //! status of the message.
 
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Phone, Secret, SendOutcome};
+use punctual_model::{
+    Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+};
 use serde_json::{Value, json};
 
 use super::{Saying, Wording, statuses};
@@ -103,7 +105,7 @@ impl Provider for WhatsAppCloud {
     }
 }
 
-/// A message as the Cloud API takes it; 360dialog hands on the same.
+/// A message as the Cloud API takes it; 360dialog passes on the same.
 pub(super) fn body(to: &Phone, saying: &Saying, message_id: &str) -> Value {
     let mut body = json!({
         "messaging_product": "whatsapp",
@@ -161,15 +163,15 @@ fn meaning(code: i64, status: u16) -> Meaning {
         1 | 2 | 4 | 80_007 | 130_429 | 131_000 | 131_016 | 131_048 | 131_056 | 131_057 | 133_004 => {
             Meaning::Later
         }
-        0 | 3 | 10 | 190 | 200..=299 | 131_005 => Meaning::Never("credentials-refused"),
-        368 | 130_497 | 131_031 | 131_042 => Meaning::Never("account-blocked"),
-        33 | 131_037 | 131_045 | 133_010 => Meaning::Never("sender-invalid"),
-        131_021 => Meaning::Never("address_invalid"),
-        130_472 | 131_026 | 131_030 => Meaning::Never("recipient-unreachable"),
-        131_050 => Meaning::Never("recipient-opted-out"),
-        131_047 => Meaning::Never("window-closed"),
-        100 | 131_008 | 131_009 | 131_051..=131_053 => Meaning::Never("content-refused"),
-        132_000..=132_099 => Meaning::Never("template-refused"),
+        0 | 3 | 10 | 190 | 200..=299 | 131_005 => Meaning::Never(ReasonCode::CredentialsRefused),
+        368 | 130_497 | 131_031 | 131_042 => Meaning::Never(ReasonCode::AccountBlocked),
+        33 | 131_037 | 131_045 | 133_010 => Meaning::Never(ReasonCode::SenderInvalid),
+        131_021 => Meaning::Never(ReasonCode::AddressInvalid),
+        130_472 | 131_026 | 131_030 => Meaning::Never(ReasonCode::RecipientUnreachable),
+        131_050 => Meaning::Never(ReasonCode::RecipientOptedOut),
+        131_047 => Meaning::Never(ReasonCode::WindowClosed),
+        100 | 131_008 | 131_009 | 131_051..=131_053 => Meaning::Never(ReasonCode::ContentRefused),
+        132_000..=132_099 => Meaning::Never(ReasonCode::TemplateRefused),
         _ => by_status(status),
     }
 }

@@ -1,4 +1,4 @@
-//! WhatsApp through 360dialog, which hands on what Meta's Cloud API takes and answers.
+//! WhatsApp through 360dialog, which passes Meta's Cloud API through.
 
 use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Secret, SendOutcome};
 

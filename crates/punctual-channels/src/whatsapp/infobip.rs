@@ -1,9 +1,11 @@
 //! WhatsApp through Infobip.
 //!
 //! Infobip takes an id of ours for each message and refuses one that it has seen: such a refusal means that an earlier
-//! try was taken, so it counts as delivered.
+//! attempt was accepted, so it counts as delivered.
 
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Outgoing, Phone, Secret, SendOutcome};
+use punctual_model::{
+    Callback, CallbackFault, CallbackTaken, Outgoing, Phone, ReasonCode, Secret, SendOutcome,
+};
 use serde_json::{Value, json};
 
 use super::{Saying, Wording, reports};
@@ -104,7 +106,7 @@ impl Provider for Infobip {
     }
 }
 
-/// What an answer of Infobip's means: a refusal may stand in a 200.
+/// What an answer of Infobip's means: a refusal may appear in a 200.
 pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
     let body = answer.json();
     if answer.is_success() {
@@ -120,10 +122,12 @@ pub fn classify(answer: &Answer, own_id: &str) -> SendOutcome {
         fault["validationErrors"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let is_about = |part: &str| wrong.iter().any(|name| name.rsplit('.').next() == Some(part));
     let meaning = match answer.status {
-        400 if is_about("to") => Meaning::Never("address_invalid"),
-        400 if is_about("from") => Meaning::Never("sender-invalid"),
-        400 if wrong.iter().any(|name| name.contains("template")) => Meaning::Never("template-refused"),
-        400 => Meaning::Never("content-refused"),
+        400 if is_about("to") => Meaning::Never(ReasonCode::AddressInvalid),
+        400 if is_about("from") => Meaning::Never(ReasonCode::SenderInvalid),
+        400 if wrong.iter().any(|name| name.contains("template")) => {
+            Meaning::Never(ReasonCode::TemplateRefused)
+        }
+        400 => Meaning::Never(ReasonCode::ContentRefused),
         status => by_status(status),
     };
     let places = if wrong.is_empty() { String::new() } else { format!(" ({})", wrong.join(", ")) };
@@ -143,13 +147,15 @@ fn accepted(answer: &Answer, message: &Value, own_id: &str) -> SendOutcome {
         }
         (_, "REJECTED_FLOODING_FILTER" | "REJECTED_SYSTEM_ERROR") => Meaning::Later,
         (_, "REJECTED_NOT_ENOUGH_CREDITS" | "REJECTED_ACCOUNT_ACTION_REQUIRED") => {
-            Meaning::Never("account-blocked")
+            Meaning::Never(ReasonCode::AccountBlocked)
         }
-        (_, "REJECTED_SENDER" | "REJECTED_INVALID_SENDER") => Meaning::Never("sender-invalid"),
-        (_, "REJECTED_INVALID_DESTINATION" | "REJECTED_PREFIX_MISSING") => Meaning::Never("address_invalid"),
+        (_, "REJECTED_SENDER" | "REJECTED_INVALID_SENDER") => Meaning::Never(ReasonCode::SenderInvalid),
+        (_, "REJECTED_INVALID_DESTINATION" | "REJECTED_PREFIX_MISSING") => {
+            Meaning::Never(ReasonCode::AddressInvalid)
+        }
         (_, "REJECTED_DESTINATION" | "REJECTED_NETWORK" | "REJECTED_DESTINATION_NOT_REGISTERED")
-        | (2 | 4, _) => Meaning::Never("recipient-unreachable"),
-        _ => Meaning::Never("rejected-by-receiver"),
+        | (2 | 4, _) => Meaning::Never(ReasonCode::RecipientUnreachable),
+        _ => Meaning::Never(ReasonCode::RejectedByReceiver),
     };
     let description = status["description"].as_str().unwrap_or_default();
     failed(answer, &format!("{name} {description}"), meaning)

@@ -1,4 +1,4 @@
-//! What Meta tells of messages: several in one call, signed with the app's secret. 360dialog hands on the same, unsigned.
+//! What Meta reports about messages: several in one call, signed with the app's secret. 360dialog passes on the same, unsigned.
 
 use punctual_model::{
     Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, Secret, SuppressionReason,

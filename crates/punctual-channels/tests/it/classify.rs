@@ -38,7 +38,7 @@ fn check(classify: impl Fn(&Answer) -> SendOutcome, cases: &[(u16, Value, &str)]
             let outcome = classify(&answer(status, text));
             let is_yes = matches!(outcome, SendOutcome::Delivered { .. });
             assert!(!is_yes || (200..=299).contains(&status), "{status} {text}: {outcome:?}");
-            let is_redirect = word(&outcome) == "redirect_not_followed";
+            let is_redirect = word(&outcome) == "redirect-not-followed";
             assert_eq!(is_redirect, (300..=399).contains(&status), "{status} {text}: {outcome:?}");
         }
     }
@@ -63,8 +63,8 @@ fn twilio_s_code_decides_before_the_status() {
         (429, code(63038), "transient"),
         (503, code(20503), "transient"),
         (401, code(20003), "credentials-refused"),
-        (400, code(21211), "address_invalid"),
-        (400, code(21614), "address_invalid"),
+        (400, code(21211), "address-invalid"),
+        (400, code(21614), "address-invalid"),
         (400, code(21408), "recipient-unreachable"),
         (400, code(21612), "recipient-unreachable"),
         (400, code(21610), "recipient-opted-out"),
@@ -158,7 +158,7 @@ fn sendgrid_names_the_field() {
     let cases = [
         (202, json!(""), "delivered"),
         (200, json!(""), "uncertain"),
-        (400, fault(json!("personalizations.0.to.0.email")), "address_invalid"),
+        (400, fault(json!("personalizations.0.to.0.email")), "address-invalid"),
         (400, fault(json!("from.email")), "sender-invalid"),
         (400, fault(json!("content.0.value")), "content-refused"),
         (400, fault(Value::Null), "rejected-by-receiver"),
@@ -217,8 +217,8 @@ fn infobip_s_refusal_may_be_a_200() {
         (200, status(2, "UNDELIVERABLE_NOT_DELIVERED"), "recipient-unreachable"),
         (200, status(5, "REJECTED_NEW"), "rejected-by-receiver"),
         (200, json!({}), "uncertain"),
-        (400, fault(json!({"to": ["bad"]})), "address_invalid"),
-        (400, fault(json!({"messages[0].to": ["bad"]})), "address_invalid"),
+        (400, fault(json!({"to": ["bad"]})), "address-invalid"),
+        (400, fault(json!({"messages[0].to": ["bad"]})), "address-invalid"),
         (400, fault(json!({"from": ["bad"]})), "sender-invalid"),
         (400, fault(json!({"messages[0].content.templateName": ["bad"]})), "template-refused"),
         (400, fault(Value::Null), "content-refused"),

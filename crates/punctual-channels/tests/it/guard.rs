@@ -132,7 +132,7 @@ async fn t07_an_answer_that_changes_between_look_ups_changes_nothing() {
     let second = adapter.open(&settings).unwrap();
     let outcome = second.send(outgoing("webhook:a", &url("/ok"))).await;
     let SendOutcome::Permanent { reason, error } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(reason.as_str(), "url_forbidden");
+    assert_eq!(reason.as_str(), "url-forbidden");
     assert!(!error.contains("169.254"), "{error}");
     assert_eq!(receiver.requests().len(), 1);
 }
@@ -173,7 +173,7 @@ async fn t07_no_adapter_follows_a_name_that_changes_its_answer() {
         for _ in 0..2 {
             let outcome = adapter.open(&settings).unwrap().send(outgoing("email:a", address)).await;
             let SendOutcome::Permanent { reason, error } = outcome else { panic!("{outcome:?}") };
-            assert!(["url_forbidden", "host-forbidden"].contains(&reason.as_str()), "{reason}");
+            assert!(["url-forbidden", "host-forbidden"].contains(&reason.as_str()), "{reason}");
             assert!(!error.contains("169.254") && !error.contains("10.0.0"), "{error}");
         }
         assert_eq!(made(), reached, "{}: and nothing else was", adapter.name());

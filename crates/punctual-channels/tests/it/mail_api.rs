@@ -105,9 +105,9 @@ async fn a_mail_is_queued_at_sendgrid() {
 
     let program = Attachment { media_type: "application/x-msdownload".to_owned(), ..file };
     for (odd, reason) in [
-        (Outgoing { attachments: vec![program], ..message.clone() }, "attachment_invalid"),
-        (Outgoing { subject: "a\r\nBcc: x".to_owned(), ..message.clone() }, "subject_invalid"),
-        (Outgoing { address: "ann".to_owned(), ..message.clone() }, "address_invalid"),
+        (Outgoing { attachments: vec![program], ..message.clone() }, "attachment-invalid"),
+        (Outgoing { subject: "a\r\nBcc: x".to_owned(), ..message.clone() }, "subject-invalid"),
+        (Outgoing { address: "ann".to_owned(), ..message.clone() }, "address-invalid"),
     ] {
         assert_eq!(word(&channel.send(odd).await), reason);
     }
@@ -120,7 +120,7 @@ async fn a_mail_is_queued_at_sendgrid() {
 async fn each_refusal_of_sendgrid_has_its_reason() {
     let stand_in = StandIn::start(sendgrid).await;
     for (to, expected) in [
-        ("refused@example.org", "address_invalid"),
+        ("refused@example.org", "address-invalid"),
         ("large@example.org", "message-too-large"),
         ("often@example.org", "transient"),
         ("tired@example.org", "transient"),

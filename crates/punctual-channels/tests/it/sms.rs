@@ -100,17 +100,17 @@ async fn each_refusal_of_twilio_has_its_reason() {
     let stand_in = StandIn::start(twilio).await;
     let adapter = twilio_adapter();
     for (to, expected) in [
-        ("+15005550001", "address_invalid"),
+        ("+15005550001", "address-invalid"),
         ("+15005550002", "recipient-unreachable"),
         ("+15005550003", "recipient-unreachable"),
         ("+15005550004", "recipient-opted-out"),
-        ("+15005550009", "address_invalid"),
+        ("+15005550009", "address-invalid"),
         ("+15005550010", "transient"),
         ("+15005550011", "transient"),
         ("+15005550012", "account-blocked"),
         ("+15005550013", "transient"),
         ("+15005550014", "rejected-by-receiver"),
-        ("030 1234567", "phone_invalid"),
+        ("030 1234567", "phone-invalid"),
     ] {
         let outcome = send(&adapter, &twilio_settings(&stand_in), to).await;
         assert_eq!(word(&outcome), expected, "{to}: {outcome:?}");

@@ -146,30 +146,30 @@ async fn t09_a_header_cannot_be_split() {
         }]
     };
     for (message, expected) in [
-        (Outgoing { subject: "a\r\nBcc: x@y.example".to_owned(), ..mail("a@b.example") }, "subject_invalid"),
-        (Outgoing { subject: "a\nb".to_owned(), ..mail("a@b.example") }, "subject_invalid"),
-        (Outgoing { subject: "a\0b".to_owned(), ..mail("a@b.example") }, "subject_invalid"),
-        (mail("a@b.example\r\nRCPT TO:<x@y.example>"), "address_invalid"),
-        (mail("a@b.example>\nDATA"), "address_invalid"),
-        (mail("a\0@b.example"), "address_invalid"),
-        (mail("a b@b.example"), "address_invalid"),
-        (mail("nobody"), "address_invalid"),
-        (mail(""), "address_invalid"),
+        (Outgoing { subject: "a\r\nBcc: x@y.example".to_owned(), ..mail("a@b.example") }, "subject-invalid"),
+        (Outgoing { subject: "a\nb".to_owned(), ..mail("a@b.example") }, "subject-invalid"),
+        (Outgoing { subject: "a\0b".to_owned(), ..mail("a@b.example") }, "subject-invalid"),
+        (mail("a@b.example\r\nRCPT TO:<x@y.example>"), "address-invalid"),
+        (mail("a@b.example>\nDATA"), "address-invalid"),
+        (mail("a\0@b.example"), "address-invalid"),
+        (mail("a b@b.example"), "address-invalid"),
+        (mail("nobody"), "address-invalid"),
+        (mail(""), "address-invalid"),
         (
             Outgoing { attachments: attached("a\r\nX: y", "text/csv"), ..mail("a@b.example") },
-            "attachment_invalid",
+            "attachment-invalid",
         ),
         (
             Outgoing { attachments: attached("a.csv", "text/csv\r\nX: y"), ..mail("a@b.example") },
-            "attachment_invalid",
+            "attachment-invalid",
         ),
         (
             Outgoing { attachments: attached("a.exe", "application/x-msdownload"), ..mail("a@b.example") },
-            "attachment_invalid",
+            "attachment-invalid",
         ),
         (
             Outgoing { attachments: attached("../a.csv", "text/csv"), ..mail("a@b.example") },
-            "attachment_invalid",
+            "attachment-invalid",
         ),
     ] {
         let outcome = channel.send(message.clone()).await;

@@ -59,7 +59,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Answers with `handler`, unless a reply is scripted.
+    /// Returns with `handler`, unless a reply is scripted.
     pub async fn start(handler: Handler) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -172,7 +172,7 @@ pub async fn check_failures(
         (Reply::text(500, ""), "transient"),
         (Reply::Endless(503), "transient"),
         (Reply::text(200, "<html>Please sign in to the hotel's network</html>"), page),
-        (Reply::text(302, "").with("location", "http://169.254.169.254/x?token=y"), "redirect_not_followed"),
+        (Reply::text(302, "").with("location", "http://169.254.169.254/x?token=y"), "redirect-not-followed"),
         (Reply::Close, "uncertain"),
         (Reply::Nonsense, "uncertain"),
         (Reply::Hang, "uncertain"),

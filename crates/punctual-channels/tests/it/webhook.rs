@@ -119,7 +119,7 @@ async fn every_answer_has_its_outcome() {
         ("/200", "delivered".to_owned()),
         ("/202", "delivered".to_owned()),
         ("/299", "delivered".to_owned()),
-        ("/301", permanent("redirect_not_followed")),
+        ("/301", permanent("redirect-not-followed")),
         ("/400", permanent("rejected-by-receiver")),
         ("/401", permanent("rejected-by-receiver")),
         ("/404", permanent("rejected-by-receiver")),
@@ -170,7 +170,7 @@ async fn a_receiver_can_ask_for_a_pause() {
 #[tokio::test]
 async fn t07_a_redirect_to_the_metadata_address_is_not_followed() {
     let SendOutcome::Permanent { reason, error } = send("/redirect").await else { panic!() };
-    assert_eq!(reason.as_str(), "redirect_not_followed");
+    assert_eq!(reason.as_str(), "redirect-not-followed");
     assert_eq!(error, "307 redirect to 169.254.169.254 is not followed");
 }
 
@@ -242,13 +242,13 @@ async fn targets_that_cannot_be_called_are_permanent() {
     let strict = WebhookAdapter::new(Guard::new(AllowList::default()), Trust::platform());
     let channel = strict.open(&json!({"secret": SECRET})).unwrap();
     for (address, expected) in [
-        ("http://127.0.0.1:9/", "url_forbidden"),
-        ("https://10.0.0.1/", "url_forbidden"),
-        ("http://hooks.example.com/", "url_scheme"),
-        ("https://u:p@hooks.example.com/", "url_userinfo"),
-        ("https://hooks.example.com:25/", "url_port"),
-        ("ops", "address_invalid"),
-        ("", "address_invalid"),
+        ("http://127.0.0.1:9/", "url-forbidden"),
+        ("https://10.0.0.1/", "url-forbidden"),
+        ("http://hooks.example.com/", "url-invalid"),
+        ("https://u:p@hooks.example.com/", "url-invalid"),
+        ("https://hooks.example.com:25/", "url-invalid"),
+        ("ops", "address-invalid"),
+        ("", "address-invalid"),
     ] {
         let SendOutcome::Permanent { reason, .. } = channel.send(outgoing("webhook:a", address)).await else {
             panic!("{address}")
@@ -269,7 +269,7 @@ async fn a_name_that_leads_to_this_machine_is_refused_when_it_is_called() {
     for address in ["https://localhost./", "https://localhost:443/"] {
         let outcome = channel.send(outgoing("webhook:a", address)).await;
         assert!(
-            matches!(&outcome, SendOutcome::Permanent { reason, .. } if reason.as_str() == "url_forbidden"),
+            matches!(&outcome, SendOutcome::Permanent { reason, .. } if reason.as_str() == "url-forbidden"),
             "{outcome:?}"
         );
     }

@@ -143,7 +143,7 @@ async fn each_refusal_of_the_cloud_api_has_its_reason() {
         ("131000", "transient"),
         ("131047", "window-closed"),
         ("131026", "recipient-unreachable"),
-        ("131021", "address_invalid"),
+        ("131021", "address-invalid"),
         ("131031", "account-blocked"),
         ("777777", "rejected-by-receiver"),
     ] {
@@ -157,7 +157,7 @@ async fn each_refusal_of_the_cloud_api_has_its_reason() {
     let mut settings = meta_settings(&stand_in);
     settings["accessToken"] = "expired".into();
     assert_eq!(word(&send(&meta_adapter(), &settings, "+49301234567").await), "credentials-refused");
-    assert_eq!(word(&send(&meta_adapter(), &meta_settings(&stand_in), "0301234567").await), "phone_invalid");
+    assert_eq!(word(&send(&meta_adapter(), &meta_settings(&stand_in), "0301234567").await), "phone-invalid");
 
     let stand_in = StandIn::start(dialog360).await;
     let mut settings = dialog_settings(&stand_in);
@@ -263,7 +263,7 @@ async fn infobip_gets_our_id_and_each_refusal_has_its_reason() {
     assert_eq!(sent["messages"][0]["content"], expected);
 
     for (to, expected) in [
-        ("+4930000001", "address_invalid"),
+        ("+4930000001", "address-invalid"),
         ("+4930000002", "transient"),
         ("+4930000003", "transient"),
         ("+4930000004", "credentials-refused"),
@@ -273,7 +273,7 @@ async fn infobip_gets_our_id_and_each_refusal_has_its_reason() {
         ("+4930000008", "transient"),
         ("+4930000009", "delivered"),
         ("+4930000010", "rejected-by-receiver"),
-        ("4930000010", "phone_invalid"),
+        ("4930000010", "phone-invalid"),
     ] {
         for settings in [&settings, &with_template] {
             let outcome = send(&infobip_adapter(), settings, to).await;

@@ -53,16 +53,16 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             let count = found.counts.iter().find(|(found, _)| *found == kind)?.1;
             let own = found.items.iter().filter(|item| item.kind == kind);
             let items: Vec<Item> = own.map(|one| item(&app, &visit, one)).collect();
-            let (title, about, all) = told(kind);
+            let (title, about, all) = described(kind);
             let rest = all.filter(|_| usize::try_from(count).is_ok_and(|count| count > items.len()));
             Some(Group { title, about, count: up_to(count), rest, items })
         })
         .collect();
     let total = found.total();
     let sentence = match total {
-        0 => "Nothing needs a person.".to_owned(),
-        1 => "One thing needs a person.".to_owned(),
-        _ => format!("{} things need a person.", up_to(total)),
+        0 => "Nothing needs attention.".to_owned(),
+        1 => "One item needs attention.".to_owned(),
+        _ => format!("{} items need attention.", up_to(total)),
     };
     page(&AttentionPage { frame: visit.frame(&app, "Attention", "/attention").await?, sentence, groups })
 }
@@ -83,47 +83,47 @@ pub(super) fn item(app: &Shared, visit: &Visit, one: &Waiting) -> Item {
 }
 
 /// The title of a kind, what it means, and where all of it is listed.
-fn told(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
+fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
     match kind {
         Kind::Hold => (
             "Work on hold",
-            "Punctual could not decide these by itself. Look at the reason, put it right, and release them.",
+            "Punctual could not decide these. Repair the cause and release them.",
             Some("/work?list=held"),
         ),
         Kind::Parked => (
             "Parked notifications",
-            "These will not be retried by themselves. Retry them once the cause is gone, or discard them.",
+            "These are not retried automatically. Retry or discard them.",
             Some("/outbox?status=parked"),
         ),
         Kind::Subscriber => ("Subscribers", "Deliveries to subscribers that will not be retried.", None),
         Kind::Sync => (
             "Out of step",
-            "Rules whose schedule could not be brought up to date. They are retried by themselves; a repair does it at once.",
+            "Rules whose schedule is out of date. They are retried automatically; a repair does it at once.",
             Some("/operations?view=list"),
         ),
         Kind::Site => (
             "Silent sites",
-            "Their agents do not call. What scripts hand in there waits at the site until they do.",
+            "Their agents do not call. Notifications wait at the site until they do.",
             Some("/sites"),
         ),
         Kind::Receipt => (
             "Not delivered",
-            "Their provider took these messages, and they did not arrive. Look at the reason, reach the person another way, and say that you have seen it.",
+            "The provider accepted these messages, but they did not arrive. Contact the person another way and acknowledge them.",
             None,
         ),
         Kind::RunHeld => (
             "Reports on hold",
-            "Nothing was made for these runs: the other scheduler owns them, or somebody held them. Look at who owns a run before it is retried.",
+            "These runs made nothing: the other scheduler owns them, or somebody held them. Check who owns a run before you retry it.",
             Some("/work?list=held"),
         ),
         Kind::RunFailed => (
             "Reports that failed",
-            "These will not be retried by themselves. Put the cause right and retry them; once a later run has gone out, they are no longer listed.",
+            "These are not retried automatically. Repair the cause and retry them; they disappear once a later run is delivered.",
             Some("/work?list=failed"),
         ),
         Kind::Orphan => (
             "Reports without an owner or recipients",
-            "Their owner is no longer among the people, or their list is gone or empty. Hand them over, change the list, or pause them.",
+            "Their owner no longer exists, or their list is gone or empty. Transfer them, change the list, or pause them.",
             Some("/reports"),
         ),
     }

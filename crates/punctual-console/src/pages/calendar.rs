@@ -17,7 +17,7 @@ use crate::{
     form::Fields,
     frame::{Frame, Visit},
     times::When,
-    words::{self, counted},
+    words::counted,
 };
 
 const WEEKS: usize = 6;
@@ -115,7 +115,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         let more = count.saturating_sub(items.len() as u64);
         let items = items.into_iter().map(|(zone, item)| Listed {
             due: visit.zone.when(item.due_at, now),
-            note: words::reason(item.reason),
+            note: item.reason.map_or_else(String::new, |reason| reason.sentence().to_owned()),
             title: item.title,
             key: item.key,
             zone,

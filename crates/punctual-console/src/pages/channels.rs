@@ -11,7 +11,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
-    delivery_policy::{Circuit, standing::Standing},
+    delivery_policy::{Circuit, channel_state::ChannelState},
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{
@@ -98,14 +98,14 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     let health =
         if visit.viewer.sees_all() { attempts::health(&mut reader.conn(), now).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), now).await?;
-    let mut standings = HashMap::new();
+    let mut states = HashMap::new();
     for channel in &defined {
         let policy = ChannelPolicy::read(&channel.policy);
-        let standing = app.engine.channel_standing(&mut reader.conn(), &channel.key, &policy, now).await?;
-        standings.insert(channel.key.as_str(), (policy, standing));
+        let state = app.engine.channel_state(&mut reader.conn(), &channel.key, &policy, now).await?;
+        states.insert(channel.key.as_str(), (policy, state));
     }
     drop(reader);
-    let circuit = |key: &str| standings.get(key).and_then(|(_, standing)| standing.circuit.as_ref());
+    let circuit = |key: &str| states.get(key).and_then(|(_, state)| state.circuit.as_ref());
     let state = |key: &str| match (app.engine.channels.broken(key), circuit(key)) {
         (Some(broken), _) => ("bad", "cannot send", Some(broken.why)),
         (None, Some(circuit)) => {
@@ -127,7 +127,7 @@ async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
             fault,
             at_most_once,
             health,
-            keeps: standings.get(key).map(|(policy, standing)| keeps(policy, standing)).unwrap_or_default(),
+            keeps: states.get(key).map(|(policy, state)| keeps(policy, state)).unwrap_or_default(),
             changed,
         }
     };
@@ -162,8 +162,8 @@ fn circuit_fault(circuit: &Circuit, visit: &Visit, now: Timestamp) -> String {
 }
 
 /// Limits with what is used of them, and hours.
-fn keeps(policy: &ChannelPolicy, standing: &Standing) -> Vec<String> {
-    let mut lines: Vec<String> = standing
+fn keeps(policy: &ChannelPolicy, state: &ChannelState) -> Vec<String> {
+    let mut lines: Vec<String> = state
         .rates
         .iter()
         .map(|rate| {
@@ -232,7 +232,9 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
             let message = TrialMessage { id, address: to, subject: None, body: None };
             match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
                 Trial::NoChannel => tried(refused, "There is no such channel.".to_owned()),
-                Trial::Address(why) => tried(refused, format!("The channel takes no such address: {why}.")),
+                Trial::Address(why) => {
+                    tried(refused, format!("The channel does not accept this address: {why}."))
+                }
                 Trial::Broken(why) => tried(refused, format!("The channel cannot be opened: {why}.")),
                 Trial::Sent { outcome, took } => {
                     let took = in_words(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
@@ -247,7 +249,7 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
                             ("permanent", format!("Refused ({took}): {error}"))
                         }
                         SendOutcome::Uncertain { error } => {
-                            ("uncertain", format!("Nobody knows whether it arrived ({took}): {error}"))
+                            ("uncertain", format!("It may or may not have arrived ({took}): {error}"))
                         }
                     };
                     tried(words::outcome(Some(word)), text)

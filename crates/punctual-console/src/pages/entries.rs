@@ -1,4 +1,4 @@
-//! What stands in the fields of a form that writes a definition, and how the two are brought together. Each editor says
+//! What is in the fields of a form that writes a definition, and how the two are brought together. Each editor says
 //! which field is which part of its definition.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::form::Fields;
 
-/// What stands in the fields, by their names.
+/// What is in the fields, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entries(BTreeMap<String, String>);
 
@@ -72,13 +72,13 @@ pub fn put(definition: &mut Value, pointer: &str, value: Value) {
     *at = value;
 }
 
-/// The field that holds the part of a definition under a pointer, or what it stands in.
+/// The field that holds the part of a definition under a pointer, or what it is in.
 pub fn holding(texts: &[(&'static str, &'static str)], pointer: &str) -> Option<&'static str> {
     let over = texts.iter().filter(|(_, of)| pointer == *of || pointer.starts_with(&format!("{of}/")));
     over.max_by_key(|(_, of)| of.len()).map(|(name, _)| *name)
 }
 
-/// What is wrong, by the field it stands beside; the first of each. Under the empty name: what belongs to none.
+/// What is wrong, by the field it is beside; the first of each. Under the empty name: what belongs to none.
 pub fn by_field(faults: &[FieldError], field_of: impl Fn(&str) -> String) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for fault in faults {

@@ -1,4 +1,4 @@
-//! The page of one notification: what it says, to whom it went, and its whole story.
+//! The page of one notification: what it says, to whom it went, and its whole timeline.
 
 use askama::Template;
 use axum::{
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{
     outbox::done,
-    story::{Happened, Step, audited, pretty, pretty_text, told},
+    timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
 use crate::{
     App, Shared,
@@ -51,9 +51,9 @@ struct NotificationPage {
     sentence: String,
     reason: String,
     created: When,
-    facts: Vec<Fact>,
+    details: Vec<Detail>,
     targets: Vec<Target>,
-    story: Vec<Step>,
+    timeline: Vec<Step>,
     context: Option<String>,
     can_act: bool,
     /// What the provider took and did not deliver, until somebody has seen it.
@@ -61,7 +61,7 @@ struct NotificationPage {
     can_acknowledge: bool,
 }
 
-struct Fact {
+struct Detail {
     name: &'static str,
     value: String,
     link: Option<String>,
@@ -74,7 +74,7 @@ struct Target {
     answer: String,
     message_id: Option<String>,
     when: When,
-    /// What the provider told later: another fact than that it was accepted.
+    /// What the provider reported later: that is not the same as accepted.
     receipt: Option<(Pill, Option<When>)>,
 }
 
@@ -88,14 +88,14 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
     let mut row = visible(&app, &visit.viewer, &id).await?;
     if let Some((reason, until)) = app.engine.waits_for(&row).await? {
-        row.reason_code = Some(reason.to_owned());
+        row.reason_code = Some(reason.into());
         row.ready_at = row.ready_at.max(until.as_microsecond());
     }
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
     let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
-    let told_later = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
+    let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
     let moments = app.engine.timeline(&row.id).await?;
     let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
@@ -106,11 +106,11 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),
         created: visit.zone.exact(instant(row.created_at)),
-        facts: facts(&row),
-        targets: targets(&tries, &skipped, &told_later, &visit, now),
-        not_delivered: told_later.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
+        details: details(&row),
+        targets: targets(&tries, &skipped, &reported, &visit, now),
+        not_delivered: reported.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
         can_acknowledge: visit.viewer.may_act() && visit.viewer.may_touch(row.business_unit.as_deref()),
-        story: told(happened(moments, &visit.zone), &visit.zone),
+        timeline: in_order(happened(moments, &visit.zone), &visit.zone),
         context: row.context.as_deref().map(pretty_text),
         can_act: row.status == "parked"
             && visit.viewer.may_act()
@@ -134,7 +134,7 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             when(row.delivered_at),
             rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
         ),
-        "parked" => format!("Parked {} after {tries}. It needs a person.", when(row.finished_at)),
+        "parked" => format!("Parked {} after {tries}. Needs attention.", when(row.finished_at)),
         _ if is_live && row.ready_at > now.as_microsecond() && row.reason_code.is_some() => {
             format!("{}, {}.", words::reason(row.reason_code.as_deref()), when(Some(row.ready_at)))
         }
@@ -147,17 +147,17 @@ fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> Stri
             format!("Withdrawn {}. {}.", when(row.finished_at), words::reason(row.reason_code.as_deref()))
         }
         "withdrawn" => {
-            format!("Withdrawn {}: its reason went away before it was sent.", when(row.finished_at))
+            format!("Withdrawn {}: it was no longer needed.", when(row.finished_at))
         }
-        _ => format!("Discarded {} by a person.", when(row.finished_at)),
+        _ => format!("Discarded {}.", when(row.finished_at)),
     }
 }
 
-fn facts(row: &NotificationRow) -> Vec<Fact> {
+fn details(row: &NotificationRow) -> Vec<Detail> {
     let of = |name: &str, value: &str| Some(format!("/outbox{}", crate::links::query([(name, value)])));
-    let mut facts = vec![
-        Fact { name: "Channel", value: row.channel.clone(), link: Some("/channels".to_owned()) },
-        Fact { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) },
+    let mut details = vec![
+        Detail { name: "Channel", value: row.channel.clone(), link: Some("/channels".to_owned()) },
+        Detail { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) },
     ];
     let optional = [
         ("List", &row.list_name, row.list_name.as_deref().and_then(|list| of("list", list))),
@@ -169,13 +169,16 @@ fn facts(row: &NotificationRow) -> Vec<Fact> {
         ("Locale", &row.locale, None),
     ];
     for (name, value, link) in optional {
-        facts.extend(value.clone().map(|value| Fact { name, value, link }));
+        details.extend(value.clone().map(|value| Detail { name, value, link }));
     }
-    let work =
-        row.work_id.map(|id| Fact { name: "Work", value: id.to_string(), link: Some(format!("/work/{id}")) });
-    facts.extend(work);
-    facts.push(Fact { name: "Id", value: row.id.clone(), link: None });
-    facts
+    let work = row.work_id.map(|id| Detail {
+        name: "Work",
+        value: id.to_string(),
+        link: Some(format!("/work/{id}")),
+    });
+    details.extend(work);
+    details.push(Detail { name: "Id", value: row.id.clone(), link: None });
+    details
 }
 
 fn not_delivered(row: &ReceiptRow) -> String {
@@ -183,8 +186,8 @@ fn not_delivered(row: &ReceiptRow) -> String {
     format!("{}: {said}", row.target.as_deref().unwrap_or_default())
 }
 
-/// What a provider told of an attempt, with when it arrived or failed.
-fn told_of(
+/// What a provider reported about an attempt, with when it arrived or failed.
+fn receipt_of(
     receipts: &[ReceiptRow],
     one: &AttemptRow,
     visit: &Visit,
@@ -222,7 +225,7 @@ fn targets(
         answer: one.answer.clone().unwrap_or_default(),
         message_id: one.provider_id.clone(),
         when: visit.zone.when(instant(one.finished_at.unwrap_or(one.started_at)), now),
-        receipt: told_of(receipts, one, visit, now),
+        receipt: receipt_of(receipts, one, visit, now),
     });
     let left_out = skipped
         .iter()
@@ -242,7 +245,7 @@ fn targets(
     shaped.chain(left_out).collect()
 }
 
-/// The moments of the engine as people read them: an attempt that ended is told once, with its end.
+/// The moments of the engine as people read them: an attempt that ended is shown once, with its end.
 fn happened(moments: Vec<Moment>, zone: &Zone) -> Vec<Happened> {
     let key = |moment: &Moment| (moment.data["target"].clone(), moment.data["attempt"].clone());
     let ended: Vec<_> = moments.iter().filter(|moment| moment.what == "attemptEnded").map(key).collect();

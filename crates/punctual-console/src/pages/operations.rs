@@ -1,4 +1,4 @@
-//! Events and tasks as a calendar: by month, by week, or as a list, with what is and was told about each.
+//! Events and tasks as a calendar: by month, by week, or as a list, with the messages of each.
 
 mod edit;
 mod one;
@@ -309,7 +309,7 @@ fn item(row: &SubjectRow, own: &[RuleRow], zone: &Zone, now: Timestamp) -> Item 
     }
 }
 
-/// How far an event is told, in one word.
+/// The state of the messages of an event, in one word.
 fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     if own.iter().any(|rule| rule.sync_status == "failed") {
         Pill { word: "out of step", class: "bad" }
@@ -318,7 +318,7 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     } else if has_next {
         Pill { word: "planned", class: "neutral" }
     } else if was_sent {
-        Pill { word: "told", class: "good" }
+        Pill { word: "sent", class: "good" }
     } else {
         Pill { word: "past", class: "muted" }
     }
@@ -353,7 +353,7 @@ fn by_field(faults: Vec<FieldError>) -> BTreeMap<String, String> {
     found
 }
 
-/// Words that stand between commas or blanks.
+/// Words that are between commas or blanks.
 fn listed(text: &str) -> Vec<String> {
     text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

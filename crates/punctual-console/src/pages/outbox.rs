@@ -15,7 +15,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::{
-    delivery_policy::held_back::HeldBack,
+    delivery_policy::blocked_channels::BlockedChannels,
     kpis::{INTERVAL, OutboxKpis},
 };
 use punctual_store::{
@@ -109,8 +109,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let filter = Filter::read(&fields, &visit.zone);
     let now = Visit::now(&app);
-    let held_back = app.engine.held_back().await?;
-    let browse = filter.browse(&visit.viewer, held_back.stuck(), ROWS);
+    let blocked = app.engine.blocked_channels().await?;
+    let browse = filter.browse(&visit.viewer, blocked.stuck(), ROWS);
     let mut reader = app.engine.store.read().await?;
     let found = notifications::browse(&mut reader.conn(), &browse).await?;
     let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
@@ -119,7 +119,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let (mut sentence, mut shown, mut sites) = (String::new(), Vec::new(), Vec::new());
     if visit.viewer.sees_all() {
         let kpis = app.engine.outbox_kpis(None).await?;
-        sentence = told(&kpis, last, &visit, now);
+        sentence = summary(&kpis, last, &visit, now);
         shown = tiles(&app, &kpis, None);
         sites = kpis.by_site.into_iter().map(|site| site.site).collect();
     }
@@ -128,7 +128,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         Next::Page(place) => Onward::Page(filter.at(place)),
         Next::Further(place) => Onward::Further(filter.at(place)),
     };
-    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &held_back)).collect();
+    let rows: Vec<Row> = found.rows.into_iter().map(|row| shaped(row, &visit, now, &blocked)).collect();
     let may_act = visit.viewer.may_act();
     page(&Outbox {
         frame: visit.frame(&app, "Outbox", "/outbox").await?,
@@ -145,7 +145,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     })
 }
 
-fn told(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
+fn summary(kpis: &OutboxKpis, last: Option<i64>, visit: &Visit, now: Timestamp) -> String {
     let last = last
         .and_then(|at| Timestamp::from_microsecond(at).ok())
         .map_or("nothing delivered yet".to_owned(), |at| {
@@ -171,8 +171,8 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
         n => format!("to be sent · {} held back", grouped(n)),
     };
     let uncertain = match total.uncertain {
-        0 => "need a person".to_owned(),
-        n => format!("need a person · {} uncertain", grouped(n)),
+        0 => "need attention".to_owned(),
+        n => format!("need attention · {} uncertain", grouped(n)),
     };
     vec![
         tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", held),
@@ -204,25 +204,24 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
     ]
 }
 
-fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, held_back: &HeldBack) -> Row {
+fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &BlockedChannels) -> Row {
     let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
-    let (stuck, waits) = (held_back.is_stuck(&row), held_back.waits(&row));
-    let reason = match row.status.as_str() {
-        "parked" | "withdrawn" | "discarded" => {
+    let (stuck, waits) = (blocked.is_stuck(&row), blocked.waits(&row));
+    let reason = match (row.status.as_str(), waits) {
+        ("parked" | "withdrawn" | "discarded", _) => {
             let words = words::reason(row.reason_code.as_deref());
             joined(&words, row.last_error.as_deref())
         }
-        "pending" | "retrying" if waits.is_some() => {
-            let (reason, until) = waits.clone().unwrap_or_default();
+        ("pending" | "retrying", Some((reason, until))) => {
             let until = if until > now { visit.zone.when(until, now).text } else { String::new() };
-            joined(&words::reason(Some(&reason)), Some(&until))
+            joined(reason.sentence(), Some(&until))
         }
-        "retrying" => {
+        ("retrying", None) => {
             let next = visit.zone.when(instant(row.ready_at), now).text;
             let tries = counted(row.retry_count, "attempt", "attempts");
             joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
         }
-        "pending" if row.ready_at > now.as_microsecond() => {
+        ("pending", None) if row.ready_at > now.as_microsecond() => {
             format!("to be sent {}", visit.zone.when(instant(row.ready_at), now).text)
         }
         _ => String::new(),

@@ -97,9 +97,9 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 
 fn attention_words(total: i64) -> String {
     match total {
-        0 => "Nothing needs a person".to_owned(),
-        1 => "One thing needs a person".to_owned(),
-        n => format!("{} things need a person", grouped(n)),
+        0 => "Nothing needs attention".to_owned(),
+        1 => "One item needs attention".to_owned(),
+        n => format!("{} items need attention", grouped(n)),
     }
 }
 

@@ -92,10 +92,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     });
     let fields = Fields::of_query(&uri);
     let done = match (fields.text("saved"), fields.text("removed")) {
-        ("yes", _) => Some("The setting is saved, and what it plans is being brought in line."),
-        (_, "yes") => {
-            Some("The setting is removed. What it had planned is taken back; what was sent stays on record.")
-        }
+        ("yes", _) => Some("The setting is saved, and its plan is being updated."),
+        (_, "yes") => Some("The setting is removed, and its planned reminders are cancelled."),
         _ => None,
     };
     page(&RemindersPage {

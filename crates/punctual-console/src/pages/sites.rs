@@ -75,7 +75,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let sentence = match (rows.len(), silent) {
         (0, _) => String::new(),
         (_, 0) => {
-            format!("{}, all heard from, {} waiting there.", sites_in_words(&rows), words::grouped(waiting))
+            format!("{}, all in contact, {} waiting there.", sites_in_words(&rows), words::grouped(waiting))
         }
         (_, n) => {
             format!("{}, {n} silent, {} waiting there.", sites_in_words(&rows), words::grouped(waiting))
@@ -130,7 +130,7 @@ fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
     }
 }
 
-/// How a site's clock stands to ours; less than a second is no difference.
+/// How a site's clock is to ours; less than a second is no difference.
 fn offset(ms: i64) -> String {
     match ms {
         -999..=999 => "in step".to_owned(),

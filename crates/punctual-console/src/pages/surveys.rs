@@ -1,4 +1,4 @@
-//! Surveys: which there are, what their answers come to, every link with its story, and what authors do with them.
+//! Surveys: which there are, what their answers come to, every link with its timeline, and what authors do with them.
 
 mod edit;
 mod instances;
@@ -46,7 +46,7 @@ struct SurveysPage {
     subscribers: Vec<Subscriber>,
 }
 
-/// Who hears of answers.
+/// Who gets answers.
 struct Subscriber {
     key: String,
     adapter: String,
@@ -125,7 +125,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 fn subscriber(app: &App, row: SubscriberRow) -> Subscriber {
     let fault = app.engine.channels.broken(&subscriber_channel(&row.key)).map(|broken| broken.why);
     let pill = match &fault {
-        Some(_) => Pill { word: "cannot be told", class: "bad" },
+        Some(_) => Pill { word: "cannot be reached", class: "bad" },
         None if row.active => Pill { word: "listens", class: "good" },
         None => Pill { word: "switched off", class: "muted" },
     };
@@ -160,7 +160,7 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal>
     row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref())).ok_or_else(missing)
 }
 
-/// How an instance stands, as a pill.
+/// How an instance is, as a pill.
 fn instance_pill(status: &str) -> Pill {
     match status {
         "pending" => Pill { word: "waiting", class: "neutral" },

@@ -1,4 +1,4 @@
-//! The page of one work row: where it stands, how it came there, and what a person can do about it.
+//! The page of one work row: where it is, how it came there, and what a person can do about it.
 
 use askama::Template;
 use axum::{
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     confirm::{Confirm, Item},
     outbox::{done, note},
-    story::{Happened, Step, audited, pretty, pretty_text, told},
+    timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
 use crate::{
     App, Shared,
@@ -51,7 +51,7 @@ struct WorkRowPage {
     source: Option<String>,
     actions: Vec<Action>,
     notifications: Vec<Sent>,
-    story: Vec<Step>,
+    timeline: Vec<Step>,
     input: String,
     trace: Option<String>,
 }
@@ -92,7 +92,7 @@ impl Action {
     fn name(&self, row: &WorkRow) -> &'static str {
         match self {
             Self::Release => "Release…",
-            Self::Retry if row.status == "completed" => "Do it again…",
+            Self::Retry if row.status == "completed" => "Repeat…",
             Self::Retry => "Retry…",
             Self::Cancel => "Cancel…",
         }
@@ -153,7 +153,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         due: visit.zone.exact(due),
         source: row.source_type.as_ref().zip(row.source_id.as_ref()).map(|(kind, id)| format!("{kind}/{id}")),
         actions: if may_act { Action::of(&row) } else { Vec::new() },
-        story: told(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
+        timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
             .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
@@ -173,10 +173,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
 fn in_one_sentence(row: &WorkRow, visit: &Visit, now: Timestamp) -> String {
     let when = |at: i64| visit.zone.when(instant(at), now).text;
     match row.status.as_str() {
-        _ if row.on_hold => format!("Put on hold {}. It needs a person.", when(row.updated_at)),
+        _ if row.on_hold => format!("Put on hold {}. Needs attention.", when(row.updated_at)),
         "pending" if row.ready_at > now.as_microsecond() => format!("Due {}.", when(row.ready_at)),
-        "pending" => format!("It was due {} and waits to be taken.", when(row.ready_at)),
-        "processing" => "Being worked on right now.".to_owned(),
+        "pending" => format!("Due {}, waiting to be claimed.", when(row.ready_at)),
+        "processing" => "Processing.".to_owned(),
         "completed" => format!("Completed {}.", when(row.updated_at)),
         "failed" => format!("Failed {}.", when(row.updated_at)),
         "deactivated" => format!("Skipped {}: nothing was to be sent.", when(row.updated_at)),
@@ -196,7 +196,7 @@ fn happened(
         link: row.retry_of.map(|id| format!("/work/{id}")),
         ..Happened::new(
             instant(row.created_at),
-            if row.retry_of.is_some() { "Made as a repeat" } else { "Planned" },
+            if row.retry_of.is_some() { "Created as a retry" } else { "Planned" },
         )
     };
     let mut all = vec![created];
@@ -238,21 +238,21 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let action = Action::read(&fields)?;
     let row = visible(&app, &visit.viewer, fields.text("id")).await?;
     let (title, sentence, button) = match action {
-        Action::Release => {
-            ("Release 1 work row?", "It will go on: at once if it is due, else at its moment.", "Release it")
-        }
+        Action::Release => (
+            "Release 1 work row?",
+            "It continues at its due time, or at once if that has passed.",
+            "Release work row",
+        ),
         Action::Retry if row.status == "completed" => (
-            "Do 1 work row again?",
-            "It is complete. A second row under a new key will be made, linked to this one, and its messages will be sent again.",
-            "Do it again",
+            "Repeat 1 work row?",
+            "It is completed. A new row with a new key is created, and its messages are sent again.",
+            "Repeat work row",
         ),
-        Action::Retry => (
-            "Retry 1 work row?",
-            "It will be due again at once and decided on the present state.",
-            "Retry it",
-        ),
+        Action::Retry => {
+            ("Retry 1 work row?", "It is due at once and decided on the present state.", "Retry work row")
+        }
         Action::Cancel => {
-            ("Cancel 1 work row?", "It will not happen. Only a person can bring it back.", "Cancel it")
+            ("Cancel 1 work row?", "It is not processed. Only a person can revive it.", "Cancel work row")
         }
     };
     let allowed = Action::of(&row).contains(&action) && visit.viewer.may_touch(row.business_unit.as_deref());

@@ -10,7 +10,7 @@ use punctual_workflows::surveys::words::first_in;
 pub struct Words {
     pub locale: &'static str,
     pub title: &'static str,
-    /// The address stands where the braces are.
+    /// The address is where the braces are.
     pub for_whom: &'static str,
     pub came_from: &'static str,
     pub no_more: &'static str,
@@ -121,7 +121,7 @@ pub fn of<'l>(wanted: impl IntoIterator<Item = &'l str>) -> &'static Words {
 }
 
 impl Words {
-    /// What stands before and after the address.
+    /// What is before and after the address.
     pub fn around_address(&self) -> (&'static str, &'static str) {
         self.for_whom.split_once("{}").unwrap_or((self.for_whom, ""))
     }

@@ -80,7 +80,7 @@ async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: TestBed) {
     bed.tick().await;
     assert_eq!(bed.notification(&ids[0]).await.status, "delivered");
     let told = client.page("/outbox?status=parked&done=retry.2.1").await;
-    assert!(told.contains("2 rows are back in line. 1 row was left alone"), "{told}");
+    assert!(told.contains("Retrying 2 messages. 1 row was left alone"), "{told}");
     // No row was chosen: back to where it came from.
     client
         .act("/outbox/confirm", &[("action", "retry"), ("back", "/outbox?q=x")])
@@ -110,7 +110,7 @@ async fn one_notification_is_discarded_with_its_reason(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let path = format!("/notifications/{}", ids[0]);
     let page = client.page(&path).await;
-    assert!(page.contains("There is no channel of that key") && page.contains("Discard…"), "{page}");
+    assert!(page.contains("The channel does not exist") && page.contains("Discard…"), "{page}");
     let row = attribute(&page, "name=\"row\" value=\"");
     let fields =
         [("action", "discard"), ("row", row.as_str()), ("back", &path), ("reason", "Old news & gone")];
@@ -131,10 +131,10 @@ async fn held_work_is_released(bed: TestBed) {
     let row = bed.work_by_id(id).await;
     assert!(row.on_hold, "{row:?}");
     let client = Client::admin(&bed).await;
-    assert!(client.page("/attention").await.contains("Two different inputs were given under one key"));
+    assert!(client.page("/attention").await.contains("The same key was scheduled with different inputs"));
     assert!(client.page("/work?list=held").await.contains(&format!("/work/{id}\"")));
     let page = client.page(&format!("/work/{id}")).await;
-    assert!(page.contains("It needs a person") && page.contains("Release…"), "{page}");
+    assert!(page.contains("Needs attention") && page.contains("Release…"), "{page}");
     let (id_text, version) = (id.to_string(), row.version.to_string());
     let confirm = client.act("/work/confirm", &[("action", "release"), ("id", &id_text)]).await;
     assert!(confirm.text.contains("Release 1 work row?"), "{}", confirm.text);
@@ -143,7 +143,7 @@ async fn held_work_is_released(bed: TestBed) {
     let fields = [("action", "release"), ("id", id_text.as_str()), ("version", version.as_str())];
     client.act("/work/act", &fields).await.leads_to(&format!("/work/{id}?done=release.1.0"));
     assert!(!bed.work_by_id(id).await.on_hold);
-    assert!(client.page(&format!("/work/{id}?done=release.1.0")).await.contains("1 row is released."));
+    assert!(client.page(&format!("/work/{id}?done=release.1.0")).await.contains("1 work row released."));
     bed.leaves_open("it is due in an hour");
 }
 
@@ -164,9 +164,9 @@ async fn planned_work_is_cancelled_and_brought_back(bed: TestBed) {
     act("retry").await.leads_to(&format!("/work/{id}?done=repeat.1.0"));
     bed.tick().await;
     let page = client.page(&format!("/work/{id}")).await;
-    assert!(page.contains("Do it again…") && page.contains("Completed"), "{page}");
+    assert!(page.contains("Repeat…") && page.contains("Completed"), "{page}");
     let reader = client.with_key(&[Scope::Read], None).await;
-    assert!(!reader.page(&format!("/work/{id}")).await.contains("Do it again…"));
+    assert!(!reader.page(&format!("/work/{id}")).await.contains("Repeat…"));
     client.get("/work/0").await.refused(404, "not_found");
 }
 

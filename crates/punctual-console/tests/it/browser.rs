@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
-use punctual_model::{NotificationSource, SendOutcome};
+use punctual_model::{NotificationSource, ReasonCode, SendOutcome};
 use punctual_reports::Sources;
 use punctual_store::{
     site_events::SiteEventRow,
@@ -122,7 +122,7 @@ async fn busy(bed: TestBed) -> TestBed {
     let relay = Scripted::new("relay", |message| {
         if message.address.starts_with("old-") {
             SendOutcome::Permanent {
-                reason: "mailbox-unavailable".into(),
+                reason: ReasonCode::MailboxUnavailable,
                 error: "550 5.1.1 no such user here".into(),
             }
         } else {
@@ -236,7 +236,7 @@ fn people_sign_in_find_and_act() {
         assert_eq!(stage.texts("h1").await, ["Retry 2 notifications?"]);
         stage.browser.picture("confirm-1280-light").await;
         stage.browser.follow(".confirm button").await;
-        assert_eq!(stage.texts(".notice").await, ["2 rows are back in line."]);
+        assert_eq!(stage.texts(".notice").await, ["Retrying 2 messages."]);
         bed.tick().await;
         stage.open("/outbox?status=parked").await;
         stage.browser.follow("td.subject a").await;
@@ -244,8 +244,8 @@ fn people_sign_in_find_and_act() {
         stage.browser.click("input[name=reason]").await;
         stage.browser.write("The pager is retired").await;
         stage.browser.follow(".confirm button").await;
-        let story = stage.texts(".story-title").await;
-        assert_eq!(story.last().map(String::as_str), Some("Noted"), "{story:?}");
+        let timeline = stage.texts(".timeline-title").await;
+        assert_eq!(timeline.last().map(String::as_str), Some("Noted"), "{timeline:?}");
         assert!(stage.texts("h1 .pill").await == ["discarded"]);
 
         // Release what is held, and move the clock to the next due row.
@@ -253,7 +253,7 @@ fn people_sign_in_find_and_act() {
         stage.browser.follow("a[href^='/work/']").await;
         stage.browser.follow("button[value=release]").await;
         stage.browser.follow(".confirm button").await;
-        assert_eq!(stage.texts(".notice").await, ["1 row is released."]);
+        assert_eq!(stage.texts(".notice").await, ["1 work row released."]);
         let before = bed.now();
         stage.browser.follow("button[value=hour]").await;
         assert_eq!(bed.now().duration_since(before).as_hours(), 1);

@@ -82,10 +82,10 @@ async fn texts_of_strangers_are_never_markup(bed: TestBed) {
         ("type", EVIL),
         ("done", EVIL),
     ]);
-    let story = format!("/notifications/{id}?{query}");
+    let timeline = format!("/notifications/{id}?{query}");
     let (search, sign_in) = (format!("/outbox?{query}"), format!("/sign-in?next={}", &query[2..]));
     let stranger = client.nobody();
-    for path in PAGES.into_iter().chain([story.as_str(), &search, &sign_in]) {
+    for path in PAGES.into_iter().chain([timeline.as_str(), &search, &sign_in]) {
         let client = if path == sign_in { &stranger } else { &client };
         let page = client.page(path).await;
         assert!(!page.contains("<script>alert") && !page.contains("<img src=x"), "{path}: {page}");

@@ -1,6 +1,6 @@
 //! The live connection: it greets, tells of changes, and ends when the server stops.
 //!
-//! On SQLite alone: what it looks at is tested on both in the store.
+//! On SQLite alone: what it uses is tested on both in the store.
 
 use std::{sync::Arc, time::Duration};
 

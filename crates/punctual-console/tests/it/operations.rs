@@ -198,7 +198,7 @@ async fn one_event_shows_its_messages_and_what_was_sent(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let page = client.page(&format!("/operations/events/{id}")).await;
     for told in [
-        "Its people are told in 30 min.",
+        "Its people are notified in 30 min.",
         "At the start",
         "At the end",
         "ann@example.org, ben@example.org",

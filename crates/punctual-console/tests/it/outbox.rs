@@ -42,7 +42,7 @@ async fn an_empty_outbox_teaches(bed: TestBed) {
     assert!(client.page("/outbox?status=parked").await.contains("Nothing matches"));
     assert!(client.page("/attention").await.contains("All clear"));
     assert!(client.page("/work").await.contains("Nothing is planned"));
-    assert!(client.page("/").await.contains("Nothing needs a person"));
+    assert!(client.page("/").await.contains("Nothing needs attention"));
 }
 
 async fn filters_find_what_they_say(bed: TestBed) {
@@ -69,7 +69,7 @@ async fn filters_find_what_they_say(bed: TestBed) {
     }
     let page = client.page("/outbox").await;
     assert!(page.contains("1 parked · 0 stuck · 1 waiting · last delivery just now"), "{page}");
-    assert!(page.contains("There is no channel of that key"), "{page}");
+    assert!(page.contains("The channel does not exist"), "{page}");
     assert!(page.contains("href=\"/outbox?site=depot-2\""), "{page}");
 }
 
@@ -156,8 +156,8 @@ async fn a_key_of_one_business_unit_sees_no_other(bed: TestBed) {
     let page = nz.page("/outbox").await;
     assert_eq!(rows(&page), [ids[2].clone(), ids[0].clone()]);
     assert!(!page.contains("class=\"tiles\""), "the figures are of everybody");
-    assert!(nz.page("/attention").await.contains("2 things need a person"));
-    assert!(admin.page("/attention").await.contains("3 things need a person"));
+    assert!(nz.page("/attention").await.contains("2 items need attention"));
+    assert!(admin.page("/attention").await.contains("3 items need attention"));
     nz.get(&format!("/notifications/{}", ids[1])).await.refused(404, "not_found");
     // What belongs to nobody may be seen by everybody, and changed only by those who see everything.
     for (id, expected) in [(&ids[0], "1.0"), (&ids[1], "0.1"), (&ids[2], "0.1")] {
@@ -175,7 +175,7 @@ async fn rows_that_wait_say_why_and_are_not_stuck(bed: TestBed) {
     bed.run_for(1800).await;
     let client = Client::admin(&bed).await;
     let page = client.page("/outbox?status=pending").await;
-    assert!(page.contains("The channel has sent as much as it may; it waits for its turn: in "), "{page}");
+    assert!(page.contains("The channel reached its rate limit: in "), "{page}");
     assert!(page.contains("pill outline held\">held back<") && !page.contains("pill warn stuck"), "{page}");
     assert!(page.contains("0 stuck") && page.contains("to be sent · 1 held back"), "{page}");
     assert!(client.page("/outbox?stuck=1").await.contains("Nothing matches"));

@@ -1,4 +1,4 @@
-//! The other pages: the overview's figures, one notification's story, the frame around all of them.
+//! The other pages: the overview's figures, one notification's timeline, the frame around all of them.
 
 use axum::http::Method;
 use punctual_model::SendOutcome;
@@ -8,7 +8,7 @@ use crate::client::{Client, rows};
 
 on_both! {
     the_overview_counts_what_ended_and_how_late;
-    a_story_tells_every_attempt_with_its_answer;
+    a_timeline_has_every_attempt_with_its_answer;
     times_are_in_the_viewer_s_zone;
     a_channel_that_cannot_send_says_why;
     a_channel_s_last_hour_is_shown;
@@ -28,7 +28,7 @@ async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let page = client.page("/").await;
     assert!(
-        page.contains("One thing needs a person, no message waits, the last delivery was just now."),
+        page.contains("One item needs attention, no message waits, the last delivery was just now."),
         "{page}"
     );
     assert!(page.contains("05:00–05:15: 20 delivered, 1 parked, 0 set aside"), "{page}");
@@ -38,7 +38,7 @@ async fn the_overview_counts_what_ended_and_how_late(bed: TestBed) {
     bed.leaves_open("one comes in an hour");
 }
 
-async fn a_story_tells_every_attempt_with_its_answer(bed: TestBed) {
+async fn a_timeline_has_every_attempt_with_its_answer(bed: TestBed) {
     let answers = std::sync::Mutex::new(vec![
         SendOutcome::Delivered { provider_id: "id-77".into() },
         SendOutcome::Transient { error: "451 greylisted".into(), retry_after: None },

@@ -60,7 +60,7 @@ async fn a_person_is_made_changed_and_removed(bed: TestBed) {
     let again = client.act("/operations/people/save", &ANN).await;
     assert!(again.text.contains("There is somebody of this id already."), "{}", again.text);
     let one = client.page("/operations/people/ann").await;
-    assert!(one.contains("Ann is told over sms") && one.contains("sms: +49301234567"), "{one}");
+    assert!(one.contains("Ann is notified over sms") && one.contains("sms: +49301234567"), "{one}");
     let changed = with(&ANN, &[("known", "ann"), ("channels", ""), ("addresses", ""), ("email", "")]);
     client.act("/operations/people/save", &changed).await.leads_to("/operations/people?done=saved");
     assert_eq!(stored(&bed, "ann").await.unwrap().channels, r#"["email"]"#);

@@ -93,7 +93,7 @@ async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
     client.act("/reminders/save", &fields).await.refused(409, "stale_version");
     let page = client.page("/sources/document/42").await;
     assert!(
-        page.contains("1 reminder is planned.") && page.contains("Another date or setting took its place"),
+        page.contains("1 reminder is planned.") && page.contains("Another date or setting replaced it"),
         "{page}"
     );
     bed.run_for(60 * 86_400).await;

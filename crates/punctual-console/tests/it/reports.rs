@@ -371,7 +371,7 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let guid = subscribe(&client, &weekly()).await;
     let link = format!("/reports/rollouts/subscription/{guid}");
-    assert!(client.page("/reports/rollouts").await.contains("Nothing is moving over"));
+    assert!(client.page("/reports/rollouts").await.contains("No migrations"));
     assert!(client.page(&link).await.contains("There is no old scheduler here"));
     let stage = format!("{link}/stage");
     let early = client.act(&stage, &[("stage", "1")]).await;
@@ -450,7 +450,7 @@ async fn a_rollout_is_ended_at_the_cutover_and_not_before(bed: TestBed) {
     reader.get(&format!("{link}/end")).await.refused(403, "scope_missing");
     client.act("/reports/rollouts/end", &fields("4")).await.leads_to(&format!("{link}?done=ended"));
     assert!(client.page(&link).await.contains("There is no old scheduler here"));
-    assert!(client.page("/reports/rollouts").await.contains("Nothing is moving over"));
+    assert!(client.page("/reports/rollouts").await.contains("No migrations"));
     let told = audited(&bed, "rollout", &format!("report-subscription/subject/{guid}")).await;
     assert!(told.contains(&"delete".to_owned()), "{told:?}");
 }
@@ -481,7 +481,7 @@ async fn a_subscription_is_handed_over_after_a_look(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let guid = subscribe(&client, &weekly()).await;
     let page = client.page(&format!("/reports/{guid}")).await;
-    assert!(page.contains("Hand over…") && page.contains("<option value=\"person-7\">Ada Example</option>"));
+    assert!(page.contains("Transfer…") && page.contains("<option value=\"person-7\">Ada Example</option>"));
     let ask = client.page(&format!("/reports/{guid}/transfer?owner=person-7")).await;
     assert!(ask.contains("Ada Example (person-7) will answer for it, in place of nobody."), "{ask}");
     let gone = client.page(&format!("/reports/{guid}/transfer?owner=person-8")).await;

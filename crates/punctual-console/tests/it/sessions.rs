@@ -150,7 +150,7 @@ async fn rights_follow_the_scopes_of_the_key(bed: TestBed) {
     assert!(operator.page(&format!("/notifications/{id}")).await.contains("value=\"retry\""));
     operator.act("/outbox/act", &retry).await.leads_to("/outbox?done=retry.1.0");
     assert_eq!(bed.audit("notification", &id).await, ["park:no-channel", "retry:no-channel"]);
-    bed.leaves_open("it is back in line");
+    bed.leaves_open("it is queued again");
 }
 
 async fn the_cookie_is_bound_to_the_host_behind_tls(bed: TestBed) {

@@ -56,7 +56,7 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
             stage.browser.click(".back").await;
             assert_eq!(stage.browser.eval(seen).await, json!("rate"));
             stage.browser.click(".next").await;
-            // On a wide screen all of it stands on one page. The server asks for what is missing, and leads there.
+            // On a wide screen all of it is on one page. The server asks for what is missing, and leads there.
             stage.browser.size(1280, 1000).await;
             stage.browser.until("document.querySelector('.steps').hidden").await;
             assert_eq!(stage.browser.eval(seen).await, json!("rate,complaint,what,when,parts"));

@@ -16,7 +16,7 @@ use crate::client::{Client, Reply, attribute, encoded, rows};
 
 on_both! {
     surveys_are_listed_with_their_rate_and_results;
-    a_link_has_its_story;
+    a_link_has_its_timeline;
     an_author_writes_checks_and_publishes;
     the_lab_shows_what_a_recipe_takes_for_the_same;
     the_public_page_works_without_script;
@@ -116,7 +116,7 @@ async fn surveys_are_listed_with_their_rate_and_results(bed: TestBed) {
     bed.leaves_open("reminders are planned");
 }
 
-async fn a_link_has_its_story(bed: TestBed) {
+async fn a_link_has_its_timeline(bed: TestBed) {
     let client = Client::admin(&bed).await;
     let survey = survey(&bed, schema()).await;
     let id = asked(&bed, "1", "en").await;

@@ -1,5 +1,6 @@
 //! Claiming ready notifications of one channel, planning them, and writing the intents of the first window.
 
+use punctual_model::ReasonCode;
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
@@ -27,9 +28,6 @@ pub(crate) struct Open {
     pub(crate) channel: Arc<Opened>,
     pub(crate) permits: Permit,
 }
-
-/// The reason of a notification that could not be claimed and planned: the fault lies in its row.
-const UNWORKABLE: &str = "delivery-failed";
 
 impl Engine {
     /// Claims ready notifications of one channel, plans them, and writes the intents of the first window with the claim.
@@ -105,7 +103,7 @@ impl Engine {
     ) -> Result<(DeliveryReport, Option<Sending>), EngineError> {
         let opened = open.as_ref().map(|open| open.channel.clone());
         let lease_until = later(now, self.lease_for(opened.as_deref()));
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         let Some(budget) = self.claim_budget(&mut tx, opened.as_deref(), key, now, which.limit()).await?
         else {
             return Ok(Default::default());
@@ -190,7 +188,7 @@ impl Engine {
         self.leave_out_suppressed(tx, plans, &ledger, now).await
     }
 
-    /// Parks a row that fails whatever stands beside it, so that a person can look and the others go on.
+    /// Parks a row that fails whatever is beside it, so that a person can check it and the others go on.
     async fn park_unworkable(
         &self,
         head: &NotificationHead,
@@ -211,7 +209,7 @@ impl Engine {
             status: "parked",
             retry_count: head.retry_count,
             last_error: Some(format!("the message could not be prepared for delivery: {error}")),
-            reason: Some(UNWORKABLE.to_owned()),
+            reason: Some(ReasonCode::DeliveryFailed.into()),
             retry_at: None,
             channel: None,
         };

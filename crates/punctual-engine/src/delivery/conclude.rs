@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use punctual_model::{NextAttempt, RetryPolicy, SendOutcome};
+use punctual_model::{NextAttempt, ReasonCode, RetryPolicy, SendOutcome};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
-use super::{ToSend, parked, policy::deferred, send::Answer};
+use super::{
+    ToSend, parked,
+    policy::{deferred, postponed},
+    send::Answer,
+};
 
 /// What the answers of a notification come to so far. The answers themselves are recorded and gone.
 #[derive(Default)]
@@ -14,7 +18,7 @@ pub(super) struct Tally {
     transient: Option<String>,
     uncertain: Option<String>,
     /// Reason and error.
-    permanent: Option<(String, String)>,
+    permanent: Option<(ReasonCode, String)>,
     retry_after: Option<Duration>,
 }
 
@@ -36,7 +40,7 @@ impl Tally {
             }
             SendOutcome::Uncertain { error } => self.uncertain = Some(named(error)),
             SendOutcome::Permanent { reason, error } => {
-                self.permanent = Some((reason.as_str().to_owned(), named(error)));
+                self.permanent = Some((*reason, named(error)));
             }
         }
     }
@@ -57,7 +61,7 @@ pub(super) fn conclude(
     let attempts = row.retry_count + 1;
     let Tally { transient, uncertain, permanent, retry_after } = tally;
     if let (Some(error), true) = (&uncertain, at_most_once) {
-        return Delivery { retry_count: attempts, ..parked(row, "uncertain", error.clone()) };
+        return Delivery { retry_count: attempts, ..parked(row, ReasonCode::Uncertain, error.clone()) };
     }
     if let Some(error) = transient.or(uncertain) {
         let failures = u32::try_from(attempts).unwrap_or(u32::MAX);
@@ -77,7 +81,7 @@ pub(super) fn conclude(
                 Delivery { last_error: Some(error), ..handed_back(row, now) }
             }
             NextAttempt::GiveUp => {
-                Delivery { retry_count: attempts, ..parked(row, "retries-exhausted", error) }
+                Delivery { retry_count: attempts, ..parked(row, ReasonCode::RetriesExhausted, error) }
             }
         };
     }
@@ -96,9 +100,9 @@ pub(super) fn conclude(
         };
     }
     let permanent =
-        permanent.or_else(|| item.failed_before.clone().map(|error| ("permanent".to_owned(), error)));
+        permanent.or_else(|| item.failed_before.clone().map(|error| (ReasonCode::Permanent, error)));
     if let Some((reason, error)) = permanent {
-        return Delivery { retry_count: attempts, ..parked(row, &reason, error) };
+        return Delivery { retry_count: attempts, ..parked(row, reason, error) };
     }
     Delivery {
         seq: row.seq,
@@ -114,5 +118,5 @@ pub(super) fn conclude(
 
 /// A notification that any node may go on with at once.
 pub(super) fn handed_back(row: &ClaimedNotification, now: Timestamp) -> Delivery {
-    Delivery { reason: None, ..deferred(row, now, "") }
+    postponed(row, now)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{Targets, address::comparable};
+use punctual_model::{ReasonCode, Targets, address::comparable};
 use punctual_store::{
     StoreError, Tx,
     attempts::AttemptRow,
@@ -11,7 +11,7 @@ use punctual_store::{
     notifications::{ClaimedNotification, Delivery},
 };
 
-use super::{ToSend, parked};
+use super::{ToSend, parked, policy::postponed};
 use crate::channels::Broken;
 
 /// What is to be done with one claimed notification.
@@ -104,7 +104,7 @@ pub(super) fn plan(
     let list = row.list_name.as_ref().map(|name| (name, lists.get(name)));
     if let Some((name, None)) = list {
         let error = format!("there is no list `{name}`");
-        let delivery = parked(&row, "list-unknown", error);
+        let delivery = parked(&row, ReasonCode::ListUnknown, error);
         return Plan::Settle(row, delivery);
     }
     if let Some((_, Some(list))) = list
@@ -119,7 +119,7 @@ pub(super) fn plan(
             Some(Broken { reason, why }) => {
                 (*reason, format!("the channel `{}` cannot be opened: {why}", row.channel))
             }
-            None => ("no-channel", format!("there is no channel `{}`", row.channel)),
+            None => (ReasonCode::NoChannel, format!("there is no channel `{}`", row.channel)),
         };
         let delivery = parked(&row, reason, error);
         return Plan::Settle(row, delivery);
@@ -129,7 +129,7 @@ pub(super) fn plan(
         _ => addresses(row.targets.as_deref()),
     };
     if targets.is_empty() {
-        let delivery = parked(&row, "no-recipients", "there is nobody to send it to".into());
+        let delivery = parked(&row, ReasonCode::NoRecipients, "there is nobody to send it to".into());
         return Plan::Settle(row, delivery);
     }
     choose(row, targets, ledger)
@@ -160,7 +160,7 @@ fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
         return Plan::Send(ToSend { failed_before, ..ToSend::new(row, open) });
     }
     let delivery = match failed_before {
-        Some(error) => parked(&row, "permanent", error),
+        Some(error) => parked(&row, ReasonCode::Permanent, error),
         None => Delivery {
             seq: row.seq,
             token: row.version,
@@ -176,16 +176,7 @@ fn choose(row: ClaimedNotification, targets: Targets, ledger: &Ledger) -> Plan {
 }
 
 fn reroute(row: &ClaimedNotification, channel: &str, now: Timestamp) -> Delivery {
-    Delivery {
-        seq: row.seq,
-        token: row.version,
-        status: if row.retry_count == 0 { "pending" } else { "retrying" },
-        retry_count: row.retry_count,
-        last_error: None,
-        reason: None,
-        retry_at: Some(now),
-        channel: Some(channel.to_owned()),
-    }
+    Delivery { channel: Some(channel.to_owned()), ..postponed(row, now) }
 }
 
 /// The addresses of a stored JSON array.

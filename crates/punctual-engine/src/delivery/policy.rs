@@ -12,19 +12,25 @@ pub(super) mod failover;
 mod people;
 
 use jiff::Timestamp;
+use punctual_model::ReasonCode;
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
 pub(super) use claim_budget::Reservation;
 
 /// A delivery that waits until then, for a reason that people see; it is not counted as a failure.
-pub(super) fn deferred(row: &ClaimedNotification, until: Timestamp, reason: &str) -> Delivery {
+pub(super) fn deferred(row: &ClaimedNotification, until: Timestamp, reason: ReasonCode) -> Delivery {
+    Delivery { reason: Some(reason.into()), ..postponed(row, until) }
+}
+
+/// The same without a reason: it goes on then.
+pub(super) fn postponed(row: &ClaimedNotification, until: Timestamp) -> Delivery {
     Delivery {
         seq: row.seq,
         token: row.version,
         status: if row.retry_count == 0 { "pending" } else { "retrying" },
         retry_count: row.retry_count,
         last_error: None,
-        reason: Some(reason.to_owned()),
+        reason: None,
         retry_at: Some(until),
         channel: None,
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::SendOutcome;
+use punctual_model::{ReasonCode, SendOutcome};
 use punctual_store::{
     Lane, StoreError, Tx,
     attempts::{self, AttemptResult},
@@ -34,8 +34,6 @@ use crate::{
 const ATTEMPTS: u32 = 3;
 /// The longest pause between two attempts to write results.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The reason of a notification whose results could not be written with all that belongs to them.
-const UNRECORDABLE: &str = "record-failed";
 
 /// What one commit writes of one notification.
 pub(super) struct Part {
@@ -273,7 +271,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes the answers of a notification that fails whatever stands beside it, without anything that follows from
+    /// Writes the answers of a notification that fails whatever is beside it, without anything that follows from
     /// them; where that fails too, each answer by itself. A notification that has not ended is parked, so that a person
     /// can look.
     async fn write_alone(&self, part: &Part, error: &EngineError) -> Result<DeliveryReport, EngineError> {
@@ -287,7 +285,11 @@ impl Engine {
         );
         self.metrics.row_isolated();
         let delivery = part.delivery.clone().unwrap_or_else(|| {
-            parked(row, UNRECORDABLE, format!("the results of its calls could not be recorded: {error}"))
+            parked(
+                row,
+                ReasonCode::RecordFailed,
+                format!("the results of its calls could not be recorded: {error}"),
+            )
         });
         let results: Vec<AttemptResult> = part.results().collect();
         match guarded(self.write_plainly(row, &delivery, &results, &error)).await {
@@ -330,7 +332,7 @@ impl Engine {
             subject_kind: "notification",
             subject_id: row.id.clone(),
             to: Some(delivery.status.into()),
-            reason: Some(UNRECORDABLE.into()),
+            reason: Some(ReasonCode::RecordFailed.into()),
             data: serde_json::to_string(&data).ok(),
             ..audit::Entry::default()
         };

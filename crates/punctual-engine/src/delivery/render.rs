@@ -1,17 +1,18 @@
 //! What a message says: its own text, or its template filled in. Templates are read when a message is sent, not
 //! before, and each is compiled once for a batch.
 
+use punctual_model::ReasonCode;
 use std::collections::{BTreeMap, HashMap};
 
 use punctual_store::{Conn, StoreError, notifications::ClaimedNotification, templates};
-use punctual_templates::{Compiled, Rendered, Variant, pick};
+use punctual_templates::{Compiled, RenderFailure, Rendered, Variant, pick};
 
 use super::ToSend;
 use crate::Engine;
 
 /// A text that cannot be made, and why.
 pub(super) struct Unrenderable {
-    pub(super) reason: &'static str,
+    pub(super) reason: ReasonCode,
     pub(super) error: String,
 }
 
@@ -77,12 +78,22 @@ impl Templates {
             .or_insert_with(|| compile(&self.stored, name, row.locale.as_deref()));
         let compiled = compiled
             .as_ref()
-            .map_err(|error| Unrenderable { reason: "template-unusable", error: error.clone() })?;
+            .map_err(|error| Unrenderable { reason: ReasonCode::TemplateUnusable, error: error.clone() })?;
         let context = row.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let context = context.unwrap_or_else(|| serde_json::json!({}));
         compiled
             .render(&context)
-            .map_err(|fault| Unrenderable { reason: fault.code(), error: fault.to_string() })
+            .map_err(|fault| Unrenderable { reason: reason_of(&fault.why), error: fault.to_string() })
+    }
+}
+
+fn reason_of(failure: &RenderFailure) -> ReasonCode {
+    match failure {
+        RenderFailure::UnknownVariable { .. } => ReasonCode::TemplateUnknownVariable,
+        RenderFailure::Limit => ReasonCode::TemplateLimit,
+        RenderFailure::SubjectInvalid => ReasonCode::SubjectInvalid,
+        RenderFailure::Syntax(_) => ReasonCode::TemplateSyntax,
+        RenderFailure::Failed { .. } => ReasonCode::TemplateFailed,
     }
 }
 

@@ -153,8 +153,9 @@ impl Sender<'_> {
         for item in items {
             let seq = item.row.seq;
             let text = catch_unwind(AssertUnwindSafe(|| templates.render(&item.row)));
-            let text = text
-                .unwrap_or_else(|panic| Err(Unrenderable { reason: "panic", error: panic_message(&*panic) }));
+            let text = text.unwrap_or_else(|panic| {
+                Err(Unrenderable { reason: ReasonCode::Panic, error: panic_message(&*panic) })
+            });
             let text = match text {
                 Ok(text) => text,
                 Err(fault) => {
@@ -169,7 +170,9 @@ impl Sender<'_> {
                     self.queue.push(&one);
                     self.items.insert(seq, one);
                 }
-                Err(Unread::Gone(error)) => self.end_unsendable(item, "attachment-missing", error, now),
+                Err(Unread::Gone(error)) => {
+                    self.end_unsendable(item, ReasonCode::AttachmentMissing, error, now)
+                }
                 // Retried as one that a channel did not take.
                 Err(Unread::Unreachable(error)) => {
                     let mut one = Underway::new(item, Content { text, files: Files::default() });
@@ -196,11 +199,11 @@ impl Sender<'_> {
     }
 
     /// A message whose text cannot be made is parked without a call; its intents are closed.
-    fn end_unsendable(&mut self, item: ToSend, reason: &'static str, error: String, now: Timestamp) {
+    fn end_unsendable(&mut self, item: ToSend, reason: ReasonCode, error: String, now: Timestamp) {
         let delivery = parked(&item.row, reason, error.clone());
         let seq = item.row.seq;
         let mut one = Underway::new(item, Content::empty());
-        one.end_uncalled(&SendOutcome::Permanent { reason: ReasonCode::new(reason), error }, now);
+        one.end_uncalled(&SendOutcome::Permanent { reason, error }, now);
         one.given = Some(delivery);
         self.touched.insert(seq);
         self.items.insert(seq, one);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use punctual_model::ReasonCode;
 use punctual_store::{
     Stage, StoreError, Tx,
     attempts::AttemptResult,
@@ -149,7 +150,7 @@ async fn settled_before(
     Ok(rows.iter().filter(|(_, wanted)| stands(wanted)).map(|(_, wanted)| wanted.seq).collect())
 }
 
-/// Nobody decides what follows for this row: a person must look.
+/// Nobody decides what follows for this row: a person must check.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
     tracing::error!(work.id = work.id, work.key = work.key, "the workflow panicked when its row had settled");
     audit::Entry {
@@ -157,12 +158,12 @@ fn settled_failed(work: &SettledWork) -> audit::Entry {
         action: "settled-failed",
         subject_kind: "work",
         subject_id: work.id.to_string(),
-        reason: Some("panic".into()),
+        reason: Some(ReasonCode::Panic.into()),
         ..Default::default()
     }
 }
 
-/// What waits, goes on elsewhere or is not wanted: who looks at its story sees why.
+/// What waits, goes on elsewhere or is not wanted: its timeline says why.
 fn held_back(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     let action = match (delivery.status, &delivery.channel) {
         ("withdrawn", _) => "withdraw",
@@ -202,7 +203,7 @@ fn park(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     }
 }
 
-/// A result that came after the claim had moved on: it may mean that a message went out twice, so it is shown.
+/// A result that came after the claim had moved on: it may mean that a message was sent twice, so it is shown.
 fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
         actor: "engine".into(),
@@ -212,8 +213,8 @@ fn orphan(row: &ClaimedNotification, delivery: &Delivery) -> audit::Entry {
         from: None,
         to: None,
         version: Some(delivery.token),
-        reason: Some(delivery.status.into()),
-        data: None,
+        reason: None,
+        data: Some(serde_json::json!({ "status": delivery.status }).to_string()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_model::{
-    SendOutcome, SuppressionReason, Targets,
+    ReasonCode, SendOutcome, SuppressionReason, Targets,
     address::comparable,
     suppression::{after_refusal, channel_type},
 };
@@ -26,9 +26,6 @@ use super::{
     send::Answer,
 };
 use crate::{Engine, channels::SUBSCRIBERS, suppressions::found_out};
-
-/// The reason of a notification that was for nobody else, and of a target that was left out.
-pub(crate) const SUPPRESSED: &str = "suppressed";
 
 impl Engine {
     /// Takes whoever is on the list out of what is about to be sent, with one statement for the batch and none where
@@ -94,7 +91,7 @@ fn leave_out(
         skipped.push(SkippedTarget {
             notification_seq: item.row.seq,
             target: target.clone(),
-            reason: SUPPRESSED.to_owned(),
+            reason: ReasonCode::Suppressed.into(),
             detail: Some(row.reason.clone()),
             at: now.as_microsecond(),
         });
@@ -111,10 +108,10 @@ fn leave_out(
         return Plan::Settle(item.row, delivery);
     }
     let delivery = match (&item.failed_before, last) {
-        (Some(error), _) => parked(&item.row, "permanent", error.clone()),
+        (Some(error), _) => parked(&item.row, ReasonCode::Permanent, error.clone()),
         // Somebody else of this notification has it, and no other channel is left: what could be done is done.
         (None, _) if ledger.is_known_to_some(item.row.seq) && !failover::has_next(&item) => done(&item.row),
-        (None, last) => parked(&item.row, SUPPRESSED, in_words(last)),
+        (None, last) => parked(&item.row, ReasonCode::Suppressed, in_words(last)),
     };
     Plan::Settle(item.row, delivery)
 }
@@ -145,7 +142,7 @@ pub(super) fn refused(row: &ClaimedNotification, answer: &Answer) -> Option<Supp
     if row.channel.starts_with(SUBSCRIBERS) {
         return None;
     }
-    let why = after_refusal(reason.as_str(), error)?;
+    let why = after_refusal(*reason, error)?;
     let source = format!("notification:{}", row.id);
     Some(found_out(&row.channel, &answer.target, why, source, Some(error.clone()), answer.at))
 }

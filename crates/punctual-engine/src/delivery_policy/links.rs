@@ -19,7 +19,7 @@ const DEFAULT_ADDRESS: &str = "http://127.0.0.1:8080";
 pub struct Holder {
     #[serde(rename = "a")]
     pub address: String,
-    /// The topic of the mail it stood in.
+    /// The topic of the mail with this link.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
 }

@@ -13,7 +13,7 @@ use punctual_store::{
 
 use crate::{Engine, EngineError};
 
-/// The kind of the work rows that tell people what they did not get.
+/// The kind of the work rows that send people what they did not get.
 pub const DIGEST: &str = "digest";
 
 impl Engine {

@@ -44,7 +44,7 @@ impl Engine {
         ready_by: Timestamp,
         limit: i64,
     ) -> Result<Vec<Claimed>, EngineError> {
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         let rows = work::claim(&mut tx, kind, ready_by, later(now, self.config.lease), limit).await?;
         if !rows.is_empty() {
             tx.commit().await?;
@@ -89,7 +89,7 @@ impl Engine {
     }
 
     async fn claim_these(&self, rows: &[Claimed], now: Timestamp) -> Result<Vec<Claimed>, EngineError> {
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         let claimed = work::claim_these(&mut tx.conn(), later(now, self.config.lease), rows).await?;
         tx.commit().await?;
         Ok(claimed)
@@ -111,7 +111,7 @@ impl Engine {
             "a work row is put on hold: it cannot be claimed"
         );
         self.metrics.row_isolated();
-        let held = Decided::from(Decision::Hold(ReasonCode::new("claim-failed")));
+        let held = Decided::from(Decision::Hold(ReasonCode::ClaimFailed));
         let held = vec![held.with_trace(serde_json::json!({ "error": error }))];
         let rows = std::slice::from_ref(row);
         guarded(self.settle_work(workflow, rows, held.into(), now, false)).await?;

@@ -40,9 +40,9 @@ impl Engine {
             Ok(Ok(())) => None,
             Ok(Err(fault)) => {
                 tracing::warn!(topic = arrival.topic, fault, "a listener refused an arrival");
-                Some(Decision::Retry(ReasonCode::new("listener-failed")))
+                Some(Decision::Retry(ReasonCode::ListenerFailed))
             }
-            Err(_) => Some(Decision::Hold(ReasonCode::new("panic"))),
+            Err(_) => Some(Decision::Hold(ReasonCode::Panic)),
         }
     }
 }

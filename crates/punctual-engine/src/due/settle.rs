@@ -83,7 +83,7 @@ impl Engine {
         let channels = channels.await?;
         let settlements: Vec<Settlement> =
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();
-        // The database works on the rows while their messages are made ready.
+        // The database works on the rows while their messages are prepared.
         let mut conn = tx.conn();
         let (held, mut queued) = tokio::join!(work::settle(&mut conn, now, &settlements), async {
             queued(wanted, channels, follows, now)
@@ -210,24 +210,24 @@ impl Engine {
             }
             Decision::Skip(reason) => {
                 settlement.status = WorkStatus::Deactivated.as_str();
-                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.reason = Some(reason.into());
                 audited = Some("deactivate");
             }
             Decision::Fail(reason) => {
                 settlement.status = WorkStatus::Failed.as_str();
-                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.reason = Some(reason.into());
                 audited = Some("fail");
             }
             Decision::Hold(reason) => {
-                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.reason = Some(reason.into());
                 hold(&mut settlement);
             }
             Decision::Defer(until, reason) => {
-                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.reason = Some(reason.into());
                 settlement.retry_at = Some(until);
             }
             Decision::Retry(reason) => {
-                settlement.reason = Some(reason.as_str().to_owned());
+                settlement.reason = Some(reason.into());
                 settlement.retry_count += 1;
                 let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
                 match workflow.retry_policy().next(failures, now, self.random.unit(), None) {

@@ -50,7 +50,7 @@ impl Engine {
             self.blobs.put(&trace.blob, text).await?;
             kept.push((trace.id, trace.blob));
         }
-        let mut tx = self.store.begin(Lane::Intake).await?;
+        let mut tx = self.store.begin(Lane::Claim).await?;
         for (id, blob) in kept {
             work::set_trace(&mut tx.conn(), id, &blob).await?;
         }

@@ -225,8 +225,8 @@ impl Engine {
             "rows could not be decided"
         );
         let decision = match error {
-            EngineError::Panicked(_) => Decision::Hold(ReasonCode::new("panic")),
-            _ => Decision::Retry(ReasonCode::new("decision-failed")),
+            EngineError::Panicked(_) => Decision::Hold(ReasonCode::Panic),
+            _ => Decision::Retry(ReasonCode::DecisionFailed),
         };
         let decided = Decided::from(decision).with_trace(serde_json::json!({ "error": text }));
         let decided = vec![decided; rows.len()];

@@ -226,7 +226,7 @@ pub(crate) fn decide_all<Row>(
     let decide = |row: &Claimed| {
         // Pure functions over shared references: nothing is left half changed.
         catch_unwind(AssertUnwindSafe(|| on.decide(row, now))).unwrap_or_else(|panic| {
-            let held = Decided::from(Decision::Hold(ReasonCode::new("panic")));
+            let held = Decided::from(Decision::Hold(ReasonCode::Panic));
             held.with_trace(serde_json::json!({ "panic": panic_message(&*panic) }))
         })
     };

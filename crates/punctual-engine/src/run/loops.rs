@@ -11,7 +11,7 @@ use crate::{
     config::{earlier, later},
 };
 
-/// How often the write-ahead log is looked at on SQLite.
+/// How often the write-ahead log is checked on SQLite.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// How often it is looked whether the purge is due.
 const PURGE_LOOKED_AT_EVERY: Duration = Duration::from_secs(10 * 60);

@@ -76,11 +76,9 @@ async fn an_open_circuit_is_known_to_every_node(bed: TestBed) {
     assert_eq!(other.engine.delivery_tick(bed.now(), 15).await.unwrap().claimed, 0);
     assert_eq!(attempts.load(Ordering::Relaxed), 15);
     let mut reader = bed.read().await;
-    let standing = other
-        .engine
-        .channel_standing(&mut reader.conn(), "sms:default", &Default::default(), bed.now())
-        .await;
-    assert_eq!(standing.unwrap().circuit.unwrap().open_until, bed.after(30));
+    let state =
+        other.engine.channel_state(&mut reader.conn(), "sms:default", &Default::default(), bed.now()).await;
+    assert_eq!(state.unwrap().circuit.unwrap().open_until, bed.after(30));
     down.store(false, Ordering::Relaxed);
     drop(reader);
     other.run_for(600).await;

@@ -147,7 +147,7 @@ fn long_running(bed: TestBed) -> (TestBed, Gate) {
     let gate = Gate { arrivals: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) };
     let inside = gate.clone();
     let workflow =
-        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |_| {
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::NoLongerWanted)).prepared_by(move |_| {
             let gate = inside.clone();
             async move {
                 gate.arrivals.add_permits(1);

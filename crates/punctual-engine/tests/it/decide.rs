@@ -32,13 +32,11 @@ fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
         match row.key.split(':').next().unwrap_or_default() {
             "deliver" => Decision::Deliver(vec![to("a@example.org"), to("b@example.org")]),
             "twice" => Decision::Deliver(vec![to("a@example.org"), to("a@example.org")]),
-            "skip" => Decision::Skip(ReasonCode::new("SourceNoLongerValid")),
-            "fail" => Decision::Fail(ReasonCode::new("broken")),
-            "hold" => Decision::Hold(ReasonCode::new("look")),
-            "defer" if row.due_at >= now.as_microsecond() => {
-                Decision::Defer(later, ReasonCode::new("quiet-hours"))
-            }
-            "retry" => Decision::Retry(ReasonCode::new("source-unreachable")),
+            "skip" => Decision::Skip(ReasonCode::SourceNoLongerValid),
+            "fail" => Decision::Fail(ReasonCode::DefinitionInvalid),
+            "hold" => Decision::Hold(ReasonCode::InputUnreadable),
+            "defer" if row.due_at >= now.as_microsecond() => Decision::Defer(later, ReasonCode::QuietHours),
+            "retry" => Decision::Retry(ReasonCode::SourceUnavailable),
             _ => Decision::Deliver(Vec::new()),
         }
     };
@@ -109,7 +107,7 @@ async fn hold_waits_for_a_person_and_is_audited(bed: TestBed) {
     let row = bed.work("hold:1").await;
     assert_eq!(
         (row.status.as_str(), row.on_hold, row.reason_code.as_deref()),
-        ("pending", true, Some("look"))
+        ("pending", true, Some("input-unreadable"))
     );
     assert_eq!(bed.run_for(86_400).await.done.due.claimed, 0);
     let released = bed.engine.release_work(id, "ann").await.unwrap();
@@ -139,7 +137,7 @@ async fn r12_retries_climb_the_ladder_and_then_hold(bed: TestBed) {
         let row = bed.work("retry:1").await;
         assert_eq!(row.retry_count, failures);
         assert_eq!(row.next_retry_at, Some(bed.after(wait).as_microsecond()));
-        assert_eq!(row.reason_code.as_deref(), Some("source-unreachable"));
+        assert_eq!(row.reason_code.as_deref(), Some("source-unavailable"));
         bed.wait(wait - 1);
         assert_eq!(bed.tick().await.due.claimed, 0, "not a second too soon");
         bed.wait(1);
@@ -147,7 +145,7 @@ async fn r12_retries_climb_the_ladder_and_then_hold(bed: TestBed) {
     assert_eq!(bed.tick().await.due.held, 1);
     let row = bed.work("retry:1").await;
     assert_eq!((row.on_hold, row.retry_count), (true, 4));
-    assert_eq!(bed.audit("work", &id.to_string()).await, ["hold:source-unreachable"]);
+    assert_eq!(bed.audit("work", &id.to_string()).await, ["hold:source-unavailable"]);
     let released = bed.engine.release_work(id, "ann").await.unwrap();
     assert_eq!((released.retry_count, released.next_retry_at), (0, None), "a release starts the count again");
     assert_eq!(bed.tick().await.due.retried, 1);

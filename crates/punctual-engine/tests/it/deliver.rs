@@ -174,10 +174,7 @@ async fn refusing(
     let adapter = Scripted::new("choosy", move |message: Outgoing| {
         log.lock().unwrap().push(message.address.clone());
         if *inner.lock().unwrap() && refused.contains(&message.address.as_str()) {
-            return SendOutcome::Permanent {
-                reason: ReasonCode::new("no-such-mailbox"),
-                error: "550".into(),
-            };
+            return SendOutcome::Permanent { reason: ReasonCode::MailboxUnavailable, error: "550".into() };
         }
         delivered()
     });
@@ -191,7 +188,7 @@ async fn one_target_refused_for_good_does_not_keep_it_from_the_others(bed: TestB
     let row = bed.notification(&id).await;
     assert_eq!(
         (row.reason_code.as_deref(), row.last_error.as_deref()),
-        (Some("no-such-mailbox"), Some("b@example.org: 550"))
+        (Some("mailbox-unavailable"), Some("b@example.org: 550"))
     );
     assert_eq!(sent.lock().unwrap().len(), 2);
     let outcomes: Vec<_> =
@@ -211,7 +208,10 @@ async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: T
     assert_eq!((retried.status.as_str(), retried.retry_count, retried.reason_code), ("pending", 0, None));
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(sent.lock().unwrap()[2..], ["b@example.org"]);
-    assert_eq!(bed.audit("notification", &id).await, ["park:no-such-mailbox", "retry:no-such-mailbox"]);
+    assert_eq!(
+        bed.audit("notification", &id).await,
+        ["park:mailbox-unavailable", "retry:mailbox-unavailable"]
+    );
 }
 
 async fn a_list_is_resolved_when_it_is_delivered(bed: TestBed) {
@@ -393,7 +393,7 @@ async fn r07_a_late_result_is_kept_and_changes_nothing(bed: TestBed) {
     assert_eq!((done.delivered, done.lost), (1, 0));
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.uncertain), ("delivered", 1));
-    assert_eq!(bed.audit("notification", &id).await, ["uncertain:outcome-unknown", "late-result:delivered"]);
+    assert_eq!(bed.audit("notification", &id).await, ["uncertain:outcome-unknown", "late-result"]);
     let outcomes: Vec<_> =
         bed.attempts(&id).await.into_iter().map(|one| (one.n, one.outcome.unwrap())).collect();
     assert_eq!(outcomes, [(1, "delivered".into()), (2, "delivered".into())], "the late answer is the truth");

@@ -66,7 +66,7 @@ async fn waits(bed: &TestBed, id: &str) -> (String, Option<String>) {
     (jiff::Timestamp::from_microsecond(row.ready_at).unwrap().to_string(), row.reason_code)
 }
 
-// The bed's clock stands at 05:00 UTC on 14 May 2026: 01:00 in New York, 07:00 in Berlin, 17:00 in Auckland.
+// The bed's clock is at 05:00 UTC on 14 May 2026: 01:00 in New York, 07:00 in Berlin, 17:00 in Auckland.
 
 async fn quiet_hours_of_a_channel_move_a_message_to_their_end_where_its_recipient_lives(bed: TestBed) {
     quiet_nights(&bed).await;
@@ -330,7 +330,7 @@ async fn three(
 }
 
 fn refused() -> SendOutcome {
-    SendOutcome::Permanent { reason: ReasonCode::new("recipient-unreachable"), error: "no account".into() }
+    SendOutcome::Permanent { reason: ReasonCode::RecipientUnreachable, error: "no account".into() }
 }
 
 fn in_order(bed: &TestBed, targets: &[&str]) -> NewNotification {

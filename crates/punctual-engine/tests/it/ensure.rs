@@ -27,9 +27,9 @@ on_both! {
 /// Rows of kind `test` are decided by the word after the last colon of their key.
 fn deciding(bed: TestBedBuilder) -> TestBedBuilder {
     bed.workflow(TestWorkflow::new("test", |row, _| match row.key.rsplit(':').next() {
-        Some("fail") => Decision::Fail(ReasonCode::new("broken")),
-        Some("skip") => Decision::Skip(ReasonCode::new("SourceNoLongerValid")),
-        Some("hold") => Decision::Hold(ReasonCode::new("look")),
+        Some("fail") => Decision::Fail(ReasonCode::DefinitionInvalid),
+        Some("skip") => Decision::Skip(ReasonCode::SourceNoLongerValid),
+        Some("hold") => Decision::Hold(ReasonCode::InputUnreadable),
         _ => Decision::Deliver(Vec::new()),
     }))
 }
@@ -168,12 +168,15 @@ async fn a_failed_row_comes_back_with_its_diagnostics(bed: TestBed) {
     bed.ensure_one(row(&bed, "k:fail")).await;
     bed.tick().await;
     let failed = bed.work("k:fail").await;
-    assert_eq!((failed.status.as_str(), failed.reason_code.as_deref()), ("failed", Some("broken")));
+    assert_eq!(
+        (failed.status.as_str(), failed.reason_code.as_deref()),
+        ("failed", Some("definition-invalid"))
+    );
     let again = new_work("test", "k:fail", bed.after(60));
     assert_eq!(bed.ensure_one(again).await.outcome, EnsureOutcome::Reactivated);
     let back = bed.work("k:fail").await;
     assert_eq!((back.status.as_str(), back.retry_count), ("pending", 0));
-    assert_eq!(back.reason_code.as_deref(), Some("broken"), "its diagnostics stay");
+    assert_eq!(back.reason_code.as_deref(), Some("definition-invalid"), "its diagnostics stay");
     assert_eq!(back.result, failed.result, "its coordinates stay");
     assert_eq!(bed.run_for(60).await.done.due.failed, 1);
 }

@@ -43,7 +43,7 @@ fn loops(bed: TestBedBuilder) -> TestBedBuilder {
 
 fn refuses(name: &'static str) -> Scripted {
     Scripted::new(name, |_| SendOutcome::Permanent {
-        reason: ReasonCode::new("mailbox-unavailable"),
+        reason: ReasonCode::MailboxUnavailable,
         error: "550 5.7.1 no".into(),
     })
 }
@@ -118,7 +118,7 @@ async fn a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_n
     let adapter = Scripted::new("bouncing", |message| {
         if message.address.starts_with("poison") {
             let error = "550 5.1.1 user unknown".into();
-            return SendOutcome::Permanent { reason: ReasonCode::new("mailbox-unavailable"), error };
+            return SendOutcome::Permanent { reason: ReasonCode::MailboxUnavailable, error };
         }
         delivered()
     });

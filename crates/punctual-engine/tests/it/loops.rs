@@ -192,14 +192,15 @@ async fn a_node_without_workers_wakes_the_others(bed: TestBed) {
 
 async fn long_running_rows_follow_one_another_without_the_poll(bed: TestBed) {
     let (sender, mut done) = mpsc::unbounded_channel();
-    let workflow =
-        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(move |row| {
+    let workflow = TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::NoLongerWanted)).prepared_by(
+        move |row| {
             let (sender, key) = (sender.clone(), row.key.clone());
             async move {
                 sender.send(key).unwrap();
                 Ok(())
             }
-        });
+        },
+    );
     let bed = bed.with(|bed| bed.workflow(workflow));
     let rows: Vec<_> = (0..12).map(|n| new_work("long", &format!("k:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;

@@ -19,7 +19,7 @@ fn sending(bed: &TestBed) -> TestBed {
     bed.with(|bed| {
         bed.workflow(TestWorkflow::new("test", |row, _| {
             if row.key.starts_with("skip") {
-                return Decision::Skip(ReasonCode::new("no-recipients"));
+                return Decision::Skip(ReasonCode::NoRecipients);
             }
             let audience = Audience::Targets(vec!["a@example.org".into()]);
             let mut new = NewNotification::new(NotificationId(Default::default()), audience, "Due", "Now");

@@ -86,12 +86,12 @@ async fn r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself(bed: Tes
     }
     let reasons: std::collections::BTreeSet<String> =
         bed.notifications().await.into_iter().filter_map(|row| row.reason_code).collect();
-    assert!(reasons.iter().all(|reason| reason == "panic" || reason == "template_limit"), "{reasons:?}");
+    assert!(reasons.iter().all(|reason| reason == "panic" || reason == "template-limit"), "{reasons:?}");
 }
 
 async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) {
     let workflow =
-        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::new("done"))).prepared_by(|row| {
+        TestWorkflow::new("long", |_, _| Decision::Skip(ReasonCode::NoLongerWanted)).prepared_by(|row| {
             let bad = row.key.starts_with("bad");
             async move {
                 assert!(!bad, "a preparation that panics");

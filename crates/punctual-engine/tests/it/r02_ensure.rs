@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use punctual_engine::EnsureOutcome;
-use punctual_model::{Cause, NewWork};
+use punctual_model::{Cause, NewWork, ReasonCode};
 use punctual_store::work;
 use punctual_testkit::{Database, Seeded, TestBed, new_work_with, on_both, scale};
 use serde_json::json;
@@ -194,7 +194,9 @@ async fn apply(
             let mut tx = bed.begin().await;
             let keys = vec![key_of(sequence, key)];
             let changed =
-                punctual_engine::effects::deactivate(&mut tx, bed.now(), "gone", keys).await.unwrap();
+                punctual_engine::effects::deactivate(&mut tx, bed.now(), ReasonCode::NoLongerWanted, keys)
+                    .await
+                    .unwrap();
             tx.commit().await.unwrap();
             assert_eq!(changed, usize::from(allowed));
             if let Some(row) = model.get_mut(&key).filter(|_| allowed) {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use jiff::SignedDuration;
-use punctual_model::{NewNotification, Priority, Random, SendOutcome};
+use punctual_model::{NewNotification, Priority, Random, ReasonCode, SendOutcome};
 use punctual_testkit::{Seeded, TestBed, channel::delivered, on_both, scale};
 use serde_json::json;
 
@@ -204,7 +204,7 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
     let row = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
     let id = row.id.clone();
     let (reason, until) = bed.engine.waits_for(&row).await.unwrap().unwrap();
-    assert_eq!(reason, "rate-limited");
+    assert_eq!(reason, ReasonCode::RateLimited);
     assert!(until >= bed.after(3600));
     let story = bed.engine.timeline(&id).await.unwrap();
     assert!(story.iter().any(|moment| moment.what == "waiting" && moment.detail.contains("rate-limited")));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use punctual_model::{Audience, Decision, NewNotification, NotificationId};
+use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both, scale};
 
 on_both! {
@@ -78,7 +78,9 @@ async fn r13_a_withdrawal_that_won_is_never_followed_by_a_send(bed: TestBed) {
                 let mut tx = bed.begin().await;
                 let origin = vec![key.clone()];
                 let withdrawn =
-                    punctual_engine::effects::withdraw(&mut tx, bed.now(), "stop", origin).await.unwrap();
+                    punctual_engine::effects::withdraw(&mut tx, bed.now(), ReasonCode::Cancelled, origin)
+                        .await
+                        .unwrap();
                 tx.commit().await.unwrap();
                 (withdrawn == 1, key)
             });

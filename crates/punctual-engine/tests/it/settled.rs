@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use punctual_channels::Misbehaviour;
-use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId};
+use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
 on_both! {
@@ -103,7 +103,10 @@ async fn a_withdrawn_one_has_settled_too(bed: TestBed) {
     assert_eq!(bed.work("k:a:slow1:slow2").await.open_notifications, 2);
     let mut tx = bed.begin().await;
     let keys = vec!["k:a:slow1:slow2".to_owned()];
-    assert_eq!(punctual_engine::effects::withdraw(&mut tx, bed.now(), "answered", keys).await.unwrap(), 2);
+    assert_eq!(
+        punctual_engine::effects::withdraw(&mut tx, bed.now(), ReasonCode::Answered, keys).await.unwrap(),
+        2
+    );
     tx.commit().await.unwrap();
     assert_eq!(bed.work("k:a:slow1:slow2").await.open_notifications, 0, "nothing is waited for in vain");
     assert!(workflow.settled_calls().is_empty(), "whoever withdraws knows");

@@ -100,7 +100,7 @@ async fn the_next_channel_is_taken_for_those_alone_who_were_left_out(bed: TestBe
 
 async fn a_hard_bounce_goes_on_over_the_next_channel_and_does_not_come_back(bed: TestBed) {
     let bed = scripted(&bed, |_| SendOutcome::Permanent {
-        reason: ReasonCode::new("mailbox-unavailable"),
+        reason: ReasonCode::MailboxUnavailable,
         error: "550 5.1.1 no such user".into(),
     })
     .await;
@@ -312,7 +312,7 @@ async fn a_node_that_sends_itself_looks_too(bed: TestBed) {
 
 async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(bed: TestBed) {
     let refused = |error: &str| SendOutcome::Permanent {
-        reason: ReasonCode::new("mailbox-unavailable"),
+        reason: ReasonCode::MailboxUnavailable,
         error: error.to_owned(),
     };
     let bed = scripted(&bed, move |address| match address {
@@ -341,7 +341,7 @@ async fn a_refusal_of_the_mailbox_is_a_hard_bounce_and_one_of_the_relay_is_not(b
 
 async fn an_address_that_opted_out_at_the_provider_is_left_alone(bed: TestBed) {
     let bed = scripted(&bed, |_| SendOutcome::Permanent {
-        reason: ReasonCode::new("recipient-opted-out"),
+        reason: ReasonCode::RecipientOptedOut,
         error: "21610 unsubscribed".into(),
     })
     .await;

@@ -71,18 +71,18 @@ async fn a_template_that_is_not_there_parks_the_message(bed: TestBed) {
     parked_because(&bed, &id, "template-unusable", "welcome").await;
     template(&bed).await;
     bed.engine.retry_notification(&id, "ann").await.unwrap();
-    parked_because(&bed, &id, "template_unknown_variable", "name").await;
+    parked_because(&bed, &id, "template-unknown-variable", "name").await;
 }
 
 async fn a_value_that_is_not_given_parks_the_message_and_names_it(bed: TestBed) {
     template(&bed).await;
     let id = accept(&bed, None, json!({ "nam": "Ann" })).await;
-    parked_because(&bed, &id, "template_unknown_variable", "name").await;
+    parked_because(&bed, &id, "template-unknown-variable", "name").await;
 }
 
 async fn a_template_over_its_budget_parks_the_message(bed: TestBed) {
     let endless = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
     bed.template("welcome", "en", json!({ "en": { "subject": "x", "body": endless } })).await;
     let id = accept(&bed, None, json!({})).await;
-    parked_because(&bed, &id, "template_limit", "").await;
+    parked_because(&bed, &id, "template-limit", "").await;
 }

@@ -25,11 +25,11 @@ fn sending(bed: &TestBed) -> TestBed {
         Decided::from(Decision::Deliver(Vec::new())).with_effects([
             Effect::Withdraw {
                 origin: WorkKey::parse(row.key.trim_start_matches("stop/")).unwrap(),
-                reason: ReasonCode::new("answered"),
+                reason: ReasonCode::Answered,
             },
             Effect::Deactivate {
                 keys: vec![WorkKey::parse("later/memory:default").unwrap()],
-                reason: ReasonCode::new("answered"),
+                reason: ReasonCode::Answered,
             },
         ])
     });
@@ -38,7 +38,8 @@ fn sending(bed: &TestBed) -> TestBed {
 
 async fn withdraw(bed: &TestBed, key: &str) -> usize {
     let mut tx = bed.begin().await;
-    let withdrawn = effects::withdraw(&mut tx, bed.now(), "answered", vec![key.to_owned()]).await.unwrap();
+    let withdrawn =
+        effects::withdraw(&mut tx, bed.now(), ReasonCode::Answered, vec![key.to_owned()]).await.unwrap();
     tx.commit().await.unwrap();
     withdrawn
 }
@@ -109,7 +110,10 @@ async fn rows_that_are_no_longer_wanted_end_with_a_reason(bed: TestBed) {
     let mut tx = bed.begin().await;
     let keys = ["b/memory:default", "a/memory:default", "a/memory:default", "c/memory:default"];
     let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-    assert_eq!(effects::deactivate(&mut tx, bed.now(), "ReminderSettingInactive", keys).await.unwrap(), 2);
+    assert_eq!(
+        effects::deactivate(&mut tx, bed.now(), ReasonCode::ReminderSettingInactive, keys).await.unwrap(),
+        2
+    );
     tx.commit().await.unwrap();
     assert_eq!(bed.tick().await.due.claimed, 0);
 }

@@ -1,6 +1,6 @@
 //! How a message is handled on its way: the three things that every workflow can set for its messages.
 //!
-//! They stand with the definition that makes the message and are given to it when it is made, so that a change of the
+//! They are stored with the definition that makes the message and are given to it when it is made, so that a change of the
 //! definition holds for what is due after it.
 
 use serde::{Deserialize, Serialize};
@@ -93,13 +93,13 @@ impl HandlingChange {
     }
 }
 
-/// The channels that are tried one after another, each once.
+/// The channels that are used one after another, each once.
 fn order(object: &mut Object<'_, '_>) -> Vec<ChannelKey> {
     let mut order: Vec<ChannelKey> = Vec::new();
     for (pointer, value) in object.array("failover", 0..=ORDER_MAX, false) {
         let fault = match value.as_str().map(str::parse::<ChannelKey>) {
             Some(Ok(key)) if order.contains(&key) => {
-                Some(("field_conflict", "A channel stands in the order once.".to_owned()))
+                Some(("field_conflict", "A channel may be in the order only once.".to_owned()))
             }
             Some(Ok(key)) => {
                 order.push(key);

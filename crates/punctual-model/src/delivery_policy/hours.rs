@@ -7,10 +7,12 @@ use jiff::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::reasons;
-use crate::local_time::{parse_time, resolve};
+use crate::{
+    ReasonCode,
+    local_time::{parse_time, resolve},
+};
 
-/// How often one rule may hand over to the other before the search ends: rules that leave no time at all must not loop.
+/// How often the rules may alternate before the search ends: rules that leave no time at all must not loop.
 const HANDOVERS: usize = 16;
 /// A window that opens once a week is found within these days.
 const DAYS_AHEAD: usize = 9;
@@ -116,14 +118,14 @@ pub fn wait(
     zone: &TimeZone,
     quiet: &[Span],
     window: Option<&SendWindow>,
-) -> Option<(Timestamp, &'static str)> {
+) -> Option<(Timestamp, ReasonCode)> {
     let (mut moment, mut reason) = (at, None);
     for _ in 0..HANDOVERS {
         let quiet = quiet.iter().filter_map(|span| span.quiet_until(moment, zone)).max();
         let closed = window.and_then(|window| window.opens_at(moment, zone));
         let (until, why) = match (quiet, closed) {
-            (Some(until), _) => (until, reasons::QUIET_HOURS),
-            (None, Some(until)) => (until, reasons::SEND_WINDOW),
+            (Some(until), _) => (until, ReasonCode::QuietHours),
+            (None, Some(until)) => (until, ReasonCode::SendWindow),
             (None, None) => break,
         };
         moment = until;
@@ -242,7 +244,7 @@ mod tests {
             SendWindow { days: vec![], from: parse_time("08:00").unwrap(), to: parse_time("20:00").unwrap() };
         let quiet = [span("22:00", "09:00")];
         let (until, why) = wait(at("2026-05-14T20:30:00Z"), &zone, &quiet, Some(&window)).unwrap();
-        assert_eq!((until, why), (at("2026-05-15T09:00:00Z"), reasons::SEND_WINDOW));
+        assert_eq!((until, why), (at("2026-05-15T09:00:00Z"), ReasonCode::SendWindow));
         assert_eq!(wait(at("2026-05-14T10:00:00Z"), &zone, &quiet, Some(&window)), None);
         // Rules that leave nothing end the search somewhere instead of never.
         assert!(wait(at("2026-05-14T10:00:00Z"), &zone, &[span("07:00", "21:00")], Some(&window)).is_some());

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Span, reasons};
+use super::Span;
+use crate::ReasonCode;
 
 /// What is known about one person; as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ pub struct Preference {
     pub quiet_hours: Option<Span>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub topics: BTreeMap<String, Topic>,
-    /// The channels that are tried one after another, where a message says no order of its own.
+    /// The channels that are used one after another, where a message says no order of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failover: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,14 +48,14 @@ impl Preference {
     }
 
     /// Why a message of this topic must not go to this person over this channel; nothing where it may.
-    pub fn refuses(&self, topic: Option<&str>, channel: &str) -> Option<&'static str> {
+    pub fn refuses(&self, topic: Option<&str>, channel: &str) -> Option<ReasonCode> {
         let of_topic = topic.and_then(|topic| self.topics.get(topic));
         if of_topic.is_some_and(|topic| !topic.subscribed) {
-            return Some(reasons::UNSUBSCRIBED);
+            return Some(ReasonCode::Unsubscribed);
         }
         let allowed = of_topic.and_then(|topic| topic.channels.as_ref()).or(self.channels.as_ref());
         let allows = |allowed: &Vec<String>| allowed.iter().any(|one| names(one, channel));
-        allowed.is_some_and(|allowed| !allows(allowed)).then_some(reasons::PREFERENCE)
+        allowed.is_some_and(|allowed| !allows(allowed)).then_some(ReasonCode::Preference)
     }
 
     /// The address of this person for a type of channel.
@@ -85,12 +86,12 @@ mod tests {
         );
         for (topic, channel, refused) in [
             (None, "email:default", None),
-            (None, "sms:twilio", Some("preference")),
-            (Some("offers"), "email:default", Some("unsubscribed")),
+            (None, "sms:twilio", Some(ReasonCode::Preference)),
+            (Some("offers"), "email:default", Some(ReasonCode::Unsubscribed)),
             (Some("news"), "email:x", None),
             (Some("alerts"), "sms:twilio", None),
-            (Some("alerts"), "sms:other", Some("preference")),
-            (Some("alerts"), "email:default", Some("preference")),
+            (Some("alerts"), "sms:other", Some(ReasonCode::Preference)),
+            (Some("alerts"), "email:default", Some(ReasonCode::Preference)),
         ] {
             assert_eq!(preference.refuses(topic, channel), refused, "{topic:?} {channel}");
         }

@@ -8,7 +8,7 @@ use crate::{
     nearest::suggestion,
 };
 
-/// How many faults are told at once; a person mends no more than that in one go.
+/// How many faults are reported at once.
 const MAX_FAULTS: usize = 100;
 
 const GROUPS: [&str; 3] = ["all", "any", "not"];
@@ -67,7 +67,7 @@ impl Reader {
 
     fn group(&mut self, group: &str, fields: &Map<String, Value>, at: &str, depth: usize) -> Option<Node> {
         for name in fields.keys().filter(|name| *name != group) {
-            let detail = format!("`{group}` stands alone in its object, without `{}`", shown(name));
+            let detail = format!("`{group}` must be alone in its object, without `{}`", shown(name));
             self.fault(format!("{at}/{}", pointer_step(name)), "unknown_field", detail);
         }
         let inner = fields.get(group)?;

@@ -1,4 +1,4 @@
-//! Instants, dates and times of day as they come in requests, read strictly.
+//! Instants, dates and times of day as they are in requests, read strictly.
 //!
 //! Strictly, because a text that is nearly right is most often meant otherwise: a time without an
 //! offset is nobody's instant, and 30 February is not 2 March.

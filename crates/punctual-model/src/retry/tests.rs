@@ -1,4 +1,4 @@
-//! Retries follow the written policy, and the limits hold for whatever comes in.
+//! Retries follow the written policy, and the limits apply to any input.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Where an instance stands, and the only ways between.
+//! The status of an instance, and its transitions.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub enum InstanceEvent {
 
 impl InstanceStatus {
     pub const ALL: [Self; 5] = [Self::Pending, Self::Sent, Self::Opened, Self::Completed, Self::Expired];
-    /// Those in which messages still go out and an answer is taken, listed one by one: a new one is a decision.
+    /// Those in which messages are still sent and an answer is taken, listed one by one: a new one is a decision.
     pub const ACTIVE: [Self; 3] = [Self::Pending, Self::Sent, Self::Opened];
 
     pub fn as_str(self) -> &'static str {

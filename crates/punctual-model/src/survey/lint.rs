@@ -83,7 +83,7 @@ fn recipe(warnings: &mut Vec<Warning>, index: usize, trigger: &SurveyTrigger) {
     }
     for key in &volatile {
         let detail = format!(
-            "`candidate.{key}` looks as if it were another one each time the same event is told: then nothing is ever recognised as a repeat."
+            "`candidate.{key}` seems to differ each time the same event is reported: then no duplicate is ever recognised."
         );
         warn(warnings, index, "recipe_volatile", detail);
     }

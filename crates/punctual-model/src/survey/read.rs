@@ -13,7 +13,7 @@ const TEXT_MAX: usize = 4_000;
 const QUESTIONS_MAX: usize = 200;
 const TRIGGERS_MAX: usize = 50;
 const SUBSCRIBERS_MAX: usize = 50;
-/// How many faults are told at once; a person mends no more than that in one go.
+/// How many faults are reported at once.
 const FAULTS_MAX: usize = 100;
 
 const FIELDS: [&str; 11] = [
@@ -113,7 +113,7 @@ fn is_locale(text: &str) -> bool {
         && text.len() <= 35
 }
 
-/// A handle inside a survey: it stands in addresses, forms and conditions.
+/// A handle inside a survey: it appears in addresses, forms and conditions.
 fn is_handle(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))

@@ -1,4 +1,4 @@
-//! The recipe by which a trigger recognises an event that it has seen, and the values it looks at.
+//! The recipe by which a trigger recognises an event that it has seen, and the values it uses.
 
 use std::borrow::Cow;
 

@@ -79,7 +79,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
-        /// Every message is tried until it arrives, each failure putting it off: n reminders are n + 1 messages that
+        /// Every message is retried until it arrives, each failure putting it off: n reminders are n + 1 messages that
         /// arrived, at the written distance from the one before.
         #[test]
         fn r19_only_what_arrived_counts(

@@ -9,14 +9,14 @@ use crate::{ChannelKey, Filter, delivery_policy::Handling};
 
 /// How long a link lives after the last message, or after the event where nothing was sent.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// How late a message may still go out.
+/// How late a message may still be sent.
 pub const DEFAULT_MAX_LATENESS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// A survey as it was published.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
     pub title: Localised,
-    /// What stands above the questions.
+    /// The text above the questions.
     pub intro: Option<Localised>,
     /// What the last page says.
     pub thanks: Option<Localised>,
@@ -30,7 +30,7 @@ pub struct Schema {
     pub default_locale: String,
     pub questions: Vec<Question>,
     pub triggers: Vec<SurveyTrigger>,
-    /// Who hears of answers; nothing means every subscriber.
+    /// Who gets answers; nothing means every subscriber.
     pub subscribers: Option<Vec<Route>>,
 }
 
@@ -60,7 +60,7 @@ impl Schema {
         text.pick(locale, &self.default_locale).1
     }
 
-    /// Who hears of what happens to an instance of this trigger: the trigger's own list, else the survey's.
+    /// Who gets the events to an instance of this trigger: the trigger's own list, else the survey's.
     pub fn routes(&self, trigger: &str) -> Option<&[Route]> {
         let own = self.trigger(trigger).and_then(|trigger| trigger.subscribers.as_deref());
         own.or(self.subscribers.as_deref())
@@ -189,7 +189,7 @@ pub struct Choice {
     pub text: Localised,
 }
 
-/// What makes an instance of the survey, and how its messages go out.
+/// What makes an instance of the survey, and how its messages are sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SurveyTrigger {
     pub id: String,
@@ -215,7 +215,7 @@ pub struct Schedule {
     pub reminders: Vec<Duration>,
 }
 
-/// A subscriber that hears of answers for which the filter is true.
+/// A subscriber that gets answers for which the filter is true.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
     pub key: String,

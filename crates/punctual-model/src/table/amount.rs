@@ -90,7 +90,7 @@ impl Amount {
         }
     }
 
-    /// How many digits stand behind the point.
+    /// How many digits are behind the point.
     pub fn decimals(self) -> u32 {
         self.scale
     }

@@ -1,6 +1,6 @@
 //! A small font of strokes for the labels of a painted chart.
 //!
-//! A letter is a few lines over a grid: capitals stand between 0 (top) and 10 (base), small letters begin at 3. A
+//! A letter is a few lines over a grid: capitals are between 0 (top) and 10 (base), small letters begin at 3. A
 //! stroke that begins with `~` is a curve through its points, one with `o` is closed. Accents are put on where a letter
 //! has one, so the languages of Western and Central Europe need no letters of their own.
 
@@ -43,7 +43,7 @@ pub(super) fn width_anyhow(text: &str) -> f64 {
     width(text) + missing as f64 * 6.0
 }
 
-/// The lines of a text that begins at `x` and stands on `y`.
+/// The lines of a text that begins at `x` and is on `y`.
 pub(super) fn strokes(text: &str, x: f64, y: f64) -> Vec<Line> {
     let (mut lines, mut at) = (Vec::new(), 0.0);
     let mut last: Option<(f64, f64, bool)> = None;
@@ -224,7 +224,7 @@ const SHAPES: &[(char, f64, &str)] = &[
     ('€', 6.2, "~6.2,1.4 5,.3 3.9,0 1.9,1.1 1,3.7 1,6.3 1.9,8.9 3.9,10 5,9.7 6.2,8.6|0,4 4.8,4|0,6 4.5,6"),
     ('£', 5.4, "~5.2,1.6 4.2,.2 2.8,.1 1.6,1 1.4,2.8 1.7,5 1.6,7.6 .2,10|.2,10 5.4,10|0,5.2 4,5.2"),
     ('°', 2.8, "o1.4,0 2.5,.4 2.8,1.5 2.4,2.5 1.4,2.9 .4,2.5 0,1.5 .3,.4"),
-    // Arabic digits and what stands between them.
+    // Arabic digits and what is between them.
     ('٠', 2.4, "o1.2,5.4 1.7,5.9 1.2,6.4 .7,5.9"), ('١', 2.6, "~.6,1.4 1.6,3.6 2,6.4 2,10"),
     ('٢', 4.8, "~.4,1.4 1.3,3.8 1.6,6.6 1.6,10|~.5,1.6 1.6,3.6 3.2,3.8 4.4,3.2 4.7,1.4"),
     ('٣', 5.8, "~.4,1.4 1.2,3.8 1.5,6.6 1.5,10|~.5,1.6 1.2,3.3 2.2,3.5 2.9,2.9 3.1,1.6|~3.1,1.6 3.4,3.1 4.4,3.5 5.3,2.9 5.6,1.4"),

@@ -1,4 +1,4 @@
-//! Where everything stands.
+//! Where everything is.
 
 use punctual_model::table::{Amount, Cell, Kind};
 

@@ -1,6 +1,6 @@
-//! An endpoint that answers with JSON, called through the guard that every outgoing call passes.
+//! An endpoint that returns JSON, called through the guard that every outgoing call passes.
 //!
-//! It is asked with `?periodStart=…&periodEnd=…&businessUnit=…` and answers with rows: an array of objects, or
+//! It is asked with `?periodStart=…&periodEnd=…&businessUnit=…` and returns rows: an array of objects, or
 //! `{"columns": ["site", …], "rows": [["plant-7", …], …]}`. Where the rows lie deeper, the definition points to them.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use punctual_channels::{
     http::{Call, HttpClient},
 };
 use punctual_model::{
-    Secret, SendOutcome, SettingsFault,
+    ReasonCode, Secret, SendOutcome, SettingsFault,
     table::{Amount, Cell, Column, Kind, Table},
 };
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl Http {
 
 fn failed(outcome: SendOutcome) -> FetchFault {
     match outcome {
-        SendOutcome::Permanent { error, reason } if reason.as_str() == "url_forbidden" => {
+        SendOutcome::Permanent { error, reason: ReasonCode::UrlForbidden } => {
             FetchFault::lasting("url_forbidden", error)
         }
         SendOutcome::Permanent { error, .. } => FetchFault::lasting("endpoint_refused", error),
@@ -101,7 +101,7 @@ fn failed(outcome: SendOutcome) -> FetchFault {
     }
 }
 
-/// The rows in an answer. Columns of objects stand in the order of their names; the definition may give another.
+/// The rows in an answer. Columns of objects are in the order of their names; the definition may give another.
 fn table(answer: &Value, rows: &str) -> Result<Table, FetchFault> {
     let invalid = |detail: &str| FetchFault::lasting("answer_invalid", detail);
     let found = answer.pointer(rows).ok_or_else(|| invalid("the answer has nothing where `rows` points"))?;

@@ -55,7 +55,7 @@ async fn r14_replies_spoiled_at_random_give_each_row_once(bed: TestBed) {
         tick(&agent).await;
         rig.proxy.set(Way::Pass);
         if chance.below(20) == 0 {
-            // As after a kill: what was made ready and what was known is gone, the file stays.
+            // As after a kill: what was prepared and what was known is gone, the file stays.
             agent.store.close().await;
             drop(agent);
             agent = rig.agent_with(config.clone()).await;
@@ -121,7 +121,7 @@ async fn r14_an_id_of_another_site_or_with_another_body_is_a_conflict(bed: TestB
         assert_eq!((&ack["outcome"], &ack["code"]), (&"conflict".into(), &"id_reused".into()), "{ack}");
     }
     assert_eq!(rig.bodies().await, ["b"]);
-    assert_eq!(bed.audit("notification", &id).await, ["conflict:id_reused", "conflict:id_reused"]);
+    assert_eq!(bed.audit("notification", &id).await, ["conflict:id-reused", "conflict:id-reused"]);
     // At the site itself: the same again is the same, another body is refused.
     let agent = rig.agent().await;
     let own = some_id(&bed);

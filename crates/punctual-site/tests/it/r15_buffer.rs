@@ -65,7 +65,7 @@ async fn r15_a_write_that_fails_is_an_error_to_the_caller(bed: TestBed) {
     faults.fail("outgoing.insert", false, 1);
     assert!(matches!(agent.notify(message("ops", "a")).await, Err(NotifyError::Store(_))));
     assert_eq!(agent.health().await.unwrap().backlog, 0, "what was not stored takes no room");
-    // Of a group that fails, each has its own try: only what fails again is refused.
+    // Of a group that fails, each is retried on its own: only what fails again is refused.
     faults.fail("outgoing.insert", false, 2);
     let calls = (0..5).map(|n| agent.notify(message("ops", n.to_string())));
     let answers = futures_util::future::join_all(calls).await;

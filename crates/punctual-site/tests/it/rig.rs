@@ -128,7 +128,7 @@ impl Rig {
     }
 }
 
-/// A folder in memory where there is such a place: what survives a power cut is tried elsewhere.
+/// A folder in memory where there is such a place: what survives a power cut is tested elsewhere.
 pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { TempDir::new_in(memory).unwrap() } else { TempDir::new().unwrap() }
@@ -181,7 +181,7 @@ pub async fn tick(agent: &Agent) -> ForwardReport {
     agent.forward_tick(agent.clock.now()).await
 }
 
-/// A way for the next replies, by chance.
+/// A way for the next replies, at random.
 pub fn any_way(chance: &Seeded) -> Way {
     match chance.below(10) {
         0 => Way::SwallowReplies,

@@ -112,6 +112,7 @@ arg_from! {
     Vec<String> => |v| Arg::Texts(v.iter().map(|text| Some(text.as_str())).collect());
     Vec<Option<String>> => |v| Arg::Texts(v.iter().map(Option::as_deref).collect());
     Vec<bool> => |v| Arg::Bools(v);
+    Option<&[String]> => |v| Arg::Units(v.map(<[String]>::to_vec));
     &Reach => |v| Arg::Units(v.units().map(<[String]>::to_vec));
     WorkId => |v| Arg::Int(Some(v.0));
     Option<WorkId> => |v| Arg::Int(v.map(|id| id.0));

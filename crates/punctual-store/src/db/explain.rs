@@ -3,7 +3,7 @@
 use sqlx::AssertSqlSafe;
 
 use super::{Arg, Conn, Result, Sql, args};
-use crate::{StoreError, error::DriverError};
+use crate::StoreError;
 
 impl Conn<'_> {
     /// Keeps the plan of this statement with these values, where somebody asked for it. It runs nothing.
@@ -19,9 +19,8 @@ impl Conn<'_> {
             }
             Conn::Postgres(c, _) => {
                 let text = AssertSqlSafe(format!("EXPLAIN (COSTS OFF) {}", sql.postgres));
-                let lines =
-                    sqlx::query_scalar_with(text, args::for_postgres(bound)?).fetch_all(&mut **c).await;
-                lines.map_err(DriverError::from)
+                let query = sqlx::query_scalar_with(text, args::for_postgres(bound)?);
+                c.run(async |conn| query.fetch_all(conn).await).await
             }
         };
         let plan = plan.map_err(|error| StoreError::statement(sql.name, error))?;

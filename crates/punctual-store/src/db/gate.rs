@@ -12,7 +12,9 @@ use tokio::sync::oneshot;
 pub enum Lane {
     /// Recording what has already happened; waiting here widens the duplicate window.
     Settle,
-    /// Everything else.
+    /// Taking what is due.
+    Claim,
+    /// What callers hand in and change.
     Intake,
 }
 
@@ -48,7 +50,7 @@ impl Gate {
             let (sender, receiver) = oneshot::channel();
             match lane {
                 Lane::Settle => state.settles.push_back(sender),
-                Lane::Intake => state.intake.push_back(sender),
+                Lane::Claim | Lane::Intake => state.intake.push_back(sender),
             }
             receiver
         };

@@ -4,11 +4,18 @@ use std::{path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use sqlx::PgPool;
+use sqlx::Connection as _;
 
-use super::{Faults, Lane, Reader, Result, Tx, WakeListener, postgres, sqlite::Sqlite, tx::Open};
+use super::{
+    Deadlines, Faults, Lane, Reader, Result, Tx, WakeListener,
+    deadline::SQLITE,
+    postgres::{self, Postgres},
+    sqlite::Sqlite,
+    tx::Open,
+};
 use crate::{
     StoreError,
+    error::DriverError,
     migrate::{self, Schema},
     wake::Wake,
 };
@@ -20,8 +27,11 @@ pub struct StoreOptions {
     pub url: String,
     /// What the database is for.
     pub schema: Schema,
-    /// Connections to PostgreSQL; SQLite has one writer and a few readers whatever this says.
+    /// Connections to PostgreSQL, beside one for wake-ups and two for probes; SQLite has one writer and a few readers
+    /// whatever this says.
     pub connections: u32,
+    /// The longest waits for PostgreSQL.
+    pub deadlines: Deadlines,
     /// Run although the database may lose acknowledged rows at a power cut.
     pub accept_weak_durability: bool,
     /// Claims wait for each other instead of skipping locked rows. Only slower; for proving that.
@@ -37,6 +47,7 @@ impl StoreOptions {
             url: url.into(),
             schema: Schema::Pipeline,
             connections: 12,
+            deadlines: Deadlines::default(),
             accept_weak_durability: false,
             without_skip_locked: false,
             notifies_nodes: false,
@@ -67,9 +78,17 @@ struct Inner {
     durability: Durability,
 }
 
+/// Who reads.
+#[derive(Clone, Copy)]
+enum Readers {
+    Engine,
+    People,
+    Probes,
+}
+
 enum Backend {
     Sqlite(Sqlite),
-    Postgres(PgPool),
+    Postgres(Postgres),
 }
 
 impl Store {
@@ -79,7 +98,7 @@ impl Store {
         let backend = if let Some(file) = options.url.strip_prefix("sqlite:") {
             Backend::Sqlite(Sqlite::open(Path::new(file.trim_start_matches("//"))).await?)
         } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://") {
-            Backend::Postgres(postgres::open(&options).await?)
+            Backend::Postgres(Postgres::open(&options)?)
         } else {
             return Err(StoreError::Url);
         };
@@ -95,21 +114,56 @@ impl Store {
     /// A transaction that writes. On SQLite it waits for the one writer, settles first.
     #[boxed]
     pub async fn begin(&self, lane: Lane) -> Result<Tx> {
-        let faults = self.0.options.faults.clone();
         let open = match &self.0.backend {
-            Backend::Sqlite(sqlite) => Open::Sqlite(sqlite.begin(lane).await?),
-            Backend::Postgres(pool) => Open::Postgres(pool.begin().await.map_err(StoreError::connection)?),
+            Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane)).await?),
+            Backend::Postgres(postgres) => {
+                let pool = match lane {
+                    Lane::Settle | Lane::Claim => &postgres.engine,
+                    Lane::Intake => &postgres.intake,
+                };
+                Open::Postgres(pool.begin().await.map_err(StoreError::connection)?)
+            }
         };
-        Ok(Tx::new(self.clone(), open, faults))
+        Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
     }
 
-    /// A connection for reading what is committed.
+    /// A transaction for the question whether the database takes writes. On SQLite it waits for the writer as others do.
+    #[boxed]
+    pub async fn begin_probe(&self) -> Result<Tx> {
+        let Backend::Postgres(postgres) = &self.0.backend else { return self.begin(Lane::Intake).await };
+        let open = Open::Postgres(postgres.probes.begin().await.map_err(StoreError::connection)?);
+        Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
+    }
+
+    /// A connection for reading what is committed, for the engine's own work.
     #[boxed]
     pub async fn read(&self) -> Result<Reader> {
+        self.read_for(Readers::Engine).await
+    }
+
+    /// A connection for what a request or a page reads. There are few of them, so that many slow lists wait for each
+    /// other and for nobody else.
+    #[boxed]
+    pub async fn read_for_people(&self) -> Result<Reader> {
+        self.read_for(Readers::People).await
+    }
+
+    /// A connection for the question whether the database works: there is one however busy the others are.
+    #[boxed]
+    pub async fn probe(&self) -> Result<Reader> {
+        self.read_for(Readers::Probes).await
+    }
+
+    async fn read_for(&self, who: Readers) -> Result<Reader> {
         let faults = self.0.options.faults.clone();
         Ok(match &self.0.backend {
-            Backend::Sqlite(sqlite) => Reader::Sqlite(sqlite.read().await?, faults),
-            Backend::Postgres(pool) => {
+            Backend::Sqlite(sqlite) => Reader::Sqlite(in_time(sqlite.read()).await?, faults),
+            Backend::Postgres(postgres) => {
+                let pool = match who {
+                    Readers::Engine => &postgres.engine,
+                    Readers::People => &postgres.readers,
+                    Readers::Probes => &postgres.probes,
+                };
                 Reader::Postgres(pool.acquire().await.map_err(StoreError::connection)?, faults)
             }
         })
@@ -142,7 +196,7 @@ impl Store {
     pub async fn listener(&self) -> Result<Option<WakeListener>> {
         match &self.0.backend {
             Backend::Sqlite(_) => Ok(None),
-            Backend::Postgres(pool) => Ok(Some(WakeListener(postgres::listen(pool).await?))),
+            Backend::Postgres(postgres) => Ok(Some(WakeListener(postgres.listen().await?))),
         }
     }
 
@@ -179,7 +233,7 @@ impl Store {
     pub async fn close(&self) {
         match &self.0.backend {
             Backend::Sqlite(sqlite) => sqlite.close().await,
-            Backend::Postgres(pool) => pool.close().await,
+            Backend::Postgres(postgres) => postgres.close(),
         }
     }
 }
@@ -188,16 +242,26 @@ impl Backend {
     async fn migrate(&self, schema: Schema, now: Timestamp) -> Result<()> {
         match self {
             Backend::Sqlite(sqlite) => migrate::on_sqlite(sqlite.writer(), schema, now).await,
-            Backend::Postgres(pool) => migrate::on_postgres(pool, schema, now).await,
+            Backend::Postgres(postgres) => {
+                let mut conn = postgres.patient().await?;
+                migrate::on_postgres(&mut conn, schema, now).await?;
+                conn.close().await.map_err(StoreError::connection)
+            }
         }
     }
 
     async fn durability(&self) -> Result<Durability> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.durability().await,
-            Backend::Postgres(pool) => postgres::durability(pool).await,
+            Backend::Postgres(postgres) => postgres::durability(&mut postgres.patient().await?).await,
         }
     }
+}
+
+/// Waits for one of SQLite's connections.
+async fn in_time<T>(waiting: impl Future<Output = Result<T>>) -> Result<T> {
+    let waited = tokio::time::timeout(SQLITE, waiting).await;
+    waited.unwrap_or_else(|_| Err(StoreError::connection(DriverError::Deadline(SQLITE))))
 }
 
 /// Whether a database with these settings still has after a power cut what it acknowledged before.

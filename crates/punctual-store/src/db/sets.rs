@@ -8,6 +8,7 @@ use punctual_boxed::Record;
 use super::{
     Arg, Conn, Field, Record, Result, Sql,
     column::{Kind, Value},
+    deadline::{SQLITE, within},
 };
 use crate::StoreError;
 
@@ -17,6 +18,14 @@ pub trait SetRow {
 
     /// The value of the field of this number.
     fn cell(&self, field: usize) -> Value<'_>;
+}
+
+impl<T: SetRow> SetRow for &T {
+    const FIELDS: &'static [Field] = T::FIELDS;
+
+    fn cell(&self, field: usize) -> Value<'_> {
+        T::cell(self, field)
+    }
 }
 
 /// The bound values of a statement on a set: scalars, then a column for each field.
@@ -88,7 +97,7 @@ impl Conn<'_> {
         self.explain(sql, &args).await?;
         let Conn::Sqlite(thread, faults) = self else { return Ok(Vec::new()) };
         let statement = sql.for_sqlite(args);
-        let took = thread.run(move |session| session.execute_each(statement)).await.flatten();
+        let took = within(SQLITE, thread.run(move |session| session.execute_each(statement))).await.flatten();
         faults.after(sql.name)?;
         took.map_err(|error| StoreError::statement(sql.name, error))
     }

@@ -5,8 +5,9 @@
 //! | `{sqlite …}`, `{postgres …}` | its own | its own |
 //! | `{columns}`, `{columns w}` | the columns of the record, `w.` before each | the same |
 //! | `{ints $1}`, `{texts $1}` | `SELECT value FROM json_each($1)` | `SELECT UNNEST($1::bigint[])`, `…text[]` |
+//! | `{any $1}` | `$1`: the statement runs for each member | `ANY($1)` |
 //! | `{names}` | the fields of the set | the same |
-//! | `{replaced}` | `second = EXCLUDED.second, …`: all fields but the first, which is the key | the same |
+//! | `{replaced}`, `{replaced 2}` | `second = EXCLUDED.second, …`: all fields but the key, which is the first, or the first two | the same |
 //! | `{.field}` | `$4` | `r.field` |
 //! | `{*}` | `$3, $4, …` | `r.first, r.second, …` |
 //! | `{values …}` | `VALUES (…)` | `SELECT … FROM UNNEST(…) AS r(…)` |
@@ -70,30 +71,39 @@ struct Writer<'o> {
     hidden: usize,
     open: [Close; DEPTH],
     depth: usize,
+    /// Whether SQLite runs the text for each row.
+    per_row: bool,
 }
 
-/// How long the text is.
-pub(crate) const fn length(parts: &[&str], dialect: Dialect, shape: Shape) -> usize {
+/// What is known of a text before it is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Measure {
+    pub length: usize,
+    pub per_row: bool,
+}
+
+pub(crate) const fn measure(parts: &[&str], dialect: Dialect, shape: Shape) -> Measure {
     write(parts, dialect, shape, None)
 }
 
-/// The text, in as many bytes as `length` said.
+/// The text, in as many bytes as were measured.
 pub(crate) const fn render<const N: usize>(parts: &[&str], dialect: Dialect, shape: Shape) -> [u8; N] {
     let mut out = [0; N];
     write(parts, dialect, shape, Some(&mut out));
     out
 }
 
-const fn write(parts: &[&str], dialect: Dialect, shape: Shape, out: Option<&mut [u8]>) -> usize {
-    let mut writer =
-        Writer { dialect, shape, out, length: 0, hidden: 0, open: [Close::Nothing; DEPTH], depth: 0 };
+const fn write(parts: &[&str], dialect: Dialect, shape: Shape, out: Option<&mut [u8]>) -> Measure {
+    let open = [Close::Nothing; DEPTH];
+    let per_row = !shape.fields.is_empty();
+    let mut writer = Writer { dialect, shape, out, length: 0, hidden: 0, open, depth: 0, per_row };
     let mut part = 0;
     while part < parts.len() {
         writer.part(parts[part].as_bytes());
         part += 1;
     }
     assert!(writer.depth == 0, "a marker is not closed");
-    writer.length
+    Measure { length: writer.length, per_row: writer.per_row }
 }
 
 impl Writer<'_> {
@@ -139,9 +149,11 @@ impl Writer<'_> {
         } else if is(text, from, end, "names") {
             self.fields(false);
         } else if is(text, from, end, "replaced") {
-            self.replaced();
+            self.replaced(text, first, first_end);
         } else if is(text, from, end, "columns") {
             self.columns(text, first, first_end);
+        } else if is(text, from, end, "any") {
+            self.any(text, first, first_end);
         } else if is(text, from, end, "ints") {
             self.members(text, first, first_end, "bigint");
         } else if is(text, from, end, "texts") {
@@ -247,10 +259,13 @@ impl Writer<'_> {
         }
     }
 
-    const fn replaced(&mut self) {
-        let mut number = 1;
+    /// All fields but the key, whose length may stand there as one digit.
+    const fn replaced(&mut self, text: &[u8], from: usize, end: usize) {
+        assert!(end - from < 2, "a key has fewer than ten fields");
+        let key = if end > from { (text[from] - b'0') as usize } else { 1 };
+        let mut number = key;
         while number < self.shape.fields.len() {
-            if number > 1 {
+            if number > key {
                 self.text(", ");
             }
             self.text(self.shape.fields[number].name);
@@ -305,6 +320,14 @@ impl Writer<'_> {
             self.text(self.shape.columns[number]);
             number += 1;
         }
+    }
+
+    /// One of the members of an array parameter.
+    const fn any(&mut self, text: &[u8], parameter: usize, end: usize) {
+        self.per_row = true;
+        self.text(self.either("", "ANY("));
+        self.bytes(text, parameter, end);
+        self.text(self.either("", ")"));
     }
 
     /// The members of an array parameter, as rows.
@@ -403,110 +426,36 @@ macro_rules! sql {
             columns: <$record as $crate::db::Record>::COLUMNS,
             fields: <$row as $crate::db::SetRow>::FIELDS,
             after: $after,
-        }, true, $($part),+)
+        }, $($part),+)
     };
     ($name:literal, each $row:ty, after $after:literal, $($part:expr),+ $(,)?) => {
         $crate::db::sql!(@ $name, $crate::db::Shape {
             columns: &[],
             fields: <$row as $crate::db::SetRow>::FIELDS,
             after: $after,
-        }, true, $($part),+)
+        }, $($part),+)
     };
     ($name:literal, as $record:ty, $($part:expr),+ $(,)?) => {
         $crate::db::sql!(@ $name, $crate::db::Shape {
             columns: <$record as $crate::db::Record>::COLUMNS,
             ..$crate::db::Shape::PLAIN
-        }, false, $($part),+)
+        }, $($part),+)
     };
-    (@ $name:literal, $shape:expr, $per_row:literal, $($part:expr),+) => {{
-        use $crate::db::{Dialect, Shape, length, render};
+    (@ $name:literal, $shape:expr, $($part:expr),+) => {{
+        use $crate::db::{Dialect, Measure, Shape, measure, render};
         const PARTS: &[&str] = &[$($part),+];
         const SHAPE: Shape = $shape;
-        const SQLITE: [u8; length(PARTS, Dialect::Sqlite, SHAPE)] = render(PARTS, Dialect::Sqlite, SHAPE);
-        const POSTGRES: [u8; length(PARTS, Dialect::Postgres, SHAPE)] = render(PARTS, Dialect::Postgres, SHAPE);
-        $crate::db::Sql::rendered($name, &SQLITE, &POSTGRES, $per_row)
+        const ON_SQLITE: Measure = measure(PARTS, Dialect::Sqlite, SHAPE);
+        const ON_POSTGRES: Measure = measure(PARTS, Dialect::Postgres, SHAPE);
+        const SQLITE: [u8; ON_SQLITE.length] = render(PARTS, Dialect::Sqlite, SHAPE);
+        const POSTGRES: [u8; ON_POSTGRES.length] = render(PARTS, Dialect::Postgres, SHAPE);
+        $crate::db::Sql::rendered($name, &SQLITE, &POSTGRES, ON_SQLITE.per_row)
     }};
     ($name:literal, $($part:expr),+ $(,)?) => {
-        $crate::db::sql!(@ $name, $crate::db::Shape::PLAIN, false, $($part),+)
+        $crate::db::sql!(@ $name, $crate::db::Shape::PLAIN, $($part),+)
     };
 }
 pub(crate) use sql;
 
 #[cfg(test)]
-mod tests {
-    use punctual_boxed::{Record, SetRow};
-
-    use crate::db::Sql;
-
-    #[derive(Record)]
-    struct Thing {
-        id: i64,
-        name: String,
-    }
-
-    #[derive(SetRow)]
-    struct NewThing<'a> {
-        #[column(skip)]
-        id: i64,
-        name: &'a str,
-        on_hold: bool,
-        due_at: Option<i64>,
-    }
-
-    fn check(sql: &Sql, sqlite: &str, postgres: &str) {
-        assert_eq!((sql.sqlite, sql.postgres), (sqlite, postgres));
-    }
-
-    #[test]
-    fn each_database_gets_its_own_words() {
-        const LIKE: &str = "{sqlite LIKE}{postgres ILIKE}";
-        check(
-            &sql!("things.get", as Thing, "SELECT {columns t} FROM things AS t {sqlite INDEXED BY x }WHERE a ", LIKE, " '{}'"),
-            "SELECT t.id, t.name FROM things AS t INDEXED BY x WHERE a LIKE '{}'",
-            "SELECT t.id, t.name FROM things AS t WHERE a ILIKE '{}'",
-        );
-        let thing = Thing { id: 1, name: String::new() };
-        assert_eq!((thing.id, thing.name.as_str()), (1, ""));
-    }
-
-    #[test]
-    fn a_set_is_unfolded_or_bound_row_by_row() {
-        check(
-            &sql!("things.insert", each NewThing<'_>, after 1,
-                "INSERT INTO things ({names}, created_at) {values {*}, $1} ON CONFLICT DO NOTHING{postgres  RETURNING id}"),
-            "INSERT INTO things (name, on_hold, due_at, created_at) VALUES ($2, $3, $4, $1) ON CONFLICT DO NOTHING",
-            "INSERT INTO things (name, on_hold, due_at, created_at) SELECT r.name, r.on_hold, r.due_at, $1 \
-             FROM UNNEST($2::text[], $3::boolean[], $4::bigint[]) AS r(name, on_hold, due_at) ON CONFLICT DO NOTHING RETURNING id",
-        );
-        check(
-            &sql!("things.change", each NewThing<'_>, after 9,
-                "UPDATE things SET due_at = {.due_at} {from rows} WHERE things.name = {.name}"),
-            "UPDATE things SET due_at = $12  WHERE things.name = $10",
-            "UPDATE things SET due_at = r.due_at FROM UNNEST($10::text[], $11::boolean[], $12::bigint[]) \
-             AS r(name, on_hold, due_at) WHERE things.name = r.name",
-        );
-        check(
-            &sql!("things.put", each NewThing<'_>, after 0, "ON CONFLICT (name) DO UPDATE SET {replaced}"),
-            "ON CONFLICT (name) DO UPDATE SET on_hold = EXCLUDED.on_hold, due_at = EXCLUDED.due_at",
-            "ON CONFLICT (name) DO UPDATE SET on_hold = EXCLUDED.on_hold, due_at = EXCLUDED.due_at",
-        );
-        let new = NewThing { id: 1, name: "a", on_hold: false, due_at: None };
-        assert_eq!((new.id, crate::db::columns_of(&[new]).len()), (1, 3));
-    }
-
-    #[test]
-    fn a_reach_is_one_parameter() {
-        check(
-            &sql!(
-                "things.page",
-                "SELECT 1 FROM t WHERE {reach $2 t.unit} AND {shared $2 unit} AND id IN ({ints $1})"
-            ),
-            "SELECT 1 FROM t WHERE ($2 IS NULL OR t.unit IN (SELECT value FROM json_each($2))) \
-             AND ($2 IS NULL OR unit IS NULL OR unit IN (SELECT value FROM json_each($2))) \
-             AND id IN (SELECT value FROM json_each($1))",
-            "SELECT 1 FROM t WHERE ($2::text[] IS NULL OR t.unit IN (SELECT UNNEST($2::text[]))) \
-             AND ($2::text[] IS NULL OR unit IS NULL OR unit IN (SELECT UNNEST($2::text[]))) \
-             AND id IN (SELECT UNNEST($1::bigint[]))",
-        );
-    }
-}
+mod tests;

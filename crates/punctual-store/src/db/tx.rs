@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use sqlx::{Postgres, Transaction, pool::PoolConnection, postgres::PgListener};
+use sqlx::postgres::PgListener;
 
 use super::{
     Conn, Faults, Result, Sql, Store,
     args::args,
+    deadline::{SQLITE, within},
+    postgres::Held,
     sqlite::{Reading, Turn},
 };
 use crate::{StoreError, wake::Stage};
@@ -22,7 +24,7 @@ pub struct Tx {
 
 pub(super) enum Open {
     Sqlite(Turn),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Held),
 }
 
 const NOTIFY: Sql = Sql::each("wake.notify", "SELECT 1", "SELECT pg_notify('punctual_ready', $1)");
@@ -35,7 +37,7 @@ impl Tx {
     pub fn conn(&mut self) -> Conn<'_> {
         match &mut self.open {
             Open::Sqlite(turn) => Conn::Sqlite(turn.thread(), &self.faults),
-            Open::Postgres(transaction) => Conn::Postgres(transaction, &self.faults),
+            Open::Postgres(held) => Conn::Postgres(held, &self.faults),
         }
     }
 
@@ -77,7 +79,7 @@ impl Tx {
         }
         self.faults.before("commit")?;
         match self.open {
-            Open::Sqlite(turn) => turn.commit().await.map_err(StoreError::commit)?,
+            Open::Sqlite(turn) => within(SQLITE, turn.commit()).await.map_err(StoreError::commit)?,
             Open::Postgres(transaction) => transaction.commit().await.map_err(StoreError::commit)?,
         }
         self.faults.after("commit")?;
@@ -105,7 +107,7 @@ impl WakeListener {
 /// A connection for reading.
 pub enum Reader {
     Sqlite(Reading, Faults),
-    Postgres(PoolConnection<Postgres>, Faults),
+    Postgres(Held, Faults),
 }
 
 impl Reader {

@@ -5,9 +5,9 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
-const OPEN: Sql = Sql::same(
+const OPEN: Sql = sql!(
     "circuits.open",
     "INSERT INTO circuits (channel, rests, opened_at, rests_until, last_error) VALUES ($2, 1, $1, $3, $4)
      ON CONFLICT (channel) DO NOTHING",
@@ -25,7 +25,7 @@ pub async fn open(
     Ok(conn.execute(&OPEN, args![now, channel, until, error]).await? > 0)
 }
 
-const PROBE: Sql = Sql::same(
+const PROBE: Sql = sql!(
     "circuits.probe",
     "UPDATE circuits SET probe_until = $3
      WHERE channel = $2 AND rests_until <= $1 AND (probe_until IS NULL OR probe_until <= $1)",
@@ -37,7 +37,7 @@ pub async fn probe(conn: &mut Conn<'_>, now: Timestamp, channel: &str, until: Ti
     Ok(conn.execute(&PROBE, args![now, channel, until]).await? > 0)
 }
 
-const REOPEN: Sql = Sql::same(
+const REOPEN: Sql = sql!(
     "circuits.rest",
     "UPDATE circuits SET rests = $2, rests_until = $3, probe_until = NULL, last_error = $4 WHERE channel = $1",
 );
@@ -54,7 +54,7 @@ pub async fn reopen(
     Ok(conn.execute(&REOPEN, args![channel, open_count, until, error]).await? > 0)
 }
 
-const CLOSE: Sql = Sql::same("circuits.close", "DELETE FROM circuits WHERE channel = $1");
+const CLOSE: Sql = sql!("circuits.close", "DELETE FROM circuits WHERE channel = $1");
 
 /// Closes the circuit.
 #[boxed]

@@ -1,42 +1,33 @@
 //! Limiters: the slots that sends have taken. A limiter is locked before it is changed, so limits hold across nodes.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct LimiterRow {
     pub key: String,
     /// As the model writes it.
     pub state: String,
 }
 
-macro_rules! locked {
-    ($keys:literal, $lock:literal) => {
-        concat!(
-            "
-    SELECT key, state FROM limiters WHERE key IN (",
-            $keys,
-            ") ORDER BY key",
-            $lock
-        )
-    };
+#[derive(SetRow)]
+struct NewLimiter<'a> {
+    key: &'a str,
 }
-const LOCK: Sql = Sql::each(
-    "limiters.lock",
-    locked!("SELECT value FROM json_each($1)", ""),
-    locked!("SELECT UNNEST($1::text[])", " FOR UPDATE"),
+
+const LOCK: Sql = sql!(
+    "limiters.lock", as LimiterRow,
+    "SELECT {columns} FROM limiters WHERE key IN ({texts $1}) ORDER BY key{postgres  FOR UPDATE}",
 );
-const READ: Sql = Sql::each(
-    "limiters.read",
-    locked!("SELECT value FROM json_each($1)", ""),
-    locked!("SELECT UNNEST($1::text[])", ""),
+const READ: Sql = sql!(
+    "limiters.read", as LimiterRow,
+    "SELECT {columns} FROM limiters WHERE key IN ({texts $1}) ORDER BY key",
 );
-const MAKE: Sql = Sql::rows(
-    "limiters.make",
-    "INSERT INTO limiters (key, state, updated_at) VALUES ($2, '[]', $1) ON CONFLICT (key) DO NOTHING",
-    "INSERT INTO limiters (key, state, updated_at) SELECT r.key, '[]', $1 FROM UNNEST($2::text[]) AS r(key) ORDER BY r.key
+const MAKE: Sql = sql!(
+    "limiters.make", each NewLimiter<'_>, after 1,
+    "INSERT INTO limiters ({names}, state, updated_at) {values {*}, '[]', $1}{postgres  ORDER BY r.key}
      ON CONFLICT (key) DO NOTHING",
 );
 
@@ -47,29 +38,26 @@ pub async fn lock(conn: &mut Conn<'_>, now: Timestamp, keys: Vec<String>) -> Res
     if rows.len() == keys.len() {
         return Ok(rows);
     }
-    conn.execute(&MAKE, args![now, keys.clone()]).await?;
+    let new: Vec<NewLimiter<'_>> = keys.iter().map(|key| NewLimiter { key }).collect();
+    conn.execute(&MAKE, with_rows(args![now], &new)).await?;
     conn.fetch_all(&LOCK, args![keys]).await
 }
 
-/// The limiters of these keys as they stand, for those who only look.
+/// The limiters of these keys, not locked.
 #[boxed]
 pub async fn read(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<LimiterRow>> {
     conn.fetch_all(&READ, args![keys]).await
 }
 
-const PUT: Sql = Sql::rows(
-    "limiters.put",
-    "UPDATE limiters SET state = $3, updated_at = $1 WHERE key = $2",
-    "UPDATE limiters SET state = r.state, updated_at = $1
-     FROM UNNEST($2::text[], $3::text[]) AS r(key, state) WHERE limiters.key = r.key",
+const PUT: Sql = sql!(
+    "limiters.put", each LimiterRow, after 1,
+    "UPDATE limiters SET state = {.state}, updated_at = $1 {from rows} WHERE limiters.key = {.key}",
 );
 
 /// Writes limiters that this transaction has locked.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[LimiterRow]) -> Result<()> {
-    let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
-    let states: Vec<&str> = rows.iter().map(|row| row.state.as_str()).collect();
-    conn.execute(&PUT, args![now, keys, states]).await?;
+    conn.execute(&PUT, with_rows(args![now], rows)).await?;
     Ok(())
 }
 

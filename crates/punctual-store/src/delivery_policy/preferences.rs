@@ -1,9 +1,9 @@
 //! Preferences: what people want, found by any of their addresses.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct PreferenceRow {
@@ -14,7 +14,7 @@ pub struct PreferenceRow {
     pub updated_at: i64,
 }
 
-/// What somebody wants, with the address that was asked for.
+/// The preferences of a person, with the address they were found by.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct WantedAt {
     pub address: String,
@@ -22,20 +22,13 @@ pub struct WantedAt {
     pub definition: String,
 }
 
-macro_rules! by_addresses {
-    ($which:literal) => {
-        concat!(
-            "
-    SELECT a.address, p.person, p.definition
-    FROM preference_addresses a JOIN preferences p ON p.person = a.person WHERE a.address = ",
-            $which
-        )
-    };
-}
-const BY_ADDRESSES: Sql =
-    Sql::rows("preferences.by_addresses", by_addresses!("$1"), by_addresses!("ANY($1)"));
+const BY_ADDRESSES: Sql = sql!(
+    "preferences.by_addresses",
+    "SELECT a.address, p.person, p.definition
+     FROM preference_addresses a JOIN preferences p ON p.person = a.person WHERE a.address = {any $1}",
+);
 
-/// What the people behind these addresses want; the addresses are in lower case and each is there once.
+/// The preferences of the people behind these addresses, which are in lower case, each once.
 #[boxed]
 pub async fn by_addresses(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<WantedAt>> {
     if addresses.is_empty() {
@@ -44,18 +37,17 @@ pub async fn by_addresses(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result
     conn.fetch_all(&BY_ADDRESSES, args![addresses]).await
 }
 
-const MAKE: Sql = Sql::same(
+const MAKE: Sql = sql!(
     "preferences.make",
     "INSERT INTO preferences (person, definition, version, updated_at) VALUES ($2, '{}', 0, $1)
      ON CONFLICT (person) DO NOTHING",
 );
-macro_rules! get {
-    ($lock:literal) => {
-        concat!("SELECT person, definition, version, updated_at FROM preferences WHERE person = $1", $lock)
-    };
-}
-const LOCK: Sql = Sql::each("preferences.lock", get!(""), get!(" FOR UPDATE"));
-const GET: Sql = Sql::same("preferences.get", get!(""));
+const LOCK: Sql = sql!(
+    "preferences.lock", as PreferenceRow,
+    "SELECT {columns} FROM preferences WHERE person = $1{postgres  FOR UPDATE}",
+);
+const GET: Sql =
+    sql!("preferences.get", as PreferenceRow, "SELECT {columns} FROM preferences WHERE person = $1");
 
 /// The row of a person, made where it is missing and locked until the transaction ends.
 #[boxed]
@@ -75,7 +67,7 @@ struct Owner {
 }
 
 const OWNER: Sql =
-    Sql::same("preference_addresses.owner", "SELECT person FROM preference_addresses WHERE address = $1");
+    sql!("preference_addresses.owner", "SELECT person FROM preference_addresses WHERE address = $1");
 
 /// The person behind an address, which is in lower case.
 #[boxed]
@@ -84,23 +76,26 @@ pub async fn owner(conn: &mut Conn<'_>, address: &str) -> Result<Option<String>>
     Ok(row.map(|row| row.person))
 }
 
-const PUT: Sql = Sql::same(
+const PUT: Sql = sql!(
     "preferences.put",
     "UPDATE preferences SET definition = $3, version = version + 1, updated_at = $1 WHERE person = $2",
 );
 const FORGET_ADDRESSES: Sql =
-    Sql::same("preference_addresses.forget", "DELETE FROM preference_addresses WHERE person = $1");
-// An address belongs to whoever said so last.
-const KEEP_ADDRESSES: Sql = Sql::rows(
-    "preference_addresses.keep",
-    "INSERT INTO preference_addresses (address, person) VALUES ($2, $1)
-     ON CONFLICT (address) DO UPDATE SET person = EXCLUDED.person",
-    "INSERT INTO preference_addresses (address, person) SELECT r.address, $1 FROM UNNEST($2::text[]) AS r(address)
-     ORDER BY r.address
+    sql!("preference_addresses.forget", "DELETE FROM preference_addresses WHERE person = $1");
+
+#[derive(SetRow)]
+struct Address<'a> {
+    address: &'a str,
+}
+
+// An address belongs to the person who gave it last.
+const KEEP_ADDRESSES: Sql = sql!(
+    "preference_addresses.keep", each Address<'_>, after 1,
+    "INSERT INTO preference_addresses ({names}, person) {values {*}, $1}{postgres  ORDER BY r.address}
      ON CONFLICT (address) DO UPDATE SET person = EXCLUDED.person",
 );
 
-/// Writes what a person wants; the row is locked, and the addresses are in lower case and each there once.
+/// Writes the preferences of a person. The row is locked; the addresses are in lower case, each once.
 #[boxed]
 pub async fn put(
     conn: &mut Conn<'_>,
@@ -112,14 +107,15 @@ pub async fn put(
     conn.execute(&PUT, args![now, person, definition]).await?;
     conn.execute(&FORGET_ADDRESSES, args![person]).await?;
     if !addresses.is_empty() {
-        conn.execute(&KEEP_ADDRESSES, args![person, addresses]).await?;
+        let addresses: Vec<Address<'_>> = addresses.iter().map(|address| Address { address }).collect();
+        conn.execute(&KEEP_ADDRESSES, with_rows(args![person], &addresses)).await?;
     }
     Ok(())
 }
 
-const PAGE: Sql = Sql::same(
-    "preferences.page",
-    "SELECT person, definition, version, updated_at FROM preferences WHERE person > $1 ORDER BY person LIMIT $2",
+const PAGE: Sql = sql!(
+    "preferences.page", as PreferenceRow,
+    "SELECT {columns} FROM preferences WHERE person > $1 ORDER BY person LIMIT $2",
 );
 
 #[boxed]
@@ -127,7 +123,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Pr
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
-const DELETE: Sql = Sql::same("preferences.delete", "DELETE FROM preferences WHERE person = $1");
+const DELETE: Sql = sql!("preferences.delete", "DELETE FROM preferences WHERE person = $1");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, person: &str) -> Result<bool> {

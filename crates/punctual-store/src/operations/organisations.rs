@@ -1,11 +1,13 @@
 //! What the events and tasks of one organisation have in common: its zone, and the rules that new ones get.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct OrganisationRow {
     pub id: String,
     pub name: String,
@@ -15,37 +17,27 @@ pub struct OrganisationRow {
     /// A JSON array of rules with their channels; nothing for the ordinary two.
     pub rules: Option<String>,
     pub business_unit: Option<String>,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-const PUT: Sql = Sql::same(
-    "operations_organisations.put",
-    "INSERT INTO operations_organisations (id, name, time_zone, all_day_at, rules, business_unit, updated_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $1)
-     ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, time_zone = EXCLUDED.time_zone,
-         all_day_at = EXCLUDED.all_day_at, rules = EXCLUDED.rules, business_unit = EXCLUDED.business_unit,
-         updated_at = EXCLUDED.updated_at",
+const PUT: Sql = sql!(
+    "operations_organisations.put", each OrganisationRow, after 1,
+    "INSERT INTO operations_organisations ({names}, updated_at) {values {*}, $1}
+     ON CONFLICT (id) DO UPDATE SET {replaced}, updated_at = $1",
 );
 
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, organisation: &OrganisationRow) -> Result<()> {
-    let o = organisation.clone();
-    let args = args![now, o.id, o.name, o.time_zone, o.all_day_at, o.rules, o.business_unit];
-    conn.execute(&PUT, args).await?;
+    conn.execute(&PUT, with_rows(args![now], slice::from_ref(organisation))).await?;
     Ok(())
 }
 
-macro_rules! by_ids {
-    ($which:literal) => {
-        concat!(
-            "
-    SELECT id, name, time_zone, all_day_at, rules, business_unit, updated_at
-    FROM operations_organisations WHERE id = ",
-            $which
-        )
-    };
-}
-const BY_IDS: Sql = Sql::rows("operations_organisations.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
+const BY_IDS: Sql = sql!(
+    "operations_organisations.by_ids", as OrganisationRow,
+    "SELECT {columns}
+     FROM operations_organisations WHERE id = {any $1}",
+);
 
 #[boxed]
 pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<OrganisationRow>> {
@@ -57,9 +49,9 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Org
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "operations_organisations.page",
-    "SELECT id, name, time_zone, all_day_at, rules, business_unit, updated_at
+const PAGE: Sql = sql!(
+    "operations_organisations.page", as OrganisationRow,
+    "SELECT {columns}
      FROM operations_organisations WHERE id > $1 ORDER BY id LIMIT $2",
 );
 
@@ -69,7 +61,7 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Or
 }
 
 const DELETE: Sql =
-    Sql::same("operations_organisations.delete", "DELETE FROM operations_organisations WHERE id = $1");
+    sql!("operations_organisations.delete", "DELETE FROM operations_organisations WHERE id = $1");
 
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {

@@ -1,15 +1,16 @@
 //! The rules that announce events and tasks, and how far each is scheduled. One that is deleted stays readable.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct RuleRow {
     pub id: String,
     pub subject_type: String,
     pub subject_id: String,
+    pub business_unit: Option<String>,
     /// `start` or `end`.
     pub kind: String,
     pub rule_type: String,
@@ -19,62 +20,41 @@ pub struct RuleRow {
     pub channels: String,
     /// Topic, priority and order of channels: a JSON object.
     pub handling: Option<String>,
+    #[column(skip)]
     pub schedule_id: Option<i64>,
+    #[column(skip)]
     pub occurrence: Option<String>,
+    #[column(skip)]
     pub run_at: Option<i64>,
     pub dated_at: i64,
     /// `pending`, `synced` or `failed`.
     pub sync_status: String,
+    #[column(skip)]
     pub sync_error: Option<String>,
+    #[column(skip)]
     pub sync_tries: i64,
     pub sync_due_at: Option<i64>,
     pub active: bool,
     pub deleted_at: Option<i64>,
+    #[column(skip)]
     pub last_sent_at: Option<i64>,
+    #[column(skip)]
     pub last_sent_occurrence: Option<String>,
-    pub business_unit: Option<String>,
+    #[column(skip)]
     pub version: i64,
+    #[column(skip)]
     pub created_at: i64,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-macro_rules! columns {
-    () => {
-        "r.id, r.subject_type, r.subject_id, r.kind, r.rule_type, r.rule, r.channels, r.handling, r.schedule_id, r.occurrence, \
-         r.run_at, r.dated_at, r.sync_status, r.sync_error, r.sync_tries, r.sync_due_at, r.active, r.deleted_at, \
-         r.last_sent_at, r.last_sent_occurrence, r.business_unit, r.version, r.created_at, r.updated_at"
-    };
-}
-
-macro_rules! put {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO operations_rules (id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status,
-        sync_due_at, active, deleted_at, business_unit, handling, created_at, updated_at)
-    ",
-            $values,
-            "
-    ON CONFLICT (id) DO UPDATE
-    SET rule_type = EXCLUDED.rule_type, rule = EXCLUDED.rule, kind = EXCLUDED.kind, channels = EXCLUDED.channels,
-        handling = EXCLUDED.handling, dated_at = EXCLUDED.dated_at, sync_status = EXCLUDED.sync_status,
-        sync_error = CASE WHEN EXCLUDED.sync_status = 'failed' THEN operations_rules.sync_error END,
-        sync_due_at = EXCLUDED.sync_due_at, active = EXCLUDED.active, deleted_at = EXCLUDED.deleted_at,
-        version = operations_rules.version + 1, updated_at = EXCLUDED.updated_at"
-        )
-    };
-}
-const PUT: Sql = Sql::rows(
-    "operations_rules.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $1, $1)"),
-    put!(
-        "SELECT r.id, r.subject_type, r.subject_id, r.kind, r.rule_type, r.rule, r.channels, r.dated_at, r.sync_status,
-        r.sync_due_at, r.active, r.deleted_at, r.business_unit, r.handling, $1, $1
-    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-            $10::text[], $11::bigint[], $12::boolean[], $13::bigint[], $14::text[], $15::text[])
-        AS r(id, subject_type, subject_id, kind, rule_type, rule, channels, dated_at, sync_status, sync_due_at, active,
-            deleted_at, business_unit, handling)"
-    ),
+// The subject and the business unit of a rule do not change.
+const PUT: Sql = sql!(
+    "operations_rules.put", each RuleRow, after 1,
+    "INSERT INTO operations_rules ({names}, created_at, updated_at) {values {*}, $1, $1}
+     ON CONFLICT (id) DO UPDATE
+     SET {replaced 4}, version = operations_rules.version + 1, updated_at = $1,
+         sync_error = CASE WHEN EXCLUDED.sync_status = 'failed' THEN operations_rules.sync_error END",
 );
 
 /// Writes new rules and changed ones, in id order; what was scheduled and sent stays as it is.
@@ -85,39 +65,17 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RuleRow]) -> Resul
     }
     let mut rows: Vec<&RuleRow> = rows.iter().collect();
     rows.sort_by(|a, b| a.id.cmp(&b.id));
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let args = args![
-        now,
-        column!(|r| r.id.as_str()),
-        column!(|r| r.subject_type.as_str()),
-        column!(|r| r.subject_id.as_str()),
-        column!(|r| r.kind.as_str()),
-        column!(|r| r.rule_type.as_str()),
-        column!(|r| r.rule.as_str()),
-        column!(|r| r.channels.as_str()),
-        column!(|r| r.dated_at),
-        column!(|r| r.sync_status.as_str()),
-        column!(|r| r.sync_due_at),
-        column!(|r| r.active),
-        column!(|r| r.deleted_at),
-        column!(|r| r.business_unit.as_deref()),
-        column!(|r| r.handling.as_deref()),
-    ];
-    conn.execute(&PUT, args).await
+    conn.execute(&PUT, with_rows(args![now], &rows)).await
 }
 
-macro_rules! by_ids {
-    ($which:literal) => {
-        concat!("SELECT ", columns!(), " FROM operations_rules AS r WHERE r.id = ", $which)
-    };
-}
-const BY_IDS: Sql = Sql::rows("operations_rules.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
-const LOCK: Sql =
-    Sql::rows("operations_rules.lock", by_ids!("$1"), by_ids!("ANY($1) ORDER BY r.id FOR UPDATE"));
+const BY_IDS: Sql = sql!(
+    "operations_rules.by_ids", as RuleRow,
+    "SELECT {columns r} FROM operations_rules AS r WHERE r.id = {any $1}",
+);
+const LOCK: Sql = sql!(
+    "operations_rules.lock", as RuleRow,
+    "SELECT {columns r} FROM operations_rules AS r WHERE r.id = {any $1}{postgres  ORDER BY r.id FOR UPDATE}",
+);
 
 /// Deleted ones too.
 #[boxed]
@@ -140,25 +98,19 @@ async fn some(conn: &mut Conn<'_>, sql: &Sql, mut ids: Vec<String>) -> Result<Ve
     conn.fetch_all(sql, args![ids]).await
 }
 
-macro_rules! of_subjects {
-    ($which:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM operations_rules AS r WHERE r.deleted_at IS NULL AND r.subject_id = ",
-            $which
-        )
-    };
-}
-const OF_SUBJECTS: Sql = Sql::rows(
-    "operations_rules.of_subjects",
-    of_subjects!("$1 ORDER BY r.id"),
-    of_subjects!("ANY($1) ORDER BY r.id"),
+const OF_SUBJECTS: Sql = sql!(
+    "operations_rules.of_subjects", as RuleRow,
+    "SELECT {columns r}
+     FROM operations_rules AS r
+     WHERE r.deleted_at IS NULL AND r.subject_id = {any $1}
+     ORDER BY r.id",
 );
-const LOCK_OF_SUBJECT: Sql = Sql::each(
-    "operations_rules.lock_of_subject",
-    of_subjects!("$1 ORDER BY r.id"),
-    of_subjects!("$1 ORDER BY r.id FOR UPDATE"),
+const LOCK_OF_SUBJECT: Sql = sql!(
+    "operations_rules.lock_of_subject", as RuleRow,
+    "SELECT {columns r}
+     FROM operations_rules AS r
+     WHERE r.deleted_at IS NULL AND r.subject_id = $1
+     ORDER BY r.id{postgres  FOR UPDATE}",
 );
 
 /// The rules of these subjects that are not deleted.
@@ -173,13 +125,12 @@ pub async fn lock_of_subject(conn: &mut Conn<'_>, subject: &str) -> Result<Vec<R
     conn.fetch_all(&LOCK_OF_SUBJECT, args![subject]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "operations_rules.page",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM operations_rules AS r WHERE r.deleted_at IS NULL AND r.id > $1 ORDER BY r.id LIMIT $2"
-    ),
+const PAGE: Sql = sql!(
+    "operations_rules.page", as RuleRow,
+    "SELECT {columns r}
+     FROM operations_rules AS r
+     WHERE r.deleted_at IS NULL AND r.id > $1
+     ORDER BY r.id LIMIT $2",
 );
 
 #[boxed]
@@ -187,8 +138,8 @@ pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Ru
     conn.fetch_all(&PAGE, args![after, limit]).await
 }
 
-/// A rule whose schedule is as it should be.
-#[derive(Clone, Debug, PartialEq)]
+/// A rule that is scheduled, and for when.
+#[derive(Clone, Debug, PartialEq, SetRow)]
 pub struct Synced {
     pub id: String,
     pub schedule_id: Option<i64>,
@@ -196,54 +147,25 @@ pub struct Synced {
     pub run_at: Option<i64>,
 }
 
-macro_rules! mark_synced {
-    ($from:literal, $id:literal, $values:literal) => {
-        concat!(
-            "
-    UPDATE operations_rules
-    SET sync_status = 'synced', sync_error = NULL, sync_tries = 0, sync_due_at = NULL,
-        version = operations_rules.version + 1, updated_at = $1, ",
-            $values,
-            $from,
-            "
-    WHERE operations_rules.id = ",
-            $id
-        )
-    };
-}
-const MARK_SYNCED: Sql = Sql::rows(
-    "operations_rules.mark_synced",
-    mark_synced!("", "$2", "schedule_id = $3, occurrence = $4, run_at = $5"),
-    mark_synced!(
-        "
-    FROM UNNEST($2::text[], $3::bigint[], $4::text[], $5::bigint[]) AS r(id, schedule_id, occurrence, run_at)",
-        "r.id",
-        "schedule_id = r.schedule_id, occurrence = r.occurrence, run_at = r.run_at"
-    ),
+const MARK_SYNCED: Sql = sql!(
+    "operations_rules.mark_synced", each Synced, after 1,
+    "UPDATE operations_rules
+     SET sync_status = 'synced', sync_error = NULL, sync_tries = 0, sync_due_at = NULL,
+         schedule_id = {.schedule_id}, occurrence = {.occurrence}, run_at = {.run_at},
+         version = operations_rules.version + 1, updated_at = $1
+     {from rows} WHERE operations_rules.id = {.id}",
 );
 
-/// Writes down what is scheduled now, for rules that are locked.
+/// Records what is scheduled now, for rules that are locked.
 #[boxed]
 pub async fn mark_synced(conn: &mut Conn<'_>, now: Timestamp, rows: &[Synced]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let args = args![
-        now,
-        column!(|r| r.id.as_str()),
-        column!(|r| r.schedule_id),
-        column!(|r| r.occurrence.as_deref()),
-        column!(|r| r.run_at),
-    ];
-    conn.execute(&MARK_SYNCED, args).await
+    conn.execute(&MARK_SYNCED, with_rows(args![now], rows)).await
 }
 
-const MARK_FAILED: Sql = Sql::same(
+const MARK_FAILED: Sql = sql!(
     "operations_rules.mark_failed",
     "UPDATE operations_rules
      SET sync_status = 'failed', schedule_id = NULL, sync_error = $3, sync_tries = sync_tries + 1, sync_due_at = $4,
@@ -251,7 +173,7 @@ const MARK_FAILED: Sql = Sql::same(
      WHERE id = $2 AND sync_status <> 'synced'",
 );
 
-/// Writes down why a rule could not be scheduled; one that somebody else has brought into step stays so.
+/// Records why a rule could not be scheduled; one that somebody else has synced meanwhile stays synced.
 #[boxed]
 pub async fn mark_failed(
     conn: &mut Conn<'_>,
@@ -263,26 +185,19 @@ pub async fn mark_failed(
     Ok(conn.execute(&MARK_FAILED, args![now, id, error, again_at]).await? > 0)
 }
 
-macro_rules! mark_pending {
-    ($dated:literal, $which:literal) => {
-        concat!(
-            "UPDATE operations_rules
-     SET sync_status = 'pending', sync_error = NULL, sync_due_at = $1, ",
-            $dated,
-            "version = version + 1, updated_at = $1
-     WHERE ",
-            $which
-        )
-    };
-}
-const MARK_PENDING: Sql = Sql::same("operations_rules.mark_pending", mark_pending!("", "id = $2"));
-const MARK_PENDING_OF: Sql = Sql::same(
+const MARK_PENDING: Sql = sql!(
+    "operations_rules.mark_pending",
+    "UPDATE operations_rules
+     SET sync_status = 'pending', sync_error = NULL, sync_due_at = $1, version = version + 1, updated_at = $1
+     WHERE id = $2",
+);
+const MARK_PENDING_OF: Sql = sql!(
     "operations_rules.mark_pending_of",
-    mark_pending!(
-        "dated_at = $1, ",
-        "deleted_at IS NULL AND subject_id IN (
-         SELECT id FROM operations_subjects WHERE organisation = $2 AND deleted_at IS NULL)"
-    ),
+    "UPDATE operations_rules
+     SET sync_status = 'pending', sync_error = NULL, sync_due_at = $1, dated_at = $1, version = version + 1,
+         updated_at = $1
+     WHERE deleted_at IS NULL AND subject_id IN (
+         SELECT id FROM operations_subjects WHERE organisation = $2 AND deleted_at IS NULL)",
 );
 
 /// The reconciler takes this rule next.
@@ -302,34 +217,39 @@ struct Id {
     id: String,
 }
 
-// Relies on operations_rules_to_sync, which holds only what is out of step.
-const TO_SYNC: Sql = Sql::same(
+// Relies on operations_rules_to_sync, which holds only what is not synced.
+const TO_SYNC: Sql = sql!(
     "operations_rules.to_sync",
     "SELECT id FROM operations_rules
      WHERE sync_due_at IS NOT NULL AND sync_due_at <= $1
      ORDER BY sync_due_at, id LIMIT $2",
 );
 
-/// Rules that have been out of step for long enough.
+/// Rules that are not synced and whose next attempt is due.
 #[boxed]
 pub async fn to_sync(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<String>> {
     let ids: Vec<Id> = conn.fetch_all(&TO_SYNC, args![now, limit]).await?;
     Ok(ids.into_iter().map(|row| row.id).collect())
 }
 
-const MARK_SENT: Sql = Sql::rows(
-    "operations_rules.mark_sent",
-    "UPDATE operations_rules SET last_sent_at = $1, last_sent_occurrence = $3, updated_at = $1 WHERE id = $2",
+#[derive(SetRow)]
+struct Sent<'a> {
+    id: &'a str,
+    occurrence: &'a str,
+}
+
+const MARK_SENT: Sql = sql!(
+    "operations_rules.mark_sent", each Sent<'_>, after 1,
     "UPDATE operations_rules
-     SET last_sent_at = $1, last_sent_occurrence = r.occurrence, updated_at = $1
-     FROM UNNEST($2::text[], $3::text[]) AS r(id, occurrence) WHERE operations_rules.id = r.id",
+     SET last_sent_at = $1, last_sent_occurrence = {.occurrence}, updated_at = $1
+     {from rows} WHERE operations_rules.id = {.id}",
 );
 
-/// Writes down that these occurrences reached somebody: `(rule, occurrence)`.
+/// Records that these occurrences reached somebody: `(rule, occurrence)`.
 #[boxed]
 pub async fn mark_sent(conn: &mut Conn<'_>, now: Timestamp, rows: &[(String, String)]) -> Result<u64> {
-    let (ids, occurrences): (Vec<String>, Vec<String>) = rows.iter().cloned().unzip();
-    conn.execute(&MARK_SENT, args![now, ids, occurrences]).await
+    let sent: Vec<Sent<'_>> = rows.iter().map(|(id, occurrence)| Sent { id, occurrence }).collect();
+    conn.execute(&MARK_SENT, with_rows(args![now], &sent)).await
 }
 
 /// A work row of a rule that is not over: waiting, being worked on, or with messages on their way.
@@ -341,23 +261,17 @@ pub struct LiveWork {
     pub status: String,
 }
 
-macro_rules! live_work {
-    ($which:literal) => {
-        concat!(
-            "SELECT w.id, w.key, w.setting_id, w.status FROM work AS w
-     WHERE w.setting_id = ",
-            $which,
-            " AND w.kind = 'operations'
+// Relies on work_by_setting and notifications_by_work.
+const LIVE_WORK: Sql = sql!(
+    "operations_rules.live_work", as LiveWork,
+    "SELECT {columns w} FROM work AS w
+     WHERE w.setting_id = {any $1} AND w.kind = 'operations'
          AND (w.status IN ('pending', 'processing', 'failed') OR w.open_notifications > 0 OR EXISTS (
              SELECT 1 FROM notifications AS n
-             WHERE n.work_id = w.id AND n.status IN ('pending', 'retrying', 'parked')))"
-        )
-    };
-}
-// Relies on work_by_setting and notifications_by_work.
-const LIVE_WORK: Sql = Sql::rows("operations_rules.live_work", live_work!("$1"), live_work!("ANY($1)"));
+             WHERE n.work_id = w.id AND n.status IN ('pending', 'retrying', 'parked')))",
+);
 
-/// What of these rules is not over.
+/// Work of these rules that is not over.
 #[boxed]
 pub async fn live_work(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<LiveWork>> {
     if ids.is_empty() {
@@ -378,8 +292,8 @@ pub struct Expected {
     pub active: Option<bool>,
 }
 
-// The soonest of those that wait, over work_ready; each with one look-up of its rule.
-const EXPECTED: Sql = Sql::same(
+// The next pending rows, over work_ready; each with one look-up of its rule.
+const EXPECTED: Sql = sql!(
     "operations_rules.expected",
     "SELECT w.id, w.key, r.id AS rule_id, r.schedule_id, r.sync_status, r.deleted_at, r.active
      FROM (SELECT id, key, setting_id, ready_at FROM work
@@ -389,8 +303,8 @@ const EXPECTED: Sql = Sql::same(
      ORDER BY w.ready_at, w.id",
 );
 
-/// The work rows of rules that come next, to see whether their rules still want them. What is due already is decided, and
-/// that decision looks for itself.
+/// The next work rows of rules, to check whether their rules still want them. Rows that are due already are checked when
+/// they are decided.
 #[boxed]
 pub async fn expected(conn: &mut Conn<'_>, now: Timestamp, limit: i64) -> Result<Vec<Expected>> {
     conn.fetch_all(&EXPECTED, args![now, limit]).await

@@ -1,9 +1,9 @@
 //! Events and tasks. One that is deleted stays, with the moment of its deletion.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SubjectRow {
@@ -38,38 +38,51 @@ impl SubjectRow {
     }
 }
 
-macro_rules! columns {
-    () => {
-        "s.id, s.subject_type, s.title, s.start_at, s.end_at, s.is_all_day, s.creator, s.people, s.organisation, \
-         s.time_zone, s.business_unit, s.ical_uid, s.deleted_at, s.version, s.created_at, s.updated_at"
-    };
+/// What is written of one: its own fields, and its dates in order.
+#[derive(SetRow)]
+struct Written<'a> {
+    id: &'a str,
+    subject_type: &'a str,
+    title: &'a str,
+    start_at: Option<i64>,
+    end_at: Option<i64>,
+    is_all_day: bool,
+    creator: &'a str,
+    people: &'a str,
+    organisation: Option<&'a str>,
+    time_zone: Option<&'a str>,
+    business_unit: Option<&'a str>,
+    ical_uid: Option<&'a str>,
+    first_at: Option<i64>,
+    last_at: Option<i64>,
 }
 
-macro_rules! insert {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO operations_subjects (id, subject_type, title, start_at, end_at, is_all_day, creator, people, organisation,
-        time_zone, business_unit, ical_uid, first_at, last_at, created_at, updated_at)
-    ",
-            $values,
-            "
-    ON CONFLICT DO NOTHING
-    RETURNING id"
-        )
-    };
+impl<'a> Written<'a> {
+    fn of(row: &'a SubjectRow) -> Self {
+        Self {
+            id: &row.id,
+            subject_type: &row.subject_type,
+            title: &row.title,
+            start_at: row.start_at,
+            end_at: row.end_at,
+            is_all_day: row.is_all_day,
+            creator: &row.creator,
+            people: &row.people,
+            organisation: row.organisation.as_deref(),
+            time_zone: row.time_zone.as_deref(),
+            business_unit: row.business_unit.as_deref(),
+            ical_uid: row.ical_uid.as_deref(),
+            first_at: row.first_at(),
+            last_at: row.last_at(),
+        }
+    }
 }
-const INSERT: Sql = Sql::rows(
-    "operations_subjects.insert",
-    insert!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $1, $1)"),
-    insert!(
-        "SELECT r.id, r.subject_type, r.title, r.start_at, r.end_at, r.is_all_day, r.creator, r.people, r.organisation,
-        r.time_zone, r.business_unit, r.ical_uid, r.first_at, r.last_at, $1, $1
-    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[], $8::text[], $9::text[],
-            $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[])
-        AS r(id, subject_type, title, start_at, end_at, is_all_day, creator, people, organisation, time_zone,
-            business_unit, ical_uid, first_at, last_at)"
-    ),
+
+const INSERT: Sql = sql!(
+    "operations_subjects.insert", each Written<'_>, after 1,
+    "INSERT INTO operations_subjects ({names}, created_at, updated_at) {values {*}, $1, $1}
+     ON CONFLICT DO NOTHING
+     RETURNING id",
 );
 
 #[derive(Record)]
@@ -80,63 +93,27 @@ struct Id {
 /// Keeps new ones; returns the ids of those that were new (by id, and by the identity in another calendar).
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, rows: &[SubjectRow]) -> Result<Vec<String>> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let args = args![
-        now,
-        column!(|s| s.id.as_str()),
-        column!(|s| s.subject_type.as_str()),
-        column!(|s| s.title.as_str()),
-        column!(|s| s.start_at),
-        column!(|s| s.end_at),
-        column!(|s| s.is_all_day),
-        column!(|s| s.creator.as_str()),
-        column!(|s| s.people.as_str()),
-        column!(|s| s.organisation.as_deref()),
-        column!(|s| s.time_zone.as_deref()),
-        column!(|s| s.business_unit.as_deref()),
-        column!(|s| s.ical_uid.as_deref()),
-        column!(|s| s.first_at()),
-        column!(|s| s.last_at()),
-    ];
-    let ids: Vec<Id> = conn.fetch_all(&INSERT, args).await?;
+    let written: Vec<Written<'_>> = rows.iter().map(Written::of).collect();
+    let ids: Vec<Id> = conn.fetch_all(&INSERT, with_rows(args![now], &written)).await?;
     Ok(ids.into_iter().map(|row| row.id).collect())
 }
 
-const UPDATE: Sql = Sql::same(
-    "operations_subjects.update",
+const UPDATE: Sql = sql!(
+    "operations_subjects.update", each Written<'_>, after 1,
     "UPDATE operations_subjects
-     SET title = $3, start_at = $4, end_at = $5, is_all_day = $6, creator = $7, people = $8, organisation = $9,
-         time_zone = $10, first_at = $11, last_at = $12, version = version + 1, updated_at = $1
-     WHERE id = $2",
+     SET title = {.title}, start_at = {.start_at}, end_at = {.end_at}, is_all_day = {.is_all_day},
+         creator = {.creator}, people = {.people}, organisation = {.organisation}, time_zone = {.time_zone},
+         first_at = {.first_at}, last_at = {.last_at}, version = operations_subjects.version + 1, updated_at = $1
+     {from rows} WHERE operations_subjects.id = {.id}",
 );
 
 /// Writes what may change of one that was locked.
 #[boxed]
 pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubjectRow) -> Result<u64> {
-    let (first_at, last_at) = (row.first_at(), row.last_at());
-    let s = row.clone();
-    let args = args![
-        now,
-        s.id,
-        s.title,
-        s.start_at,
-        s.end_at,
-        s.is_all_day,
-        s.creator,
-        s.people,
-        s.organisation,
-        s.time_zone,
-        first_at,
-        last_at
-    ];
-    conn.execute(&UPDATE, args).await
+    conn.execute(&UPDATE, with_rows(args![now], &[Written::of(row)])).await
 }
 
-const DELETE: Sql = Sql::same(
+const DELETE: Sql = sql!(
     "operations_subjects.delete",
     "UPDATE operations_subjects SET deleted_at = $1, version = version + 1, updated_at = $1
      WHERE id = $2 AND deleted_at IS NULL",
@@ -147,14 +124,11 @@ pub async fn delete(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<boo
     Ok(conn.execute(&DELETE, args![now, id]).await? > 0)
 }
 
-const LOCK: Sql = Sql::each(
-    "operations_subjects.lock",
-    concat!("SELECT ", columns!(), " FROM operations_subjects AS s WHERE s.id = $1 AND s.deleted_at IS NULL"),
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM operations_subjects AS s WHERE s.id = $1 AND s.deleted_at IS NULL FOR UPDATE"
-    ),
+const LOCK: Sql = sql!(
+    "operations_subjects.lock", as SubjectRow,
+    "SELECT {columns s}
+     FROM operations_subjects AS s
+     WHERE s.id = $1 AND s.deleted_at IS NULL{postgres  FOR UPDATE}",
 );
 
 /// One that is not deleted, held until the transaction ends.
@@ -163,17 +137,10 @@ pub async fn lock(conn: &mut Conn<'_>, id: &str) -> Result<Option<SubjectRow>> {
     conn.fetch_optional(&LOCK, args![id]).await
 }
 
-macro_rules! by_ids {
-    ($which:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM operations_subjects AS s WHERE s.deleted_at IS NULL AND s.id = ",
-            $which
-        )
-    };
-}
-const BY_IDS: Sql = Sql::rows("operations_subjects.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
+const BY_IDS: Sql = sql!(
+    "operations_subjects.by_ids", as SubjectRow,
+    "SELECT {columns s} FROM operations_subjects AS s WHERE s.deleted_at IS NULL AND s.id = {any $1}",
+);
 
 /// Those of these that are not deleted.
 #[boxed]
@@ -186,17 +153,12 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Sub
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
-macro_rules! by_uids {
-    ($which:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM operations_subjects AS s WHERE s.deleted_at IS NULL AND s.ical_uid IS NOT NULL AND s.ical_uid = ",
-            $which
-        )
-    };
-}
-const BY_UIDS: Sql = Sql::rows("operations_subjects.by_uids", by_uids!("$1"), by_uids!("ANY($1)"));
+const BY_UIDS: Sql = sql!(
+    "operations_subjects.by_uids", as SubjectRow,
+    "SELECT {columns s}
+     FROM operations_subjects AS s
+     WHERE s.deleted_at IS NULL AND s.ical_uid IS NOT NULL AND s.ical_uid = {any $1}",
+);
 
 /// Those that were imported under one of these identities.
 #[boxed]
@@ -209,15 +171,11 @@ pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<S
     conn.fetch_all(&BY_UIDS, args![uids]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "operations_subjects.page",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM operations_subjects AS s
+const PAGE: Sql = sql!(
+    "operations_subjects.page", as SubjectRow,
+    "SELECT {columns s} FROM operations_subjects AS s
      WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2
-     ORDER BY s.id LIMIT $3"
-    ),
+     ORDER BY s.id LIMIT $3",
 );
 
 #[boxed]
@@ -230,7 +188,7 @@ pub async fn page(
     conn.fetch_all(&PAGE, args![subject_type, after, limit]).await
 }
 
-/// What is still under way this long after a calendar's end is not looked for: a walk has to end somewhere.
+/// What still lasts this long after a calendar's end is not searched for: a walk has to end somewhere.
 pub const LONGEST_MICROS: i64 = 400 * 24 * 60 * 60 * 1_000_000;
 
 /// Which of the events and tasks of a stretch of time are wanted.
@@ -247,28 +205,18 @@ pub struct Between {
     pub limit: i64,
 }
 
-macro_rules! between {
-    ($takes_part:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM operations_subjects AS s
+// Walks operations_subjects_by_time over a bounded stretch.
+const BETWEEN: Sql = sql!(
+    "operations_subjects.between", as SubjectRow,
+    "SELECT {columns s} FROM operations_subjects AS s
      WHERE s.deleted_at IS NULL AND s.last_at >= $1 AND s.last_at < $3 AND s.first_at < $2
          AND (s.last_at > $4 OR (s.last_at = $4 AND s.id > $5))
          AND ($6 IS NULL OR s.subject_type = $6)
          AND ($7 IS NULL OR s.organisation = $7)
-         AND ($8 IS NULL OR s.creator = $8 OR ",
-            $takes_part,
-            ")
-     ORDER BY s.last_at, s.id LIMIT $9"
-        )
-    };
-}
-// Walks operations_subjects_by_time over a bounded stretch.
-const BETWEEN: Sql = Sql::each(
-    "operations_subjects.between",
-    between!("EXISTS (SELECT 1 FROM json_each(s.people) AS p WHERE p.value = $8)"),
-    between!("jsonb_exists(s.people::jsonb, $8)"),
+         AND ($8 IS NULL OR s.creator = $8
+             OR {sqlite EXISTS (SELECT 1 FROM json_each(s.people) AS p WHERE p.value = $8)}
+                {postgres jsonb_exists(s.people::jsonb, $8)})
+     ORDER BY s.last_at, s.id LIMIT $9",
 );
 
 /// Everything with a date that falls between the two moments, by its end.
@@ -291,15 +239,11 @@ pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<Subjec
 }
 
 // Relies on operations_subjects_by_time: all of these have the same `last_at`, and in this order PostgreSQL sees it.
-const UNDATED: Sql = Sql::same(
-    "operations_subjects.undated",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM operations_subjects AS s
+const UNDATED: Sql = sql!(
+    "operations_subjects.undated", as SubjectRow,
+    "SELECT {columns s} FROM operations_subjects AS s
      WHERE s.deleted_at IS NULL AND s.last_at IS NULL
-     ORDER BY s.last_at DESC, s.id DESC LIMIT $1"
-    ),
+     ORDER BY s.last_at DESC, s.id DESC LIMIT $1",
 );
 
 /// Those without any date, the newest first.

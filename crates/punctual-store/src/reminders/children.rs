@@ -1,12 +1,12 @@
 //! What each counted source adds to which parent. Written with the child's own event, so that a parent is summed up
 //! over an index and never by a scan.
 
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, SetRow)]
 pub struct ChildRow {
     pub setting_id: String,
     pub child_id: String,
@@ -15,49 +15,32 @@ pub struct ChildRow {
     pub amount_millionths: i64,
 }
 
-macro_rules! of {
-    ($which:literal) => {
-        concat!(
-            "SELECT c.setting_id, c.child_id, c.parent_id, c.amount_millionths FROM reminder_children AS c ",
-            $which
-        )
-    };
+#[derive(SetRow)]
+struct Child<'a> {
+    setting_id: &'a str,
+    child_id: &'a str,
 }
-const OF: Sql = Sql::rows(
-    "reminder_children.of",
-    of!("WHERE c.setting_id = $1 AND c.child_id = $2"),
-    of!("JOIN UNNEST($1::text[], $2::text[]) AS r(setting_id, child_id)
-         ON c.setting_id = r.setting_id AND c.child_id = r.child_id"),
+
+fn children<'a>(pairs: &[(&'a str, &'a str)]) -> Vec<Child<'a>> {
+    pairs.iter().map(|&(setting_id, child_id)| Child { setting_id, child_id }).collect()
+}
+
+const OF: Sql = sql!(
+    "reminder_children.of", as ChildRow, each Child<'_>, after 0,
+    "SELECT {columns c} FROM reminder_children AS c {join rows}
+     WHERE c.setting_id = {.setting_id} AND c.child_id = {.child_id}",
 );
 
 /// What these pairs of setting and child are counted as so far.
 #[boxed]
 pub async fn of(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<ChildRow>> {
-    let (settings, children): (Vec<&str>, Vec<&str>) = pairs.iter().copied().unzip();
-    conn.fetch_all(&OF, args![settings, children]).await
+    conn.fetch_all(&OF, with_rows(args![], &children(pairs))).await
 }
 
-macro_rules! put {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO reminder_children (setting_id, child_id, parent_id, amount_millionths)
-    ",
-            $values,
-            "
-    ON CONFLICT (setting_id, child_id) DO UPDATE
-    SET parent_id = EXCLUDED.parent_id, amount_millionths = EXCLUDED.amount_millionths"
-        )
-    };
-}
-const PUT: Sql = Sql::rows(
-    "reminder_children.put",
-    put!("VALUES ($1, $2, $3, $4)"),
-    put!(
-        "SELECT r.setting_id, r.child_id, r.parent_id, r.amount_millionths
-    FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[])
-        AS r(setting_id, child_id, parent_id, amount_millionths)"
-    ),
+const PUT: Sql = sql!(
+    "reminder_children.put", each ChildRow, after 0,
+    "INSERT INTO reminder_children ({names}) {values {*}}
+     ON CONFLICT (setting_id, child_id) DO UPDATE SET {replaced 2}",
 );
 
 /// Counts children, each at most once for a setting.
@@ -66,38 +49,25 @@ pub async fn put(conn: &mut Conn<'_>, rows: &[ChildRow]) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        column!(|c| c.setting_id.as_str()),
-        column!(|c| c.child_id.as_str()),
-        column!(|c| c.parent_id.as_str()),
-        column!(|c| c.amount_millionths),
-    ];
-    conn.execute(&PUT, bound).await
+    conn.execute(&PUT, with_rows(args![], rows)).await
 }
 
-const DELETE: Sql = Sql::rows(
-    "reminder_children.delete",
-    "DELETE FROM reminder_children WHERE setting_id = $1 AND child_id = $2",
-    "DELETE FROM reminder_children USING UNNEST($1::text[], $2::text[]) AS r(setting_id, child_id)
-     WHERE reminder_children.setting_id = r.setting_id AND reminder_children.child_id = r.child_id",
+const DELETE: Sql = sql!(
+    "reminder_children.delete", each Child<'_>, after 0,
+    "DELETE FROM reminder_children {using rows}
+     WHERE reminder_children.setting_id = {.setting_id} AND reminder_children.child_id = {.child_id}",
 );
 
-/// Counts children no longer.
+/// Stops counting children.
 #[boxed]
 pub async fn delete(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<u64> {
     if pairs.is_empty() {
         return Ok(0);
     }
-    let (settings, children): (Vec<&str>, Vec<&str>) = pairs.iter().copied().unzip();
-    conn.execute(&DELETE, args![settings, children]).await
+    conn.execute(&DELETE, with_rows(args![], &children(pairs))).await
 }
 
-/// What the children of one parent come to.
+/// The sum over the children of one parent.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct SumRow {
     pub setting_id: String,
@@ -105,24 +75,19 @@ pub struct SumRow {
     pub total_millionths: i64,
 }
 
-macro_rules! sums {
-    ($which:literal) => {
-        concat!(
-            "SELECT c.setting_id, c.parent_id, CAST(SUM(c.amount_millionths) AS BIGINT) AS total_millionths
-     FROM reminder_children AS c ",
-            $which,
-            " GROUP BY c.setting_id, c.parent_id"
-        )
-    };
+#[derive(SetRow)]
+struct Parent<'a> {
+    setting_id: &'a str,
+    parent_id: &'a str,
 }
+
 // Relies on reminder_children_by_parent.
-const SUMS: Sql = Sql::rows(
-    "reminder_children.sums",
-    sums!("WHERE c.setting_id = $1 AND c.parent_id = $2"),
-    sums!(
-        "JOIN UNNEST($1::text[], $2::text[]) AS r(setting_id, parent_id)
-         ON c.setting_id = r.setting_id AND c.parent_id = r.parent_id"
-    ),
+const SUMS: Sql = sql!(
+    "reminder_children.sums", each Parent<'_>, after 0,
+    "SELECT c.setting_id, c.parent_id, CAST(SUM(c.amount_millionths) AS BIGINT) AS total_millionths
+     FROM reminder_children AS c {join rows}
+     WHERE c.setting_id = {.setting_id} AND c.parent_id = {.parent_id}
+     GROUP BY c.setting_id, c.parent_id",
 );
 
 /// The sums of these pairs of setting and parent; those without children are left out.
@@ -131,8 +96,9 @@ pub async fn sums(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<Sum
     let mut pairs = pairs.to_vec();
     pairs.sort_unstable();
     pairs.dedup();
-    let (settings, parents): (Vec<&str>, Vec<&str>) = pairs.into_iter().unzip();
-    conn.fetch_all(&SUMS, args![settings, parents]).await
+    let parents: Vec<Parent<'_>> =
+        pairs.into_iter().map(|(setting_id, parent_id)| Parent { setting_id, parent_id }).collect();
+    conn.fetch_all(&SUMS, with_rows(args![], &parents)).await
 }
 
 crate::db::statements![OF, PUT, DELETE, SUMS];

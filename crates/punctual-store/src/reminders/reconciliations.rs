@@ -1,23 +1,23 @@
-//! How far each provider's reconciliation has looked, and what its last run did.
+//! How far each provider's reconciliation has got, and what its last run did.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql};
 
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct ReconciliationRow {
     pub provider: String,
-    /// Sources that changed before it have been looked at.
+    /// Sources that changed before it have been checked.
     pub watermark: i64,
     pub last_run_at: i64,
     /// What the last run did, as JSON.
     pub report: String,
 }
 
-const ALL: Sql = Sql::same(
-    "reconciliations.all",
-    "SELECT provider, watermark, last_run_at, report FROM reconciliations ORDER BY provider",
+const ALL: Sql = sql!(
+    "reconciliations.all", as ReconciliationRow,
+    "SELECT {columns} FROM reconciliations ORDER BY provider",
 );
 
 #[boxed]
@@ -25,7 +25,7 @@ pub async fn all(conn: &mut Conn<'_>) -> Result<Vec<ReconciliationRow>> {
     conn.fetch_all(&ALL, args![]).await
 }
 
-const PUT: Sql = Sql::same(
+const PUT: Sql = sql!(
     "reconciliations.put",
     "INSERT INTO reconciliations (provider, watermark, last_run_at, report) VALUES ($2, $3, $1, $4)
      ON CONFLICT (provider) DO UPDATE

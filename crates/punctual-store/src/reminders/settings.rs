@@ -1,11 +1,13 @@
 //! Reminder settings: a JSON definition, and the columns by which an event finds those that concern it.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct SettingRow {
     pub id: String,
     pub name: String,
@@ -15,47 +17,31 @@ pub struct SettingRow {
     pub child_type: Option<String>,
     pub kind: String,
     pub active: bool,
+    #[column(skip)]
     pub deleted: bool,
     /// The whole definition as JSON.
     pub definition: String,
+    #[column(skip)]
     pub version: i64,
+    #[column(skip)]
     pub created_at: i64,
+    #[column(skip)]
     pub updated_at: i64,
 }
 
-macro_rules! columns {
-    () => {
-        "id, name, business_unit, source_type, child_type, kind, active, deleted, definition, version, created_at, \
-         updated_at"
-    };
-}
-
-const INSERT: Sql = Sql::same(
-    "reminder_settings.insert",
-    "INSERT INTO reminder_settings (id, name, business_unit, source_type, child_type, kind, active, definition,
-         created_at, updated_at)
-     VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1, $1)
+const INSERT: Sql = sql!(
+    "reminder_settings.insert", each SettingRow, after 1,
+    "INSERT INTO reminder_settings ({names}, created_at, updated_at) {values {*}, $1, $1}
      ON CONFLICT (id) DO NOTHING",
 );
 
 /// A new setting; false when its id is taken.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Result<bool> {
-    let bound = args![
-        now,
-        &row.id,
-        &row.name,
-        row.business_unit.as_deref(),
-        &row.source_type,
-        row.child_type.as_deref(),
-        &row.kind,
-        row.active,
-        &row.definition,
-    ];
-    Ok(conn.execute(&INSERT, bound).await? > 0)
+    Ok(conn.execute(&INSERT, with_rows(args![now], slice::from_ref(row))).await? > 0)
 }
 
-const UPDATE: Sql = Sql::same(
+const UPDATE: Sql = sql!(
     "reminder_settings.update",
     "UPDATE reminder_settings
      SET name = $4, business_unit = $5, child_type = $6, active = $7, deleted = $8, definition = $9,
@@ -80,12 +66,10 @@ pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Re
     Ok(conn.execute(&UPDATE, bound).await? > 0)
 }
 
-macro_rules! by_ids {
-    ($which:literal) => {
-        concat!("SELECT ", columns!(), " FROM reminder_settings WHERE id = ", $which)
-    };
-}
-const BY_IDS: Sql = Sql::rows("reminder_settings.by_ids", by_ids!("$1"), by_ids!("ANY($1)"));
+const BY_IDS: Sql = sql!(
+    "reminder_settings.by_ids", as SettingRow,
+    "SELECT {columns} FROM reminder_settings WHERE id = {any $1}",
+);
 
 /// These settings, deleted ones too: history still names them.
 #[boxed]
@@ -95,24 +79,12 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Set
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
-macro_rules! heard {
-    ($types:literal, $lock:literal) => {
-        concat!(
-            "SELECT ",
-            columns!(),
-            " FROM reminder_settings WHERE NOT deleted AND (source_type IN (",
-            $types,
-            ") OR child_type IN (",
-            $types,
-            ")) ORDER BY id",
-            $lock
-        )
-    };
-}
-const HEARD: Sql = Sql::each(
-    "reminder_settings.heard",
-    heard!("SELECT value FROM json_each($1)", ""),
-    heard!("SELECT UNNEST($1::text[])", " FOR SHARE"),
+const HEARD: Sql = sql!(
+    "reminder_settings.heard", as SettingRow,
+    "SELECT {columns}
+     FROM reminder_settings
+     WHERE NOT deleted AND (source_type IN ({texts $1}) OR child_type IN ({texts $1}))
+     ORDER BY id{postgres  FOR SHARE}",
 );
 
 /// The settings that concern sources of these types, held until the transaction ends: an event and a change of a
@@ -122,28 +94,20 @@ pub async fn heard(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<Settin
     conn.fetch_all(&HEARD, args![types]).await
 }
 
-const OF_TYPE: Sql = Sql::same(
-    "reminder_settings.of_type",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM reminder_settings WHERE NOT deleted AND source_type = $1 ORDER BY id"
-    ),
+const OF_TYPE: Sql = sql!(
+    "reminder_settings.of_type", as SettingRow,
+    "SELECT {columns} FROM reminder_settings WHERE NOT deleted AND source_type = $1 ORDER BY id",
 );
 
-/// The settings for sources of one type, to look at.
+/// The settings for sources of one type, not locked.
 #[boxed]
 pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<SettingRow>> {
     conn.fetch_all(&OF_TYPE, args![source_type]).await
 }
 
-const PAGE: Sql = Sql::same(
-    "reminder_settings.page",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM reminder_settings WHERE id > $1 AND NOT deleted ORDER BY id LIMIT $2"
-    ),
+const PAGE: Sql = sql!(
+    "reminder_settings.page", as SettingRow,
+    "SELECT {columns} FROM reminder_settings WHERE id > $1 AND NOT deleted ORDER BY id LIMIT $2",
 );
 
 #[boxed]

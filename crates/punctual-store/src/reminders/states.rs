@@ -1,12 +1,12 @@
-//! Where a measure of a source stands to its threshold, written with the source.
+//! Whether a measure of a source meets its threshold, written with the source.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, SetRow)]
 pub struct StateRow {
     pub setting_id: String,
     pub source_id: String,
@@ -20,52 +20,33 @@ pub struct StateRow {
     pub value: Option<String>,
 }
 
-macro_rules! of {
-    ($which:literal) => {
-        concat!(
-            "SELECT s.setting_id, s.source_id, s.metric, s.scope, s.met, s.crossing, s.fired, s.value
-     FROM reminder_states AS s ",
-            $which
-        )
-    };
+#[derive(SetRow)]
+struct Pair<'a> {
+    setting_id: &'a str,
+    source_id: &'a str,
 }
-const OF: Sql = Sql::rows(
-    "reminder_states.of",
-    of!("WHERE s.setting_id = $1 AND s.source_id = $2"),
-    of!("JOIN UNNEST($1::text[], $2::text[]) AS r(setting_id, source_id)
-         ON s.setting_id = r.setting_id AND s.source_id = r.source_id"),
+
+const OF: Sql = sql!(
+    "reminder_states.of", as StateRow, each Pair<'_>, after 0,
+    "SELECT {columns s} FROM reminder_states AS s {join rows}
+     WHERE s.setting_id = {.setting_id} AND s.source_id = {.source_id}",
 );
 
 /// The states of these pairs of setting and source.
 #[boxed]
 pub async fn of(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<StateRow>> {
-    let mut pairs = pairs.to_vec();
+    let mut pairs: Vec<(&str, &str)> = pairs.to_vec();
     pairs.sort_unstable();
     pairs.dedup();
-    let (settings, sources): (Vec<&str>, Vec<&str>) = pairs.into_iter().unzip();
-    conn.fetch_all(&OF, args![settings, sources]).await
+    let pairs: Vec<Pair<'_>> =
+        pairs.into_iter().map(|(setting_id, source_id)| Pair { setting_id, source_id }).collect();
+    conn.fetch_all(&OF, with_rows(args![], &pairs)).await
 }
 
-macro_rules! put {
-    ($values:literal) => {
-        concat!(
-            "
-    INSERT INTO reminder_states (setting_id, source_id, metric, scope, met, crossing, fired, value, updated_at)
-    ",
-            $values,
-            "
-    ON CONFLICT (setting_id, source_id, metric, scope) DO UPDATE
-    SET met = EXCLUDED.met, crossing = EXCLUDED.crossing, fired = EXCLUDED.fired, value = EXCLUDED.value,
-        updated_at = EXCLUDED.updated_at"
-        )
-    };
-}
-const PUT: Sql = Sql::rows(
-    "reminder_states.put",
-    put!("VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $1)"),
-    put!("SELECT r.setting_id, r.source_id, r.metric, r.scope, r.met, r.crossing, r.fired, r.value, $1
-    FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::boolean[], $9::text[])
-        AS r(setting_id, source_id, metric, scope, met, crossing, fired, value)"),
+const PUT: Sql = sql!(
+    "reminder_states.put", each StateRow, after 1,
+    "INSERT INTO reminder_states ({names}, updated_at) {values {*}, $1}
+     ON CONFLICT (setting_id, source_id, metric, scope) DO UPDATE SET {replaced 4}, updated_at = $1",
 );
 
 /// Writes states, each at most once in the set.
@@ -76,53 +57,42 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[StateRow]) -> Resu
     }
     let mut rows: Vec<&StateRow> = rows.iter().collect();
     rows.sort_by(|a, b| (&a.setting_id, &a.source_id).cmp(&(&b.setting_id, &b.source_id)));
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        now,
-        column!(|s| s.setting_id.as_str()),
-        column!(|s| s.source_id.as_str()),
-        column!(|s| s.metric.as_str()),
-        column!(|s| s.scope.as_str()),
-        column!(|s| s.met),
-        column!(|s| s.crossing),
-        column!(|s| s.fired),
-        column!(|s| s.value.as_deref()),
-    ];
-    conn.execute(&PUT, bound).await
+    conn.execute(&PUT, with_rows(args![now], &rows)).await
 }
 
-const FIRE: Sql = Sql::rows(
-    "reminder_states.fire",
+#[derive(SetRow)]
+struct Fired<'a> {
+    setting_id: &'a str,
+    source_id: &'a str,
+    metric: &'a str,
+    scope: &'a str,
+}
+
+const FIRE: Sql = sql!(
+    "reminder_states.fire", each Fired<'_>, after 1,
     "UPDATE reminder_states SET fired = TRUE, updated_at = $1
-     WHERE setting_id = $2 AND source_id = $3 AND metric = $4 AND scope = $5",
-    "UPDATE reminder_states SET fired = TRUE, updated_at = $1
-     FROM UNNEST($2::text[], $3::text[], $4::text[], $5::text[]) AS r(setting_id, source_id, metric, scope)
-     WHERE reminder_states.setting_id = r.setting_id AND reminder_states.source_id = r.source_id
-       AND reminder_states.metric = r.metric AND reminder_states.scope = r.scope",
+     {from rows}
+     WHERE reminder_states.setting_id = {.setting_id} AND reminder_states.source_id = {.source_id}
+       AND reminder_states.metric = {.metric} AND reminder_states.scope = {.scope}",
 );
 
-/// Remembers that a reminder went out: `(setting, source, metric, scope)`.
+/// Remembers that a reminder was sent: `(setting, source, metric, scope)`.
 #[boxed]
 pub async fn fire(
     conn: &mut Conn<'_>,
     now: Timestamp,
     fired: &[(String, String, String, String)],
 ) -> Result<u64> {
-    macro_rules! column {
-        ($n:tt) => {
-            fired.iter().map(|row| row.$n.as_str()).collect::<Vec<_>>()
-        };
-    }
-    conn.execute(&FIRE, args![now, column!(0), column!(1), column!(2), column!(3)]).await
+    let fired: Vec<Fired<'_>> = fired
+        .iter()
+        .map(|(setting_id, source_id, metric, scope)| Fired { setting_id, source_id, metric, scope })
+        .collect();
+    conn.execute(&FIRE, with_rows(args![now], &fired)).await
 }
 
-const MET: Sql = Sql::same(
-    "reminder_states.met",
-    "SELECT setting_id, source_id, metric, scope, met, crossing, fired, value
+const MET: Sql = sql!(
+    "reminder_states.met", as StateRow,
+    "SELECT {columns}
      FROM reminder_states
      WHERE setting_id = $1 AND source_id > $2 AND met
      ORDER BY source_id

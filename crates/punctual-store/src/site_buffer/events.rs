@@ -1,13 +1,15 @@
 //! The site's event log. An event that goes on is one entry whose count and last time move.
 
+use std::slice;
+
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use super::NO_POSTGRES;
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-#[derive(Clone, Debug, PartialEq, Record)]
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct EventRow {
+    #[column(skip)]
     pub seq: i64,
     pub id: String,
     pub category: String,
@@ -18,29 +20,21 @@ pub struct EventRow {
     pub detail: String,
 }
 
-macro_rules! columns {
-    () => {
-        "seq, id, category, kind, began_at, last_at, count, detail"
-    };
-}
-
-const PUT: Sql = Sql::same(
-    "events.put",
-    "INSERT INTO events (id, category, kind, began_at, last_at, count, detail) VALUES ($2, $3, $4, $5, $1, $6, $7)
+const PUT: Sql = sql!(
+    "events.put", each EventRow, after 0,
+    "INSERT INTO events ({names}) {values {*}}
      ON CONFLICT (id) DO UPDATE SET last_at = EXCLUDED.last_at, count = EXCLUDED.count, detail = EXCLUDED.detail",
 );
 
 /// Writes an entry, or what is new about one that is there. `seq` is not read.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, event: &EventRow) -> Result<()> {
-    let e = event;
-    let bound = args![e.last_at, &e.id, &e.category, &e.kind, e.began_at, e.count, &e.detail];
-    conn.execute(&PUT, bound).await?;
+    conn.execute(&PUT, with_rows(args![], slice::from_ref(event))).await?;
     Ok(())
 }
 
 const LATEST: Sql =
-    Sql::same("events.latest", concat!("SELECT ", columns!(), " FROM events ORDER BY seq DESC LIMIT $1"));
+    sql!("events.latest", as EventRow, "SELECT {columns} FROM events ORDER BY seq DESC LIMIT $1");
 
 /// The latest entries, newest first.
 #[boxed]
@@ -48,34 +42,30 @@ pub async fn latest(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<EventRow>> {
     conn.fetch_all(&LATEST, args![limit]).await
 }
 
-const UNREPORTED: Sql = Sql::same(
-    "events.unreported",
-    concat!(
-        "SELECT ",
-        columns!(),
-        " FROM events WHERE reported_at IS NULL OR reported_at < last_at ORDER BY seq LIMIT $1"
-    ),
+const UNREPORTED: Sql = sql!(
+    "events.unreported", as EventRow,
+    "SELECT {columns} FROM events WHERE reported_at IS NULL OR reported_at < last_at ORDER BY seq LIMIT $1",
 );
 
-/// What central has not been told yet, oldest first.
+/// What was not reported to central yet, oldest first.
 #[boxed]
 pub async fn unreported(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<EventRow>> {
     conn.fetch_all(&UNREPORTED, args![limit]).await
 }
 
-const REPORTED: Sql =
-    Sql::rows("events.reported", "UPDATE events SET reported_at = $2 WHERE id = $1", NO_POSTGRES);
+const REPORTED: Sql = sql!(
+    "events.reported", each EventRow, after 0,
+    "UPDATE events SET reported_at = {.last_at} WHERE id = {.id}",
+);
 
-/// Central has been told of these entries as they stood then.
+/// These entries were reported to central, as they are here.
 #[boxed]
-pub async fn reported(conn: &mut Conn<'_>, told: &[EventRow]) -> Result<()> {
-    let ids: Vec<String> = told.iter().map(|event| event.id.clone()).collect();
-    let until: Vec<i64> = told.iter().map(|event| event.last_at).collect();
-    conn.execute(&REPORTED, args![ids, until]).await?;
+pub async fn reported(conn: &mut Conn<'_>, reported: &[EventRow]) -> Result<()> {
+    conn.execute(&REPORTED, with_rows(args![], reported)).await?;
     Ok(())
 }
 
-const TRIM: Sql = Sql::same(
+const TRIM: Sql = sql!(
     "events.trim",
     "DELETE FROM events WHERE seq <= (SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET $1)",
 );
@@ -86,7 +76,7 @@ pub async fn trim(conn: &mut Conn<'_>, keep: i64) -> Result<u64> {
     conn.execute(&TRIM, args![keep]).await
 }
 
-/// An instant as it stands in an entry.
+/// The instant of an entry.
 pub fn instant(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }

@@ -1,16 +1,16 @@
 //! Notifications that wait at a site until central has them, and what was last known of those it has.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 
-use super::NO_POSTGRES;
-use crate::db::{Conn, Result, Sql, args};
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 /// A notification that a script has just handed in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, SetRow)]
 pub struct NewOutgoing {
     pub id: String,
     pub digest: String,
+    #[column("list_name")]
     pub list: String,
     pub instance: Option<String>,
     pub script: Option<String>,
@@ -21,34 +21,16 @@ pub struct NewOutgoing {
     pub bytes: i64,
 }
 
-const INSERT: Sql = Sql::rows(
-    "outgoing.insert",
-    "INSERT INTO outgoing (id, digest, state, enqueued_at, bytes, status, list_name, instance, script, subject, body)
-     VALUES ($1, $2, 'waiting', $3, $4, 'forwarding', $5, $6, $7, $8, $9)
+const INSERT: Sql = sql!(
+    "outgoing.insert", each NewOutgoing, after 0,
+    "INSERT INTO outgoing ({names}, state, status) {values {*}, 'waiting', 'forwarding'}
      ON CONFLICT (id) DO NOTHING",
-    NO_POSTGRES,
 );
 
-/// Takes in what is new, in this order; returns how many were.
+/// Inserts what is new, in this order; returns how many were.
 #[boxed]
 pub async fn insert(conn: &mut Conn<'_>, rows: &[NewOutgoing]) -> Result<u64> {
-    macro_rules! column {
-        (|$row:ident| $value:expr) => {
-            rows.iter().map(|$row| $value).collect::<Vec<_>>()
-        };
-    }
-    let bound = args![
-        column!(|r| r.id.as_str()),
-        column!(|r| r.digest.as_str()),
-        column!(|r| r.enqueued_at),
-        column!(|r| r.bytes),
-        column!(|r| r.list.as_str()),
-        column!(|r| r.instance.as_deref()),
-        column!(|r| r.script.as_deref()),
-        column!(|r| r.subject.as_str()),
-        column!(|r| r.body.as_str()),
-    ];
-    conn.execute(&INSERT, bound).await
+    conn.execute(&INSERT, with_rows(args![], rows)).await
 }
 
 #[derive(Clone, Debug, PartialEq, Record)]
@@ -57,10 +39,8 @@ pub struct KnownDigest {
     pub digest: String,
 }
 
-const DIGESTS: Sql = Sql::same(
-    "outgoing.digests",
-    "SELECT id, digest FROM outgoing WHERE id IN (SELECT value FROM json_each($1))",
-);
+const DIGESTS: Sql =
+    sql!("outgoing.digests", as KnownDigest, "SELECT {columns} FROM outgoing WHERE id IN ({texts $1})");
 
 /// The digests under which these ids are known.
 #[boxed]
@@ -76,6 +56,7 @@ pub struct WaitingRow {
     pub digest: String,
     pub enqueued_at: i64,
     pub bytes: i64,
+    #[column("list_name")]
     pub list: String,
     pub instance: Option<String>,
     pub script: Option<String>,
@@ -85,10 +66,9 @@ pub struct WaitingRow {
 
 // The innermost select reads only the index, so that content beyond the batch is never touched. The first row is always
 // taken, however large.
-const WAITING: Sql = Sql::same(
-    "outgoing.waiting",
-    "SELECT seq, id, digest, enqueued_at, bytes, list_name AS list, instance, script, subject, body
-     FROM outgoing
+const WAITING: Sql = sql!(
+    "outgoing.waiting", as WaitingRow,
+    "SELECT {columns} FROM outgoing
      WHERE state = 'waiting' AND seq > $1 AND seq <= (
          SELECT MAX(seq) FROM (
              SELECT seq, SUM(bytes) OVER (ORDER BY seq) - bytes AS bytes_before
@@ -103,13 +83,12 @@ pub async fn waiting(conn: &mut Conn<'_>, after: i64, limit: i64, bytes: i64) ->
     conn.fetch_all(&WAITING, args![after, limit, bytes]).await
 }
 
-const HAND_OVER: Sql = Sql::rows(
+const HAND_OVER: Sql = sql!(
     "outgoing.hand_over",
     "UPDATE outgoing
      SET state = 'handed_over', status = 'pending', settled_at = $1, last_error = NULL,
          list_name = NULL, instance = NULL, script = NULL, subject = NULL, body = NULL
-     WHERE seq = $2 AND state = 'waiting'",
-    NO_POSTGRES,
+     WHERE seq = {any $2} AND state = 'waiting'",
 );
 
 /// Central has these rows: their content goes, their ids stay.
@@ -118,21 +97,27 @@ pub async fn hand_over(conn: &mut Conn<'_>, now: Timestamp, seqs: Vec<i64>) -> R
     conn.execute(&HAND_OVER, args![now, seqs]).await
 }
 
-const REFUSE: Sql = Sql::rows(
-    "outgoing.refuse",
-    "UPDATE outgoing SET state = 'refused', status = 'refused', settled_at = $1, last_error = $3
-     WHERE seq = $2 AND state = 'waiting'",
-    NO_POSTGRES,
+#[derive(SetRow)]
+struct Refused {
+    seq: i64,
+    last_error: String,
+}
+
+const REFUSE: Sql = sql!(
+    "outgoing.refuse", each Refused, after 1,
+    "UPDATE outgoing SET state = 'refused', status = 'refused', settled_at = $1, last_error = {.last_error}
+     WHERE seq = {.seq} AND state = 'waiting'",
 );
 
 /// Central will never take these rows: they leave the queue and are kept, each with why.
 #[boxed]
 pub async fn refuse(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<(i64, String)>) -> Result<u64> {
-    let (seqs, reasons): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
-    conn.execute(&REFUSE, args![now, seqs, reasons]).await
+    let refused: Vec<Refused> =
+        rows.into_iter().map(|(seq, last_error)| Refused { seq, last_error }).collect();
+    conn.execute(&REFUSE, with_rows(args![now], &refused)).await
 }
 
-/// How a notification stands as far as the site knows.
+/// The state of a notification as far as the site knows.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct OutgoingState {
     pub id: String,
@@ -144,23 +129,20 @@ pub struct OutgoingState {
     pub delivered_at: Option<i64>,
 }
 
-const BY_ID: Sql = Sql::same(
-    "outgoing.by_id",
-    "SELECT id, state, status, retry_count, last_error, enqueued_at, delivered_at FROM outgoing WHERE id = $1",
-);
+const BY_ID: Sql = sql!("outgoing.by_id", as OutgoingState, "SELECT {columns} FROM outgoing WHERE id = $1");
 
 #[boxed]
 pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<OutgoingState>> {
     conn.fetch_optional(&BY_ID, args![id]).await
 }
 
-const LEARN: Sql = Sql::same(
+const LEARN: Sql = sql!(
     "outgoing.learn",
     "UPDATE outgoing SET status = $2, retry_count = $3, last_error = $4, delivered_at = $5
      WHERE id = $1 AND state = 'handed_over'",
 );
 
-/// Keeps what central said, for when it cannot be asked.
+/// Keeps what central answered, for times when it cannot be reached.
 #[boxed]
 pub async fn learn(conn: &mut Conn<'_>, known: &OutgoingState) -> Result<()> {
     let k = known;
@@ -183,7 +165,7 @@ pub struct Backlog {
 }
 
 // Relies on outgoing_waiting and outgoing_settled alone, but for the bytes of refused rows, of which there are few.
-const BACKLOG: Sql = Sql::same(
+const BACKLOG: Sql = sql!(
     "outgoing.backlog",
     "SELECT
         (SELECT COUNT(*) FROM outgoing WHERE state = 'waiting') AS waiting,
@@ -204,10 +186,8 @@ struct Oldest {
     enqueued_at: i64,
 }
 
-const OLDEST: Sql = Sql::same(
-    "outgoing.oldest",
-    "SELECT enqueued_at FROM outgoing WHERE state = 'waiting' ORDER BY seq LIMIT 1",
-);
+const OLDEST: Sql =
+    sql!("outgoing.oldest", "SELECT enqueued_at FROM outgoing WHERE state = 'waiting' ORDER BY seq LIMIT 1");
 
 /// Since when the oldest row waits. A probe, not a count.
 #[boxed]
@@ -216,7 +196,7 @@ pub async fn oldest(conn: &mut Conn<'_>) -> Result<Option<i64>> {
     Ok(row.map(|row| row.enqueued_at))
 }
 
-const FORGET: Sql = Sql::same(
+const FORGET: Sql = sql!(
     "outgoing.forget",
     "DELETE FROM outgoing WHERE seq IN (
         SELECT seq FROM outgoing WHERE state = $1 AND settled_at < $2 ORDER BY settled_at LIMIT $3)",

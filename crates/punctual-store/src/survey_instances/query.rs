@@ -2,8 +2,8 @@
 
 use punctual_boxed::{Record, boxed};
 
-use super::{InstanceRow, instance_columns};
-use crate::db::{Conn, Result, Sql, args};
+use super::InstanceRow;
+use crate::db::{Conn, Result, Sql, args, sql};
 
 /// What a page of instances is limited to; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
@@ -16,22 +16,18 @@ pub struct InstanceFilter {
     pub limit: i64,
 }
 
-// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by survey,
-// and would walk the instances of all surveys for those of one that is old.
-const LIST: Sql = Sql::same(
-    "survey_instances.list",
-    concat!(
-        "SELECT ",
-        instance_columns!(),
-        " FROM survey_instances i
-         WHERE i.survey_id BETWEEN $1 AND $1 AND NOT i.deleted
-           AND ($2 IS NULL OR i.status = $2)
-           AND ($3 IS NULL OR i.trigger_id = $3)
-           AND ($4 IS NULL OR i.customer_ref = $4)
-           AND ($5 IS NULL OR i.id < $5)
-         ORDER BY i.survey_id DESC, i.id DESC
-         LIMIT $6"
-    ),
+// BETWEEN and not `=`: for one survey PostgreSQL takes the order of the primary key for as good as that of the index by
+// survey, and would walk the instances of all surveys for those of one that is old.
+const LIST: Sql = sql!(
+    "survey_instances.list", as InstanceRow,
+    "SELECT {columns i} FROM survey_instances i
+     WHERE i.survey_id BETWEEN $1 AND $1 AND NOT i.deleted
+       AND ($2 IS NULL OR i.status = $2)
+       AND ($3 IS NULL OR i.trigger_id = $3)
+       AND ($4 IS NULL OR i.customer_ref = $4)
+       AND ($5 IS NULL OR i.id < $5)
+     ORDER BY i.survey_id DESC, i.id DESC
+     LIMIT $6",
 );
 
 /// A page of a survey's instances, newest first; over the index by survey.
@@ -41,16 +37,18 @@ pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<In
     conn.fetch_all(&LIST, args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit]).await
 }
 
-/// How many instances of a survey stand so.
+/// How many instances of a survey have a status.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct StatusCount {
     pub status: String,
     pub count: i64,
 }
 
-const COUNTS: Sql = Sql::same(
+const COUNTS: Sql = sql!(
     "survey_instances.counts",
-    "SELECT status, COUNT(*) AS count FROM survey_instances WHERE survey_id = $1 AND NOT deleted GROUP BY status",
+    "SELECT status, COUNT(*) AS count
+     FROM survey_instances
+     WHERE survey_id = $1 AND NOT deleted GROUP BY status",
 );
 
 #[boxed]
@@ -77,7 +75,7 @@ pub struct Walked {
     pub completed_at: Option<i64>,
 }
 
-const WALK: Sql = Sql::same(
+const WALK: Sql = sql!(
     "survey_instances.walk",
     "SELECT i.id, i.public_id, i.version_id, i.trigger_id, i.triggered_at, i.status, i.customer_ref, i.metadata,
             i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
@@ -87,7 +85,7 @@ const WALK: Sql = Sql::same(
      LIMIT $3",
 );
 
-/// The instances of a survey after this id, oldest first: whoever needs all of them comes again.
+/// The instances of a survey after this id, oldest first: a caller that needs all of them calls again.
 #[boxed]
 pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
     conn.fetch_all(&WALK, args![survey_id, after, limit]).await

@@ -16,6 +16,7 @@ mod reminders;
 mod reports;
 mod schema;
 mod schema_rules;
+mod silence;
 mod site_buffer;
 mod surveys;
 mod transactions;

@@ -1,6 +1,8 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{Lane, Store, StoreError, StoreOptions, notifications, work};
+use punctual_store::{
+    Lane, Store, StoreError, StoreOptions, audit, notifications, run_records, survey_tries, work,
+};
 use punctual_testkit::{Database, TestBed, new_work, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
@@ -12,6 +14,7 @@ on_both! {
     the_durability_that_was_given_is_read_back;
     opening_again_changes_nothing;
     rows_from_before_circuits_had_their_name_are_rewritten;
+    reason_codes_of_earlier_versions_are_rewritten;
 }
 
 async fn open(url: &str) -> Result<Store, StoreError> {
@@ -158,6 +161,53 @@ async fn rows_from_before_circuits_had_their_name_are_rewritten(bed: TestBed) {
         let row = notifications::by_id(&mut reader.conn(), id).await.unwrap().unwrap();
         assert_eq!(row.reason_code.as_deref(), reason);
     }
+    drop(reader);
+    store.close().await;
+    bed.leaves_open("rows only");
+}
+
+async fn reason_codes_of_earlier_versions_are_rewritten(bed: TestBed) {
+    let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
+    let work = crate::work::insert(&bed, &[new_work("test", "a", bed.now())]).await;
+    meddle(
+        &bed,
+        "UPDATE notifications SET reason_code = 'address_invalid' WHERE targets LIKE '%a@ex%';
+         UPDATE notifications SET reason_code = 'url_scheme' WHERE targets LIKE '%b@ex%';
+         UPDATE work SET reason_code = 'template_unknown_variable';
+         INSERT INTO survey_tries (notification_id, n, tried_at, status) VALUES ('n', 0, 0, 'phone_invalid');
+         INSERT INTO run_records (key, path, subject_id, due_at, decided_at, outcome, reason, tries, conflicts, details)
+         VALUES ('k', 'report-subscription', 's', 0, 0, 'failed', 'query_failed', 1, 0, '{}');
+         INSERT INTO audit (at, actor, action, subject_kind, subject_id, reason) VALUES
+         (1, 'engine', 'defer', 'notification', 'n', 'channel-resting'),
+         (2, 'engine', 'park', 'notification', 'n', 'redirect_not_followed'),
+         (3, 'key:ann', 'note', 'notification', 'n', 'see file_1'),
+         (4, 'engine', 'late-result', 'notification', 'n', 'delivered');
+         DELETE FROM schema_steps WHERE version >= 16",
+    )
+    .await;
+    let store = open_beside(&bed).await.unwrap();
+    let mut reader = store.read().await.unwrap();
+    for (id, reason) in ids.iter().zip(["address-invalid", "url-invalid"]) {
+        let row = notifications::by_id(&mut reader.conn(), id).await.unwrap().unwrap();
+        assert_eq!(row.reason_code.as_deref(), Some(reason));
+    }
+    let row = work::by_id(&mut reader.conn(), work[0]).await.unwrap().unwrap();
+    assert_eq!(row.reason_code.as_deref(), Some("template-unknown-variable"));
+    let tries = survey_tries::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
+    assert_eq!(tries[0].status, "phone-invalid");
+    let record = run_records::by_keys(&mut reader.conn(), vec!["k".into()]).await.unwrap();
+    assert_eq!(record[0].reason.as_deref(), Some("query-failed"));
+    let audit = audit::of(&mut reader.conn(), "notification", "n").await.unwrap();
+    let read: Vec<_> = audit.iter().map(|row| (row.reason.as_deref(), row.data.as_deref())).collect();
+    assert_eq!(
+        read,
+        [
+            (Some("circuit-open"), None),
+            (Some("redirect-not-followed"), None),
+            (Some("see file_1"), None),
+            (None, Some(r#"{"status":"delivered"}"#)),
+        ]
+    );
     drop(reader);
     store.close().await;
     bed.leaves_open("rows only");

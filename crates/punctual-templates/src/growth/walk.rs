@@ -36,7 +36,7 @@ impl<'a> Walk<'a> {
         match statement {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitRaw(_) => Ok(()),
-            // What goes out is counted by the writer, which stops at the output limit.
+            // The output is counted by the writer, which stops at the output limit.
             Stmt::EmitExpr(emit) => self.weigh(&emit.expr).map(drop),
             Stmt::IfCond(cond) => {
                 self.weigh(&cond.expr)?;
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The length of the text that `join` puts between or `replace` puts in, if it stands there as a literal.
+/// The length of the text that `join` puts between or `replace` puts in, if it is there as a literal.
 fn literal_text(filter: &Filter<'_>) -> Option<u64> {
     let position = usize::from(filter.name == "replace");
     let length = |expr: &Expr<'_>| match expr {

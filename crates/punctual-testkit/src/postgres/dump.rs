@@ -4,7 +4,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 /// Every column of our own tables that can hold text or bytes.
 const COLUMNS: &str =
-    // tidy-allow: it looks at the schema itself, which no statement of the product does
+    // tidy-allow: it uses the schema itself, which no statement of the product does
     "SELECT c.table_schema::text, c.table_name::text, c.column_name::text, c.data_type::text
     FROM information_schema.columns AS c
     JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
@@ -12,7 +12,7 @@ const COLUMNS: &str =
       AND c.data_type NOT IN ('bigint', 'integer', 'smallint', 'boolean', 'double precision')
     ORDER BY c.table_schema, c.table_name, c.ordinal_position";
 
-/// One value, and where it stands.
+/// One value, and where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     /// `table.column`.
@@ -23,7 +23,7 @@ pub struct Stored {
 /// Every value of every column that can hold text or bytes, of every table.
 ///
 /// # Panics
-/// When the database cannot be read: a search that looked at nothing has found nothing.
+/// When the database cannot be read: a search that read nothing has found nothing.
 pub async fn everything_stored(url: &str) -> Vec<Stored> {
     let broken = |what: &str, error: sqlx::Error| -> ! { panic!("{what} cannot be read: {error}") };
     let mut conn = PgConnection::connect(url).await.unwrap_or_else(|error| broken("the database", error));

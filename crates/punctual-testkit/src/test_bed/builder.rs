@@ -27,7 +27,7 @@ pub struct Recipe {
     pub(super) captured: Arc<Captured>,
     /// Shared by all nodes, as in an installation with several.
     pub(super) blobs: Blobs,
-    /// Set where another clock than the manual one tells the time.
+    /// Set where another clock than the manual one gives the time.
     pub(super) told_by: Option<Arc<dyn Clock>>,
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::{START, postgres::TestDatabase};
 
 /// Where files are kept in memory, if the system has such a place: the same SQLite with the same settings, without the
-/// wait for a disk. What survives a power cut is tried elsewhere.
+/// wait for a disk. What survives a power cut is tested elsewhere.
 const MEMORY: &str = "/dev/shm";
 
 /// Which database a test runs on.

@@ -1,4 +1,4 @@
-//! What tests look at: rows as they stand.
+//! What tests read: rows as they are stored.
 
 use punctual_store::{
     Reader, attempts,
@@ -43,7 +43,7 @@ impl TestBed {
         rows.unwrap_or_else(|error| panic!("{error:?}"))
     }
 
-    /// Every try of a notification, in order.
+    /// Every attempt of a notification, in order.
     pub async fn attempts(&self, id: &str) -> Vec<AttemptRow> {
         let seq = self.notification(id).await.seq;
         let rows = attempts::of(&mut self.read().await.conn(), vec![seq]).await;

@@ -27,7 +27,7 @@ impl TestBed {
         tx.commit().await.unwrap_or_else(|error| panic!("not committed: {error:?}"));
     }
 
-    /// A channel over this adapter, with three more tries a minute apart.
+    /// A channel over this adapter, with three retries a minute apart.
     pub async fn channel(&self, key: &str, adapter: &str) {
         self.channel_with(key, adapter, json!({ "max": 3, "intervalSeconds": 60 }), false).await;
     }

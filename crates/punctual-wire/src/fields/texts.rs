@@ -23,7 +23,7 @@ impl<'v> Fields<'v> {
         self.length(name, text, bytes).then(|| text.to_owned())
     }
 
-    /// A line that can stand in a mail header: [`SUBJECT_MAX`] bytes, no line breaks, no control characters.
+    /// A line that is valid in a mail header: [`SUBJECT_MAX`] bytes, no line breaks, no control characters.
     pub fn required_subject(&mut self, name: &'static str) -> String {
         self.require(name, || text_of(&(1..=SUBJECT_MAX)));
         self.optional_subject(name).unwrap_or_default()

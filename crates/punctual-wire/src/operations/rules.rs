@@ -1,4 +1,4 @@
-//! `/api/v1/operations/rules`: when somebody is told about an event or task.
+//! `/api/v1/operations/rules`: when somebody is notified of an event or task.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,7 @@ impl RuleQuery {
     }
 }
 
-/// A rule as it stands.
+/// A rule as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {

@@ -18,7 +18,7 @@ use crate::{
     problem::{Code, FieldError},
 };
 
-/// Titles stand in the subject of a message, behind a word.
+/// Titles are in the subject of a message, behind a word.
 pub const TITLE_MAX: usize = 900;
 /// Everybody in the room; larger audiences belong in a list.
 pub const PEOPLE_MAX: usize = 500;
@@ -274,7 +274,7 @@ impl SubjectQuery {
     }
 }
 
-/// An event as it stands.
+/// An event as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -288,7 +288,7 @@ pub struct Event {
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
     pub business_unit: Option<String>,
-    /// When its people are told.
+    /// When its people are notified.
     #[serde(default)]
     pub rules: Vec<Rule>,
     pub version: i64,
@@ -296,7 +296,7 @@ pub struct Event {
     pub updated_at: Timestamp,
 }
 
-/// A task as it stands.
+/// A task as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
@@ -309,7 +309,7 @@ pub struct Task {
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
     pub business_unit: Option<String>,
-    /// When its people are told.
+    /// When its people are notified.
     #[serde(default)]
     pub rules: Vec<Rule>,
     pub version: i64,

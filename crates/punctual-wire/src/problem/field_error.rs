@@ -125,7 +125,7 @@ impl FieldError {
         Self::new(pointer, Code::UrlUserinfo, "The URL must not carry a user name or password.")
     }
 
-    /// The same text for every refused address, so that the answer tells nothing about the network behind.
+    /// The same text for every refused address, so that the response reveals nothing about the network behind.
     pub fn url_forbidden(pointer: impl Into<String>) -> Self {
         Self::new(pointer, Code::UrlForbidden, "The URL leads to an address that is not allowed.")
     }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::problem::FieldError;
 
-/// A setting as it stands: its definition, and who and when.
+/// A setting as it is stored: its definition, and who and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReminderSetting {
@@ -50,7 +50,7 @@ pub struct ReminderPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
     pub days: Vec<ForecastDay>,
-    /// There is more than one answer looks at.
+    /// There is more than one response covers.
     pub cut: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct ForecastDay {
     #[schema(example = "Pacific/Auckland")]
     pub time_zone: String,
     pub count: u64,
-    /// How many addresses its reminders go to, as lists and sources stand now.
+    /// How many addresses its reminders go to, as lists and sources are now.
     pub recipients: u64,
     /// How many for each workflow.
     pub by_path: BTreeMap<String, u64>,
@@ -74,7 +74,7 @@ pub struct ForecastDay {
 #[serde(rename_all = "camelCase")]
 pub struct ForecastItem {
     pub key: String,
-    /// When it will go out, with what quiet hours do to it.
+    /// When it will be sent, with what quiet hours do to it.
     pub due_at: Timestamp,
     pub title: String,
     /// Why that is not when it is due, such as `quiet-hours`.
@@ -99,7 +99,7 @@ pub struct WhyStep {
     /// `planned`, a status of work, an act in the audit, or `notWanted`, `otherDay`, `notPlanned`.
     pub outcome: Cow<'static, str>,
     pub reason: Option<String>,
-    /// What was looked at.
+    /// What was checked.
     #[schema(value_type = Object)]
     pub values: Value,
     pub key: Option<String>,
@@ -116,7 +116,7 @@ pub struct Reconciliation {
     /// Rows that become due within so many days are repaired.
     pub window_days: u32,
     pub batch: u32,
-    /// Sources that changed before it have been looked at.
+    /// Sources that changed before it have been checked.
     pub looked_until: Option<Timestamp>,
     pub last_run_at: Option<Timestamp>,
     pub sources: u64,

@@ -1,6 +1,6 @@
 //! Where in a body something is: by line and column for people, by pointer for programs.
 
-/// The character there, as it may stand in a sentence.
+/// The character there, as it may appear in a sentence.
 pub(super) fn found_at(bytes: &[u8], at: usize) -> String {
     match std::str::from_utf8(&bytes[at..]).ok().and_then(|rest| rest.chars().next()) {
         Some(c) if c.is_control() => format!("the control character U+{:04X}", u32::from(c)),

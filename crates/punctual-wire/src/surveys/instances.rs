@@ -40,23 +40,23 @@ pub struct Instance {
     pub next_send_at: Option<Timestamp>,
     pub last_sent_at: Option<Timestamp>,
     pub reminders_remaining: i64,
-    /// Every try, oldest first.
+    /// Every attempt, oldest first.
     pub delivery_log: Vec<DeliveryLogEntry>,
     pub unique_hash: Option<String>,
     pub opened_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
 }
 
-/// One try at one message.
+/// One attempt for one message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryLogEntry {
-    /// Which try of all, from 1.
+    /// Which attempt of all, from 1.
     pub attempt: i64,
-    /// Which message of the schedule, from 1: a failed try uses up none.
+    /// Which message of the schedule, from 1: a failed attempt uses up none.
     pub ordinal: i64,
     pub sent_at: Timestamp,
-    /// `delivered`, `failed`, `uncertain`, `underway`, or why there was no try, such as `no-channel`.
+    /// `delivered`, `failed`, `uncertain`, `underway`, or why there was no attempt, such as `no-channel`.
     pub status: String,
     /// The provider's id of the message.
     pub message_id: Option<String>,

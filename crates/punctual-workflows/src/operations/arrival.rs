@@ -94,7 +94,7 @@ pub struct Known {
     pub templates: HashSet<String>,
 }
 
-/// Who is told of what, by which rule.
+/// Who is notified of what, by which rule.
 struct Told<'a> {
     rule: &'a RuleRow,
     subject: &'a SubjectRow,
@@ -131,40 +131,40 @@ impl Known {
         self.organisations.get(subject.organisation.as_deref()?)
     }
 
-    /// The guards in their order; what passes them all is told to these people.
-    fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, &'static str> {
+    /// The guards in their order; if it passes them all, these people are notified.
+    fn check(&self, row: &Claimed, input: &Input) -> Result<Told<'_>, ReasonCode> {
         let payload = &input.payload;
-        let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or("invalid-payload")?;
-        let rule = self.rules.get(&payload.notification_rule_id).ok_or("rule-missing")?;
+        let (occurrence, step, asked_again) = occurrence_of(&row.key).ok_or(ReasonCode::InvalidPayload)?;
+        let rule = self.rules.get(&payload.notification_rule_id).ok_or(ReasonCode::RuleMissing)?;
         if rule.deleted_at.is_some() {
-            return Err("rule-canceled");
+            return Err(ReasonCode::RuleCanceled);
         }
         if !rule.active {
-            return Err("rule-inactive");
+            return Err(ReasonCode::RuleInactive);
         }
         // Another channel for those whom the first one did not reach, and what a person asked for again, come after.
         let is_first = step == 0 && !asked_again;
         if is_first && rule.last_sent_occurrence.as_deref() == Some(occurrence.as_str()) {
-            return Err("already-delivered");
+            return Err(ReasonCode::AlreadyDelivered);
         }
         let subject = self
             .subjects
             .get(&payload.subject_id)
             .filter(|subject| subject.subject_type == payload.subject_type.as_str())
-            .ok_or("subject-missing")?;
+            .ok_or(ReasonCode::SubjectMissing)?;
         let organisation = self.organisation_of(subject);
         let wanted = wanted(Some(subject), rule, organisation);
         let run_at = match wanted {
             Some(wanted) if wanted.occurrence == occurrence => wanted.run_at,
-            _ => return Err("moved"),
+            _ => return Err(ReasonCode::Moved),
         };
         if is_first && instant(rule.dated_at).duration_since(run_at) > GRACE {
-            return Err("anchor-in-past");
+            return Err(ReasonCode::AnchorInPast);
         }
         let only = input.fallback.as_ref().map(|fallback| fallback.people.as_slice());
         let reached = reach(subject, rule, organisation, &self.people, step, only);
         if reached.is_empty() {
-            return Err("no-recipients");
+            return Err(ReasonCode::NoRecipients);
         }
         Ok(Told { rule, subject, reached })
     }
@@ -216,24 +216,26 @@ impl Known {
 impl Decide<Put> for Known {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided<Put> {
         let input = read(&row.input);
-        let checked =
-            input.as_ref().ok_or("invalid-payload").and_then(|input| Ok((input, self.check(row, input)?)));
+        let checked = input
+            .as_ref()
+            .ok_or(ReasonCode::InvalidPayload)
+            .and_then(|input| Ok((input, self.check(row, input)?)));
         match checked {
             Ok((input, told)) => {
                 let Ok(payload) = serde_json::to_string(&input.payload) else {
-                    return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+                    return Decision::Hold(ReasonCode::InputUnreadable).into();
                 };
                 let (id, topic) = (row.key.clone(), input.topic.clone());
                 let arrival = Arrival { id, topic, due_at: instant(row.due_at), payload };
-                // The occurrence is published to listeners, not each channel that is tried for it.
+                // The occurrence is published to listeners, not each channel that is used for it.
                 let is_first = input.fallback.is_none();
                 let decided = Decided::from(Decision::Deliver(self.messages(input, told)));
                 decided.with_effects(is_first.then_some(Effect::Publish(arrival)))
             }
             Err(reason) => {
                 let payload = input.map(|input| input.payload);
-                let put = Put::Skipped { reason: reason.into(), payload, key: row.key.clone() };
-                Decided::from(Decision::Skip(ReasonCode::new(reason))).with_rows([put])
+                let put = Put::Skipped { reason, payload, key: row.key.clone() };
+                Decided::from(Decision::Skip(reason)).with_rows([put])
             }
         }
     }

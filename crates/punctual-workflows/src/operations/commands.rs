@@ -317,7 +317,7 @@ async fn rule(engine: &Engine, id: &str) -> Result<Option<RuleRow>, EngineError>
     Ok(rules::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop())
 }
 
-/// The boundary: what went wrong with scheduling is told in the log, under `scheduler_errors`, and nowhere else.
+/// The boundary: what went wrong with scheduling is logged, under `scheduler_errors`, and nowhere else.
 async fn schedule<'a>(engine: &Engine, subject: &SubjectRow, rules: impl Iterator<Item = &'a RuleRow>) {
     let ids: Vec<String> = rules.map(|rule| rule.id.clone()).collect();
     let failed = sync(engine, &ids, Cause::Person).await;
@@ -330,7 +330,7 @@ async fn schedule<'a>(engine: &Engine, subject: &SubjectRow, rules: impl Iterato
         scheduler_errors = ?told,
         subjectType = subject.subject_type,
         subjectId = subject.id,
-        "saved, and not all of it scheduled; it is tried again"
+        "saved, but not all of it is scheduled; it is retried"
     );
 }
 

@@ -28,7 +28,7 @@ pub async fn put_person(
     Ok(true)
 }
 
-/// Removes a person. Events and tasks keep the id; whoever is behind it is told nothing any more.
+/// Removes a person. Events and tasks keep the id; whoever is behind it gets nothing any more.
 pub async fn remove_person(
     engine: &Engine,
     id: &str,

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_store::{Conn, StoreError, operations::rules};
 
 use super::Payload;
@@ -11,15 +12,20 @@ use super::Payload;
 /// One row that the workflow writes through `put`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put {
-    Skipped { reason: String, payload: Option<Payload>, key: String },
+    Skipped { reason: ReasonCode, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
     Failed { rule_id: String, error_name: String, error_message: String },
     Told { template: String, recipient: String },
     NotTold { template: String, recipient: String, provider: String },
 }
 
-/// Skips that tell of something wrong; the others are what people wanted.
-const WARNED: [&str; 4] = ["invalid-payload", "rule-missing", "subject-missing", "no-recipients"];
+/// Skips that point to a fault; the others are intended.
+const WARNED: [ReasonCode; 4] = [
+    ReasonCode::InvalidPayload,
+    ReasonCode::RuleMissing,
+    ReasonCode::SubjectMissing,
+    ReasonCode::NoRecipients,
+];
 
 #[boxed]
 pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
@@ -47,9 +53,9 @@ fn log(row: &Put) {
             let subject = payload.as_ref().map(|payload| payload.subject_id.as_str());
             let subject_type = payload.as_ref().map(|payload| payload.subject_type.as_str());
             let kind = payload.as_ref().map(|payload| payload.kind.as_str());
-            if WARNED.contains(&reason.as_str()) {
+            if WARNED.contains(reason) {
                 tracing::warn!(
-                    reason,
+                    reason = reason.as_str(),
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,
@@ -59,7 +65,7 @@ fn log(row: &Put) {
                 );
             } else {
                 tracing::info!(
-                    reason,
+                    reason = reason.as_str(),
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,

@@ -1,4 +1,4 @@
-//! Who is told, over which channel and where: pure, on the people as they are when the moment comes.
+//! Who is notified, over which channel and where: pure, on the people as they are when the moment comes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub struct Reach {
     pub has_next: bool,
 }
 
-/// Where each person of a subject is told at this step: 0 is the channel they like best. Two people behind one address
+/// Where each person of a subject is notified at this step: 0 is the channel they like best. Two people behind one address
 /// count once.
 pub fn reach(
     subject: &SubjectRow,
@@ -57,7 +57,7 @@ pub fn reach(
     reached
 }
 
-/// The channels over which a person can be told, in the order they like: those that the rule has, or, where it has none
+/// The channels over which a person can be notified, in the order they like: those that the rule has, or, where it has none
 /// of them, all that they chose. A rule may narrow what somebody chose, and never takes all of it away.
 fn ways(person: &PersonRow, allowed: &[String]) -> Vec<(ChannelKey, String)> {
     let mut chosen = texts(&person.channels);

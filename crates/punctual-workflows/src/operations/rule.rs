@@ -98,7 +98,7 @@ pub fn parse_offset(text: &str) -> Option<SignedDuration> {
     }
 }
 
-/// The moment at which a rule wants to be heard.
+/// The moment at which a rule fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub run_at: Timestamp,
@@ -134,7 +134,7 @@ pub fn moment(
         RuleSpec::Relative { offset, .. } => {
             let (at, local) = base(subject, organisation, at, day);
             let moved = at.checked_add(parse_offset(offset)?).ok()?;
-            // The local date of an offset across midnight is another one: only the instant is told.
+            // The local date of an offset across midnight is another one: only the instant is given.
             (moved, if moved == at { local } else { None })
         }
         RuleSpec::OnDay { at: time, time_zone, day_offset, .. } => {
@@ -177,7 +177,7 @@ fn resolved(date: Date, time: Time, zone: &TimeZone, name: &str) -> (Timestamp, 
     (local_time::resolve(date, time, zone).at, Some((date.to_string(), name.to_owned())))
 }
 
-/// An instant as it stands in keys; parts of a second are left out, so that they alone make no new occurrence.
+/// An instant as it is stored in keys; parts of a second are left out, so that they alone make no new occurrence.
 fn compact(at: Timestamp) -> String {
     at.strftime("%Y%m%dT%H%M%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! All messages of an occurrence have settled: who got it is written down, and who did not is told another way.
+//! All messages of an occurrence have settled: who got it is written down, and who did not is notified another way.
 
 use std::collections::{HashMap, HashSet};
 
@@ -97,7 +97,7 @@ impl Settled<Put> for Told {
 }
 
 impl Told {
-    /// Those whom a parked message did not reach are told over their next channel, where they have one.
+    /// Those whom a parked message did not reach are notified over their next channel, where they have one.
     fn fall_back(
         &self,
         work: &WorkRow,
@@ -132,11 +132,11 @@ impl Told {
             return Vec::new();
         }
         let mut effects = vec![Effect::Ensure(Box::new(self.next(work, input, next, step + 1, people, now)))];
-        // Nobody has to look at a message whose people are told another way; where some are not, it stays.
+        // Nobody has to check a message whose people are notified another way; where some are not, it stays.
         if left == 0
             && let Ok(origin) = WorkKey::parse(&work.key)
         {
-            effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("told-another-way") });
+            effects.push(Effect::Withdraw { origin, reason: ReasonCode::ToldAnotherWay });
         }
         effects
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, Trigger};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
@@ -24,7 +24,7 @@ use super::{Anchor, Input, KIND, Payload, SubjectType, Wanted, key, occurrence_o
 
 /// Rules that one pass of the reconciler takes.
 const RECONCILED_AT_ONCE: i64 = 100;
-/// Work rows whose rules one pass looks at: those that come next.
+/// Work rows whose rules one pass checks: those that come next.
 const LOOKED_AT: i64 = 200;
 /// How long the reconciler leaves a rule alone that could not be scheduled.
 const AGAIN_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -37,7 +37,7 @@ pub struct NotSynced {
 }
 
 /// Schedules what these rules want and stops what they do not. It never fails: a rule that cannot be scheduled is marked,
-/// told, and left to the reconciler, and does not keep the others from being scheduled.
+/// reported, and left to the reconciler, and does not keep the others from being scheduled.
 #[boxed]
 pub async fn sync(engine: &Engine, ids: &[String], cause: Cause) -> Vec<NotSynced> {
     if ids.is_empty() {
@@ -47,7 +47,7 @@ pub async fn sync(engine: &Engine, ids: &[String], cause: Cause) -> Vec<NotSynce
     let Err(together) = sync_all(engine, now, ids, cause).await else { return Vec::new() };
     let mut failed = Vec::new();
     for id in ids {
-        // Alone each shows whether it was the one; a single one has had its try.
+        // Retry one by one to isolate the failing rule.
         let alone = match ids {
             [_] => Err(chain(&together)),
             _ => sync_all(engine, now, std::slice::from_ref(id), cause).await.map_err(|error| chain(&error)),
@@ -157,16 +157,16 @@ async fn stop_others(
     live: Vec<LiveWork>,
 ) -> Result<(), StoreError> {
     let by_id: HashMap<&str, &Step<'_>> = steps.iter().map(|step| (step.rule.id.as_str(), step)).collect();
-    let mut gone: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    let mut gone: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
     for row in live {
         let Some(step) = by_id.get(row.setting_id.as_str()) else { continue };
         let occurrence = occurrence_of(&row.key).map(|(occurrence, _, _)| occurrence);
         let reason = match &step.wanted {
             Some(wanted) if occurrence.as_deref() == Some(wanted.occurrence.as_str()) => continue,
-            Some(_) => "moved",
-            None if step.rule.deleted_at.is_some() => "rule-canceled",
-            None if !step.rule.active => "rule-inactive",
-            None => "subject-missing",
+            Some(_) => ReasonCode::Moved,
+            None if step.rule.deleted_at.is_some() => ReasonCode::RuleCanceled,
+            None if !step.rule.active => ReasonCode::RuleInactive,
+            None => ReasonCode::SubjectMissing,
         };
         gone.entry(reason).or_default().push(row.key);
     }
@@ -220,8 +220,8 @@ pub async fn reconcile(engine: &Engine, now: Timestamp) -> Result<usize, EngineE
     let mut ended = 0;
     if !orphans.is_empty() {
         let mut tx = engine.store.begin(Lane::Settle).await?;
-        ended = effects::deactivate(&mut tx, now, "orphaned", orphans.clone()).await?;
-        effects::withdraw(&mut tx, now, "orphaned", orphans).await?;
+        ended = effects::deactivate(&mut tx, now, ReasonCode::Orphaned, orphans.clone()).await?;
+        effects::withdraw(&mut tx, now, ReasonCode::Orphaned, orphans).await?;
         tx.commit().await?;
     }
     Ok(late.len() - failed.len() + ended)

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use super::{
     Providers, Setting,
     children::{self, Diff},
-    evaluate::{Ground, Outcome, Plan, Scope, evaluate},
+    evaluate::{Inputs, Outcome, Plan, Scope, evaluate},
     load, sink,
 };
 
@@ -82,7 +82,7 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     let work = loop {
         let Some(work) = change.work(now, again) else { return Ok(None) };
         let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
-        // In the sandbox time may stand: the same zone twice at one instant is two changes.
+        // In the sandbox the clock may be stopped: the same zone twice at one instant is two changes.
         match (change, before) {
             (Change::Unit { .. }, Some(_)) => again += 1,
             _ => break work,
@@ -141,7 +141,7 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
 
 /// The next batch of a change, read.
 struct Next {
-    ground: Ground,
+    inputs: Inputs,
     /// The setting that it is limited to.
     setting: Option<String>,
     counted: Diff,
@@ -198,7 +198,7 @@ impl Next {
                 progress.after_id = String::new();
             }
         }
-        Ok(Self { ground: Ground::default(), setting: Some(setting.id), counted, progress, is_last: false })
+        Ok(Self { inputs: Inputs::default(), setting: Some(setting.id), counted, progress, is_last: false })
     }
 
     async fn of_setting(
@@ -220,8 +220,8 @@ impl Next {
             progress.after_id.clone_from(&last.source_id);
         }
         progress.after_type = kind;
-        let ground = Ground::load(conn, settings, rows, false).await?;
-        Ok(Self { ground, setting: Some(id), counted: Diff::default(), progress, is_last })
+        let inputs = Inputs::load(conn, settings, rows, false).await?;
+        Ok(Self { inputs, setting: Some(id), counted: Diff::default(), progress, is_last })
     }
 
     /// All settings for the sources of a business unit, one type after the other.
@@ -233,8 +233,8 @@ impl Next {
     ) -> Result<Self, StoreError> {
         let types = sources::types(conn).await?;
         let Some(kind) = types.iter().find(|kind| **kind >= progress.after_type) else {
-            let (ground, counted) = (Ground::default(), Diff::default());
-            return Ok(Self { ground, setting: None, counted, progress, is_last: true });
+            let (inputs, counted) = (Inputs::default(), Diff::default());
+            return Ok(Self { inputs, setting: None, counted, progress, is_last: true });
         };
         if *kind != progress.after_type {
             progress.after_type.clone_from(kind);
@@ -251,13 +251,13 @@ impl Next {
             }
         }
         let settings = load::heard(conn, providers, std::slice::from_ref(kind)).await?;
-        let ground = Ground::load(conn, settings, rows, false).await?;
-        Ok(Self { ground, setting: None, counted: Diff::default(), progress, is_last })
+        let inputs = Inputs::load(conn, settings, rows, false).await?;
+        Ok(Self { inputs, setting: None, counted: Diff::default(), progress, is_last })
     }
 
     fn outcome(&self, providers: &Providers, now: Timestamp) -> Outcome {
         let scope = self.setting.as_deref().map_or(Scope::All, Scope::Setting);
-        evaluate(providers, &self.ground, now, scope)
+        evaluate(providers, &self.inputs, now, scope)
     }
 
     fn progress_after(&self, plan: &Plan) -> ChangeRow {
@@ -342,12 +342,12 @@ pub struct Loaded {
 
 impl Decide<Put> for Loaded {
     fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
-        let again = Decision::Defer(now, ReasonCode::new("applying"));
+        let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
         }
         let Some(next) = &self.next else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let outcome = next.outcome(&self.providers, now);
         let put = Put {
@@ -359,7 +359,7 @@ impl Decide<Put> for Loaded {
         let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: ReasonCode::owned(reason) });
+            effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         let decision = if next.is_last { Decision::Deliver(Vec::new()) } else { again };
@@ -383,8 +383,8 @@ pub async fn plan(
         let rows = sources::walk(&mut conn, &setting.source_type, &after, None, BATCH, false).await?;
         let Some(last) = rows.last() else { return Ok(total) };
         after.clone_from(&last.source_id);
-        let mut ground = Ground::load(&mut conn, vec![setting.clone()], rows, false).await?;
-        ground.sums.clone_from(&sums);
-        total.add(&evaluate(providers, &ground, now, Scope::Setting(&setting.id)).plan);
+        let mut inputs = Inputs::load(&mut conn, vec![setting.clone()], rows, false).await?;
+        inputs.sums.clone_from(&sums);
+        total.add(&evaluate(providers, &inputs, now, Scope::Setting(&setting.id)).plan);
     }
 }

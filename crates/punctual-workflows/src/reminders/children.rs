@@ -49,7 +49,7 @@ pub struct Diff {
     pub put: Vec<ChildRow>,
     /// By setting and child.
     pub gone: Vec<(String, String)>,
-    /// The parents that are to be looked at again, by type and id.
+    /// The parents that are to be checked again, by type and id.
     pub parents: BTreeSet<(String, String)>,
 }
 

@@ -16,7 +16,7 @@ use punctual_store::{
 use super::{
     KIND, Providers, Setting,
     delivery::{self, Occasion},
-    evaluate::{self, Ground, input_hash, new_work},
+    evaluate::{self, Inputs, input_hash, new_work},
     immediate, load,
     providers::{Case, Parts, Source, Zone},
     recipients, sink,
@@ -52,11 +52,11 @@ impl Loads for Reminders {
             .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
             .collect();
         let rows = sources::by_keys(conn, &places).await?;
-        let mut ground = Ground {
+        let mut inputs = Inputs {
             zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
-            ..Ground::default()
+            ..Inputs::default()
         };
-        ground.load_measures(conn, &settings, &rows).await?;
+        inputs.load_measures(conn, &settings, &rows).await?;
         let sources: HashMap<(String, String), Source> = rows.into_iter().map(keyed).collect();
         let looked_at = self.looked_at(batch, &settings, &sources);
         let borrowed: Vec<(&str, &str)> =
@@ -66,7 +66,7 @@ impl Loads for Reminders {
             providers: self.providers.clone(),
             settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),
             unreadable: unreadable > 0,
-            ground,
+            inputs,
             sources,
             others: others.into_iter().map(keyed).collect(),
         })
@@ -144,25 +144,25 @@ pub struct Loaded {
     settings: HashMap<String, Setting>,
     /// A setting of the batch is there and cannot be read.
     unreadable: bool,
-    ground: Ground,
+    inputs: Inputs,
     sources: HashMap<(String, String), Source>,
     others: HashMap<(String, String), Source>,
 }
 
 impl Decide<Put> for Loaded {
     fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
-        let skip = |reason: &'static str| Decided::from(Decision::Skip(ReasonCode::new(reason)));
+        let skip = |reason| Decided::from(Decision::Skip(reason));
         let Some(setting) = row.setting_id.as_ref().and_then(|id| self.settings.get(id)) else {
             if self.unreadable {
-                return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+                return Decision::Hold(ReasonCode::SettingUnreadable).into();
             }
-            return skip("ReminderSettingInactive");
+            return skip(ReasonCode::ReminderSettingInactive);
         };
         let place = row.source_type.clone().zip(row.source_id.clone());
         let Some(source) = place.and_then(|place| self.sources.get(&place)) else {
-            return skip("SourceNoLongerValid");
+            return skip(ReasonCode::SourceNoLongerValid);
         };
-        let zone = self.ground.zone(source);
+        let zone = self.inputs.zone(source);
         self.decide_case(row, setting, source, &zone, now)
     }
 }
@@ -186,7 +186,7 @@ impl Loaded {
         key: &WorkKey,
         now: Timestamp,
     ) -> Decided<Put> {
-        let case = self.ground.case(setting, source, zone);
+        let case = self.inputs.case(setting, source, zone);
         let there = source.row.business_unit.clone();
         let transfer = Transfer {
             key: key.as_str().to_owned(),
@@ -197,7 +197,7 @@ impl Loaded {
         let own = wanted.filter(|candidate| candidate.key == *key);
         let effects =
             own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))));
-        let decided = Decided::from(Decision::Defer(now, ReasonCode::new("business-unit-changed")));
+        let decided = Decided::from(Decision::Defer(now, ReasonCode::BusinessUnitChanged));
         decided.with_effects(effects).with_rows([Put::Transfer(transfer)])
     }
 
@@ -209,12 +209,12 @@ impl Loaded {
         zone: &Zone,
         now: Timestamp,
     ) -> Decided<Put> {
-        let case = self.ground.case(setting, source, zone);
+        let case = self.inputs.case(setting, source, zone);
         if let Some(reason) = evaluate::invalid(&self.providers, &case) {
             return Decision::Skip(reason).into();
         }
         let Ok(key) = WorkKey::parse(&row.key) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         // A person who repeats a reminder means the one that was sent.
         let (key, repeated) = match key.parts() {
@@ -233,10 +233,10 @@ impl Loaded {
                 if row.input_hash == input_hash(&key, here).to_string() {
                     return self.goes_along(setting, source, zone, &key, now);
                 }
-                return Decision::Hold(ReasonCode::new("input-conflict")).into();
+                return Decision::Hold(ReasonCode::InputConflict).into();
             }
             if let Some(later) = moved_to(setting, &case, &key, due_at).filter(|later| *later > now) {
-                return Decision::Defer(later, ReasonCode::new("moved")).into();
+                return Decision::Defer(later, ReasonCode::Moved).into();
             }
         }
         let next: Vec<Effect> = setting
@@ -247,16 +247,16 @@ impl Loaded {
             .collect();
         // Counted from when it could first be worked on: what waited for quiet hours or a person is not late.
         if setting.lateness.is_over(ready_at, now, zone) {
-            return Decided::from(Decision::Skip(ReasonCode::new("due-in-past"))).with_effects(next);
+            return Decided::from(Decision::Skip(ReasonCode::DueInPast)).with_effects(next);
         }
         let Some(policy) = delivery::named(&self.providers, &setting.definition) else {
-            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+            return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
         if let Some(until) = policy.waits_until(&case, now) {
-            return Decision::Defer(until, ReasonCode::new("quiet-hours")).into();
+            return Decision::Defer(until, ReasonCode::QuietHours).into();
         }
         let Some((provider, spec)) = recipients::named(&self.providers, &setting.definition) else {
-            return Decision::Hold(ReasonCode::new("setting-unreadable")).into();
+            return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
         let audience = match provider.resolve(spec, &case, &Parts { sources: &self.others }) {
             Ok(audience) => audience,

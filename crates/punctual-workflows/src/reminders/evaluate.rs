@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{InputHash, NewWork, WorkKey, local_time::Adjustment};
+use punctual_model::{InputHash, NewWork, ReasonCode, WorkKey, local_time::Adjustment};
 use punctual_store::{
     reminders::states::StateRow,
     work::{OfSource, Transfer},
@@ -18,7 +18,7 @@ use super::{
 
 /// All that was read about a set of sources, for a set of settings.
 #[derive(Default)]
-pub struct Ground {
+pub struct Inputs {
     pub settings: Vec<Setting>,
     pub sources: Vec<Source>,
     /// By business unit.
@@ -33,7 +33,7 @@ pub struct Ground {
     pub from_event: bool,
 }
 
-impl Ground {
+impl Inputs {
     pub fn zone(&self, source: &Source) -> Zone {
         let unit = source.row.business_unit.as_deref();
         unit.and_then(|unit| self.zones.get(unit)).cloned().unwrap_or_else(|| Zone::named(None))
@@ -52,7 +52,7 @@ impl Ground {
     }
 }
 
-/// Which rows of the sources are looked at.
+/// Which rows of the sources are checked.
 #[derive(Clone, Copy)]
 pub enum Scope<'a> {
     /// All of them: what no setting wants is over.
@@ -67,7 +67,7 @@ pub enum Scope<'a> {
 #[derive(Default)]
 pub struct Outcome {
     /// Rows that are no longer wanted, by reason.
-    pub gone: BTreeMap<String, Vec<String>>,
+    pub gone: BTreeMap<ReasonCode, Vec<String>>,
     /// Rows to be ensured.
     pub wanted: Vec<NewWork>,
     /// Rows that go to another business unit with their source, before they are ensured there.
@@ -109,12 +109,12 @@ impl Plan {
 }
 
 /// Why a case has no rows at all, whatever its trigger would want.
-pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<punctual_model::ReasonCode> {
+pub fn invalid(providers: &Providers, case: &Case<'_>) -> Option<ReasonCode> {
     providers.invalidations.iter().find_map(|provider| provider.invalid(case))
 }
 
 /// A case that is not valid wants nothing, and what is remembered of a measure ends: a source that comes back starts anew.
-fn not_valid(case: &Case<'_>, reason: punctual_model::ReasonCode) -> Wanted {
+fn not_valid(case: &Case<'_>, reason: ReasonCode) -> Wanted {
     let state = case.states.iter().find(|state| state.met);
     let state = state.map(|state| StateRow { met: false, ..state.clone() });
     Wanted { reason: Some(reason), state, ..Wanted::default() }
@@ -129,32 +129,32 @@ fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
 }
 
 /// Compares what is wanted with what there is.
-pub fn evaluate(providers: &Providers, ground: &Ground, now: Timestamp, scope: Scope<'_>) -> Outcome {
+pub fn evaluate(providers: &Providers, inputs: &Inputs, now: Timestamp, scope: Scope<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    for source in &ground.sources {
-        evaluate_source(providers, ground, source, now, scope, &mut outcome);
+    for source in &inputs.sources {
+        evaluate_source(providers, inputs, source, now, scope, &mut outcome);
     }
     outcome
 }
 
 fn evaluate_source(
     providers: &Providers,
-    ground: &Ground,
+    inputs: &Inputs,
     source: &Source,
     now: Timestamp,
     scope: Scope<'_>,
     outcome: &mut Outcome,
 ) {
     let place = (source.row.source_type.clone(), source.row.source_id.clone());
-    let existing = ground.existing.get(&place).map_or(&[][..], Vec::as_slice);
+    let existing = inputs.existing.get(&place).map_or(&[][..], Vec::as_slice);
     let by_key: HashMap<&str, &OfSource> = existing.iter().map(|row| (row.key.as_str(), row)).collect();
-    let zone = ground.zone(source);
+    let zone = inputs.zone(source);
     let mut keep: HashSet<String> = HashSet::new();
-    let mut reasons: HashMap<&str, String> = HashMap::new();
+    let mut reasons: HashMap<&str, ReasonCode> = HashMap::new();
     let mut valid: HashSet<&str> = HashSet::new();
     let mut unchanged = 0;
-    for setting in ground.settings.iter().filter(|setting| setting.source_type == place.0) {
-        let case = ground.case(setting, source, &zone);
+    for setting in inputs.settings.iter().filter(|setting| setting.source_type == place.0) {
+        let case = inputs.case(setting, source, &zone);
         let wanted = match invalid(providers, &case) {
             Some(reason) => not_valid(&case, reason),
             None => {
@@ -164,7 +164,7 @@ fn evaluate_source(
         };
         outcome.states.extend(wanted.state);
         if let Some(reason) = wanted.reason {
-            reasons.insert(&setting.id, reason.as_str().to_owned());
+            reasons.insert(&setting.id, reason);
         }
         for candidate in wanted.candidates {
             let row = by_key.get(candidate.key.as_str()).copied();
@@ -172,24 +172,24 @@ fn evaluate_source(
             let late = !candidate.at_once && setting.lateness.is_over(candidate.due_at, now, &zone);
             let unit = source.row.business_unit.as_deref();
             let transfer = row.and_then(|row| transfer_of(row, &candidate.key, unit));
-            match stands(row, &candidate, &zone, late, transfer.is_some()) {
-                Stands::Right => unchanged += 1,
-                Stands::Over => {
+            match row_state(row, &candidate, &zone, late, transfer.is_some()) {
+                RowState::Right => unchanged += 1,
+                RowState::Over => {
                     outcome.plan.past += 1;
                     outcome.over.push(new_work(setting, source, &zone, &candidate));
                 }
-                Stands::MovedAway => {
+                RowState::MovedAway => {
                     keep.remove(candidate.key.as_str());
-                    reasons.insert(&setting.id, "due-in-past".to_owned());
+                    reasons.insert(&setting.id, ReasonCode::DueInPast);
                 }
-                fate @ (Stands::Missing | Stands::Ended | Stands::Elsewhere) => {
+                state @ (RowState::Missing | RowState::Ended | RowState::Elsewhere) => {
                     if let Scope::Window(from, to) = scope
                         && (candidate.due_at < from || candidate.due_at > to)
                     {
                         continue;
                     }
-                    match fate {
-                        Stands::Elsewhere => outcome.plan.moved += 1,
+                    match state {
+                        RowState::Elsewhere => outcome.plan.moved += 1,
                         _ => outcome.plan.create += 1,
                     }
                     match candidate.adjusted {
@@ -218,7 +218,7 @@ fn evaluate_source(
         if valid.contains(setting) && WorkKey::parse(&row.key).is_ok_and(|key| providers.is_immediate(&key)) {
             continue;
         }
-        let reason = reasons.get(setting).cloned().unwrap_or_else(|| "ReminderSettingInactive".to_owned());
+        let reason = reasons.get(setting).copied().unwrap_or(ReasonCode::ReminderSettingInactive);
         outcome.plan.deactivate += 1;
         outcome.gone_of.insert(row.key.clone(), place.clone());
         outcome.gone.entry(reason).or_default().push(row.key.clone());
@@ -229,9 +229,9 @@ fn evaluate_source(
     }
 }
 
-/// How a row that is wanted stands.
+/// The state of a row that is wanted.
 #[derive(Clone, Copy)]
-enum Stands {
+enum RowState {
     Missing,
     /// It ended without being sent and is wanted again.
     Ended,
@@ -244,15 +244,15 @@ enum Stands {
     MovedAway,
 }
 
-fn stands(
+fn row_state(
     row: Option<&OfSource>,
     candidate: &Candidate,
     zone: &Zone,
     late: bool,
     is_transferred: bool,
-) -> Stands {
+) -> RowState {
     let Some(row) = row else {
-        return if late { Stands::Over } else { Stands::Missing };
+        return if late { RowState::Over } else { RowState::Missing };
     };
     let date = candidate.local_date.to_string();
     let same = !is_transferred
@@ -261,12 +261,12 @@ fn stands(
                 && row.local_date.as_deref() == Some(&date)
                 && row.time_zone.as_deref() == Some(&zone.name));
     match row.status.as_str() {
-        "completed" | "processing" => Stands::Right,
-        "pending" if row.on_hold || same => Stands::Right,
-        "pending" if late => Stands::MovedAway,
-        "pending" => Stands::Elsewhere,
-        _ if late => Stands::Right,
-        _ => Stands::Ended,
+        "completed" | "processing" => RowState::Right,
+        "pending" if row.on_hold || same => RowState::Right,
+        "pending" if late => RowState::MovedAway,
+        "pending" => RowState::Elsewhere,
+        _ if late => RowState::Right,
+        _ => RowState::Ended,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reconciliation with another system's database: what changed there since the last look is taken as if it came in events,
+//! Reconciliation with another system's database: what changed there since the last look is handled like events,
 //! so a missed event is made good from where the truth is.
 //!
 //! A look is a long-running row of one batch: a read-only query with a watermark and a cursor, prepared while no transaction
@@ -16,6 +16,7 @@ use punctual_model::{
     Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey,
     table::{Cell, Table},
 };
+use punctual_reports::FetchFault;
 use punctual_store::{
     Conn, StoreError, Tx,
     foreign::{ForeignDatabase, ForeignFault, ForeignQuery},
@@ -27,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Providers, ReminderSink,
-    evaluate::{Ground, Plan, Scope, evaluate},
+    evaluate::{Inputs, Plan, Scope, evaluate},
     load,
     reconcile::{Report, next_moment},
 };
@@ -123,7 +124,7 @@ struct FoundRow {
 
 /// Why a look cannot be bounded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the query of `{name}` has no `{parameter}`: a look at another database must be bounded")]
+#[error("the query of `{name}` has no `{parameter}`: a query on another database must be bounded")]
 pub struct Unbounded {
     pub name: String,
     pub parameter: &'static str,
@@ -329,7 +330,7 @@ pub enum Looked {
     Unknown,
     Found(Found),
     /// Nothing that passes by itself.
-    Fault(ForeignFault),
+    Fault(FetchFault),
 }
 
 impl Prepares for Externals {
@@ -341,14 +342,15 @@ impl Prepares for Externals {
         match external.fetch(&cursor).await {
             Ok(found) => Ok(Looked::Found(found)),
             Err(fault) => {
+                let fault = FetchFault::from(fault);
                 tracing::warn!(
                     external = external.name,
                     code = fault.code,
                     detail = fault.detail,
-                    "a look at another database failed"
+                    "a query on another database failed"
                 );
                 if fault.may_pass {
-                    return Err(ReasonCode::owned(fault.code.to_owned()));
+                    return Err(fault.reason());
                 }
                 Ok(Looked::Fault(fault))
             }
@@ -428,7 +430,7 @@ pub struct Loaded {
 impl Decide for Loaded {
     fn decide(&self, _row: &Claimed, now: Timestamp) -> Decided {
         let Some((external, cursor)) = &self.own else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let ensure =
             |at: Timestamp, from: &Cursor| external.at(at, from).map(|row| Effect::Ensure(Box::new(row)));
@@ -442,7 +444,7 @@ impl Decide for Loaded {
                 done.with_effects(ensure(next_look, found.cursor.as_ref().unwrap_or(cursor)))
             }
             Looked::Fault(fault) => {
-                let failed = Decided::from(Decision::Fail(ReasonCode::owned(fault.code.to_owned())));
+                let failed = Decided::from(Decision::Fail(fault.reason()));
                 let failed = failed.with_effects(ensure(next_look, cursor));
                 failed.with_trace(json!({ "detail": fault.detail }))
             }
@@ -470,8 +472,8 @@ pub async fn dry_run(
         looked += found.rows.len() as u64;
         let rows: Vec<SourceRow> = external.changes(&found, now).into_iter().map(as_row).collect();
         let settings = load::heard(conn, providers, std::slice::from_ref(&external.source_type)).await?;
-        let ground = Ground::load(conn, settings, rows, false).await?;
-        total.add(&evaluate(providers, &ground, now, Scope::All).plan);
+        let inputs = Inputs::load(conn, settings, rows, false).await?;
+        total.add(&evaluate(providers, &inputs, now, Scope::All).plan);
         match found.cursor {
             Some(next) if !found.is_last && next != cursor => cursor = next,
             _ => break,

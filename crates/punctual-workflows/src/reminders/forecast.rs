@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Audience, WorkKey};
+use punctual_model::{Audience, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError, lists,
     reminders::settings,
@@ -15,7 +15,7 @@ use punctual_store::{
 
 use super::{
     KIND, Providers, Setting, delivery,
-    evaluate::{Ground, invalid},
+    evaluate::{Inputs, invalid},
     load,
     providers::{Case, Parts, Source, Zone},
     recipients,
@@ -24,7 +24,7 @@ use crate::reports;
 
 /// Rows read at once.
 const AT_ONCE: i64 = 1_000;
-/// Rows that one forecast looks at.
+/// Rows that one forecast reads.
 pub const MOST: usize = 50_000;
 /// Items that a day names; the rest is counted.
 pub const NAMED: usize = 100;
@@ -33,7 +33,7 @@ pub const NAMED: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Day {
     pub count: u64,
-    /// How many addresses its reminders go to, as things stand.
+    /// How many addresses its reminders go to, at present.
     pub recipients: u64,
     pub by_path: BTreeMap<String, u64>,
     pub items: Vec<Item>,
@@ -42,11 +42,11 @@ pub struct Day {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     pub key: String,
-    /// When it will go out.
+    /// When it will be sent.
     pub due_at: Timestamp,
     pub title: String,
     /// Where that is not when it is due.
-    pub reason: Option<&'static str>,
+    pub reason: Option<ReasonCode>,
     /// How many addresses it goes to, where that is known beforehand.
     pub recipients: u64,
 }
@@ -55,7 +55,7 @@ pub struct Item {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
     pub days: BTreeMap<(String, String), Day>,
-    /// There was more than one forecast looks at.
+    /// There was more than one forecast reads.
     pub cut: bool,
 }
 
@@ -145,9 +145,9 @@ async fn reminders(
         .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
         .collect();
     let found = sources::by_keys(conn, &places).await?;
-    let ground = Ground {
+    let inputs = Inputs {
         zones: load::zones(conn, found.iter().map(|row| row.business_unit.clone())).await?,
-        ..Ground::default()
+        ..Inputs::default()
     };
     let found: HashMap<(String, String), Source> = found
         .into_iter()
@@ -158,8 +158,8 @@ async fn reminders(
         let place = (row.source_type.clone().unwrap_or_default(), row.source_id.clone().unwrap_or_default());
         let setting = row.setting_id.as_ref().and_then(|id| known.get(id));
         let (Some(setting), Some(source)) = (setting, found.get(&place)) else { continue };
-        let zone = ground.zone(source);
-        let case = ground.case(setting, source, &zone);
+        let zone = inputs.zone(source);
+        let case = inputs.case(setting, source, &zone);
         if invalid(providers, &case).is_some() {
             continue;
         }
@@ -170,7 +170,7 @@ async fn reminders(
         let later = |item: &mut Item| {
             if let Some(until) = policy.and_then(|policy| policy.waits_until(&case, item.due_at)) {
                 item.due_at = until;
-                item.reason = Some("quiet-hours");
+                item.reason = Some(ReasonCode::QuietHours);
             }
         };
         let mut at = first.due_at;

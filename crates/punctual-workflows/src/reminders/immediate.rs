@@ -10,7 +10,7 @@ use super::providers::{Candidate, Case, ImmediateProvider};
 /// The type of such a message's notifications, apart from those of reminders.
 pub const NOTIFICATION_KIND: &str = "immediate";
 
-/// What stands in the place of a metric in its key.
+/// The replacement for a metric in its key.
 const METRIC: &str = "immediate";
 
 /// Sends a message when the first state of a source arrives.

@@ -16,7 +16,7 @@ use punctual_store::{
 
 use super::{
     KIND, Setting,
-    evaluate::Ground,
+    evaluate::Inputs,
     providers::{Providers, Source, Zone},
 };
 
@@ -58,7 +58,7 @@ pub async fn zones(
     Ok(rows.into_iter().map(|row| (row.id, Zone::named(Some(&row.time_zone)))).collect())
 }
 
-impl Ground {
+impl Inputs {
     /// Reads what the evaluation of these sources under these settings needs. `fresh` says that a source which is at its
     /// first version has no rows yet, as in the transaction of its first event; only then are messages made at once.
     #[boxed]
@@ -74,18 +74,18 @@ impl Ground {
             .filter(|row| !(fresh && row.version == 1))
             .map(|row| (row.source_type.as_str(), row.source_id.as_str()))
             .collect();
-        let mut ground = Self { zones, from_event: fresh, ..Self::default() };
+        let mut inputs = Self { zones, from_event: fresh, ..Self::default() };
         for row in work::of_sources(conn, KIND, &known).await? {
             let place = (row.source_type.clone(), row.source_id.clone());
-            ground.existing.entry(place).or_default().push(row);
+            inputs.existing.entry(place).or_default().push(row);
         }
-        ground.load_measures(conn, &settings, &sources).await?;
-        ground.settings = settings;
-        ground.sources = sources.into_iter().map(Source::new).collect();
-        Ok(ground)
+        inputs.load_measures(conn, &settings, &sources).await?;
+        inputs.settings = settings;
+        inputs.sources = sources.into_iter().map(Source::new).collect();
+        Ok(inputs)
     }
 
-    /// Where measures stand, and what children come to.
+    /// The state of measures, and what children come to.
     #[boxed]
     pub async fn load_measures(
         &mut self,

@@ -12,7 +12,7 @@
 //! impl RecipientProvider for OnCall {
 //!     fn name(&self) -> &'static str { "onCall" }
 //!     fn resolve(&self, spec: &Value, _case: &Case<'_>, _parts: &Parts<'_>) -> Result<Audience, ReasonCode> {
-//!         let plant = spec.as_str().ok_or(ReasonCode::new("no-recipients"))?;
+//!         let plant = spec.as_str().ok_or(ReasonCode::NoRecipients)?;
 //!         Ok(Audience::List(format!("on-call-{plant}")))
 //!     }
 //! }
@@ -54,7 +54,7 @@ impl Source {
         self.row.active && !self.row.deleted
     }
 
-    /// What stands under a path of a filter (`state.kind`, `businessUnit`) or a JSON pointer into the state.
+    /// The value at a path of a filter (`state.kind`, `businessUnit`) or a JSON pointer into the state.
     pub fn at(&self, path: &str) -> Option<Value> {
         if path.starts_with('/') {
             return self.state.pointer(path).cloned();
@@ -106,7 +106,7 @@ pub struct Case<'a> {
     pub setting: &'a Setting,
     pub source: &'a Source,
     pub zone: &'a Zone,
-    /// Where its measures stood, for thresholds.
+    /// The state of its measures, for thresholds.
     pub states: &'a [StateRow],
     /// What its children come to, in millionths, where the setting counts some.
     pub children: Option<i64>,
@@ -137,13 +137,13 @@ pub struct Wanted {
     pub reason: Option<ReasonCode>,
     /// The state to be written, where it differs from the one that was given.
     pub state: Option<StateRow>,
-    /// What was looked at, for those who ask why.
+    /// What was checked, for those who ask why.
     pub values: Vec<(&'static str, Value)>,
 }
 
 impl Wanted {
-    pub fn nothing(reason: &'static str) -> Self {
-        Self { reason: Some(ReasonCode::new(reason)), ..Self::default() }
+    pub fn nothing(reason: ReasonCode) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
     }
 }
 
@@ -166,7 +166,7 @@ pub struct ScanBounds {
     pub changed_since: bool,
     /// Only rows that become due within so many days.
     pub window_days: Option<u32>,
-    /// The business units it may look at; an empty list stands for all, and has to be said.
+    /// The business units it may read; an empty list means all, and must be given.
     pub business_units: Option<Vec<String>>,
     /// Sources in one batch.
     pub batch: Option<u32>,
@@ -211,7 +211,7 @@ pub trait TriggerRule: Send + Sync {
         if wanted.candidates.iter().any(|candidate| candidate.key == *key) {
             return Ok(());
         }
-        Err(wanted.reason.unwrap_or(ReasonCode::new("no-longer-wanted")))
+        Err(wanted.reason.unwrap_or(ReasonCode::NoLongerWanted))
     }
 
     /// What follows once a row is decided, such as the next anniversary.
@@ -219,7 +219,7 @@ pub trait TriggerRule: Send + Sync {
         None
     }
 
-    /// The state that a reminder which goes out leaves behind.
+    /// The state that a reminder that is sent leaves behind.
     fn fired(&self, _case: &Case<'_>) -> Option<StateRow> {
         None
     }
@@ -229,7 +229,7 @@ pub trait TriggerRule: Send + Sync {
         None
     }
 
-    /// It remembers where its measure stands.
+    /// It remembers the state of its measure.
     fn keeps_state(&self) -> bool {
         false
     }
@@ -299,7 +299,7 @@ pub struct Providers {
     pub immediate: Vec<Arc<dyn ImmediateProvider>>,
     pub recipients: Registry<Arc<dyn RecipientProvider>>,
     pub policies: Registry<Arc<dyn DeliveryPolicy>>,
-    /// Other systems' databases that reconciliation looks at too.
+    /// Other systems' databases that reconciliation reads too.
     pub externals: Vec<super::external::External>,
     /// How often reconciliation looks; at least a minute.
     pub reconcile_every: SignedDuration,
@@ -373,16 +373,16 @@ impl InvalidationProvider for BuiltInInvalidation {
     fn invalid(&self, case: &Case<'_>) -> Option<ReasonCode> {
         let (setting, source) = (case.setting, case.source);
         if !setting.is_on() {
-            return Some(ReasonCode::new("ReminderSettingInactive"));
+            return Some(ReasonCode::ReminderSettingInactive);
         }
         if !source.is_valid() || source.row.source_type != setting.source_type {
-            return Some(ReasonCode::new("SourceNoLongerValid"));
+            return Some(ReasonCode::SourceNoLongerValid);
         }
         if setting.business_unit.is_some() && setting.business_unit != source.row.business_unit {
-            return Some(ReasonCode::new("other-business-unit"));
+            return Some(ReasonCode::OtherBusinessUnit);
         }
         let matches = setting.filter.as_ref().is_none_or(|filter| setting.matches(filter, source));
-        (!matches).then_some(ReasonCode::new("filter-false"))
+        (!matches).then_some(ReasonCode::FilterFalse)
     }
 }
 

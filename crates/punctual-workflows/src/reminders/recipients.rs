@@ -9,7 +9,7 @@ use super::{
     triggers::check_pointer,
 };
 
-const NOBODY: ReasonCode = ReasonCode::new("no-recipients");
+const NOBODY: ReasonCode = ReasonCode::NoRecipients;
 
 /// What is wrong with the recipients of a definition.
 pub fn check(providers: &Providers, definition: &Value) -> Vec<Fault> {

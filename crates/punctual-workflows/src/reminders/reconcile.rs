@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::{
     Providers,
-    evaluate::{Ground, Outcome, Plan, Scope, evaluate},
+    evaluate::{Inputs, Outcome, Plan, Scope, evaluate},
     external::{External, Unbounded},
     load,
     providers::{ScanBounds, UnboundedScan},
@@ -42,7 +42,7 @@ pub const EVERY: SignedDuration = SignedDuration::from_hours(6);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Report {
-    /// Sources that were looked at.
+    /// Sources that were checked.
     pub sources: u64,
     pub created: u64,
     pub moved: u64,
@@ -110,7 +110,7 @@ pub enum StartError {
 /// One batch, read.
 pub struct Batch {
     provider: String,
-    ground: Ground,
+    inputs: Inputs,
     bounds: ScanBounds,
     watermark: i64,
     report: Report,
@@ -159,14 +159,14 @@ impl Batch {
                 report.daily_after = Some((String::new(), String::new()));
             }
             let rows: Vec<SourceRow> = rows.into_iter().filter(|row| may_look(&bounds, row)).collect();
-            let ground = Self::ground(conn, providers, provider, rows).await?;
+            let inputs = Self::inputs(conn, providers, provider, rows).await?;
             let provider = provider.to_owned();
-            return Ok(Some(Self { provider, ground, bounds, watermark, report, is_last: false }));
+            return Ok(Some(Self { provider, inputs, bounds, watermark, report, is_last: false }));
         }
         Self::daily(conn, providers, provider, watermark, report, bounds).await.map(Some)
     }
 
-    /// Days without events: the sources that meet a threshold which is told once a day.
+    /// Days without events: the sources that meet a threshold which fires once a day.
     async fn daily(
         conn: &mut Conn<'_>,
         providers: &Providers,
@@ -182,7 +182,7 @@ impl Batch {
         let next = settings.iter().find(|one| one.rule.is_daily() && one.is_on() && one.id >= setting);
         let mut batch = Self {
             provider: provider.to_owned(),
-            ground: Ground::default(),
+            inputs: Inputs::default(),
             bounds,
             watermark,
             report: Report::default(),
@@ -202,30 +202,30 @@ impl Batch {
                 met.iter().map(|row| (one.source_type.as_str(), row.source_id.as_str())).collect();
             let rows = sources::by_keys(conn, &places).await?;
             let rows = rows.into_iter().filter(|row| may_look(&batch.bounds, row)).collect();
-            batch.ground = Self::ground(conn, providers, provider, rows).await?;
+            batch.inputs = Self::inputs(conn, providers, provider, rows).await?;
         }
         batch.report = report;
         Ok(batch)
     }
 
-    async fn ground(
+    async fn inputs(
         conn: &mut Conn<'_>,
         providers: &Providers,
         provider: &str,
         rows: Vec<SourceRow>,
-    ) -> Result<Ground, StoreError> {
+    ) -> Result<Inputs, StoreError> {
         let mut types: Vec<String> = rows.iter().map(|row| row.source_type.clone()).collect();
         types.sort_unstable();
         types.dedup();
         let held = load::heard(conn, providers, &types).await?;
         let own = held.into_iter().filter(|setting| setting.kind == provider).collect();
-        let mut ground = Ground::load(conn, own, rows, false).await?;
+        let mut inputs = Inputs::load(conn, own, rows, false).await?;
         // Rows of other providers are not this one's to judge.
-        let ids: Vec<String> = ground.settings.iter().map(|setting| setting.id.clone()).collect();
-        for rows in ground.existing.values_mut() {
+        let ids: Vec<String> = inputs.settings.iter().map(|setting| setting.id.clone()).collect();
+        for rows in inputs.existing.values_mut() {
             rows.retain(|row| row.setting_id.as_ref().is_some_and(|id| ids.contains(id)));
         }
-        Ok(ground)
+        Ok(inputs)
     }
 
     /// What this batch would write.
@@ -234,7 +234,7 @@ impl Batch {
         let day = SignedDuration::from_hours(24);
         let from = now.checked_sub(day).unwrap_or(Timestamp::MIN);
         let to = now.checked_add(SignedDuration::from_hours(24 * days)).unwrap_or(Timestamp::MAX);
-        evaluate(providers, &self.ground, now, Scope::Window(from, to))
+        evaluate(providers, &self.inputs, now, Scope::Window(from, to))
     }
 
     fn row(&self, plan: &Plan) -> ReconciliationRow {
@@ -366,12 +366,12 @@ pub struct Loaded {
 
 impl Decide<Put> for Loaded {
     fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
-        let again = Decision::Defer(now, ReasonCode::new("applying"));
+        let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
         }
         let Some(batch) = &self.batch else {
-            return Decision::Skip(ReasonCode::new("superseded")).into();
+            return Decision::Skip(ReasonCode::Superseded).into();
         };
         let outcome = batch.outcome(&self.providers, now);
         let stored = batch.row(&outcome.plan);
@@ -385,7 +385,7 @@ impl Decide<Put> for Loaded {
         let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: ReasonCode::owned(reason) });
+            effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         if !batch.is_last {

@@ -32,7 +32,7 @@ pub struct Setting {
     pub definition: Value,
 }
 
-/// How late a reminder may still go out.
+/// How late a reminder may still be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lateness {
     /// Until its local day is over.

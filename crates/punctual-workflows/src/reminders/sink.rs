@@ -10,7 +10,7 @@ use punctual_engine::{
     EnsureOutcome, EventSink, StoredEvent, effects, ensure_in,
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
 };
-use punctual_model::{Cause, NewWork};
+use punctual_model::{Cause, NewWork, ReasonCode};
 use punctual_store::{
     Conn, StoreError, Tx, audit,
     reminders::states,
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::{
     Providers, children,
-    evaluate::{Ground, Outcome, Scope, evaluate},
+    evaluate::{Inputs, Outcome, Scope, evaluate},
     load,
 };
 
@@ -91,8 +91,8 @@ async fn apply_to(
     if !more.is_empty() {
         rows.extend(sources::lock(&mut conn, &borrowed(&more)).await?);
     }
-    let ground = Ground::load(&mut conn, settings, rows, true).await?;
-    let outcome = evaluate(providers, &ground, now, Scope::All);
+    let inputs = Inputs::load(&mut conn, settings, rows, true).await?;
+    let outcome = evaluate(providers, &inputs, now, Scope::All);
     write(tx, now, outcome).await
 }
 
@@ -119,7 +119,7 @@ pub async fn write(
                 touched.entry(place.clone()).or_default().deactivated += 1;
             }
         }
-        effects::deactivate(tx, now, &reason, keys).await?;
+        effects::deactivate(tx, now, reason, keys).await?;
     }
     transfer(&mut tx.conn(), now, &transfers).await?;
     if !wanted.is_empty() {
@@ -164,7 +164,7 @@ pub(super) async fn transfer(
             from: Some(row.status.clone()),
             to: Some(row.status.clone()),
             version: Some(row.version),
-            reason: Some("business-unit-changed".into()),
+            reason: Some(ReasonCode::BusinessUnitChanged.into()),
             data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),
         })
         .collect();
@@ -181,9 +181,9 @@ async fn write_over(
     now: Timestamp,
     over: &[NewWork],
 ) -> Result<Vec<(String, String)>, StoreError> {
-    const REASON: &str = "due-in-past";
+    const REASON: ReasonCode = ReasonCode::DueInPast;
     let refs: Vec<&NewWork> = over.iter().collect();
-    let inserted = work::insert_ended(&mut tx.conn(), now, REASON, &refs).await?;
+    let inserted = work::insert_ended(&mut tx.conn(), now, REASON.as_str(), &refs).await?;
     let entries: Vec<audit::Entry> = inserted
         .iter()
         .map(|row| audit::Entry {

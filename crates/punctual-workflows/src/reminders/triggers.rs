@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::providers::{ScanBounds, Zone};
 
-/// The time of day at which a reminder goes out when its setting does not say.
+/// The time of day at which a reminder is sent when its setting does not say.
 pub const SEND_TIME: Time = Time::constant(9, 0, 0, 0);
 
 /// How the built-in providers bound their reconciliation.

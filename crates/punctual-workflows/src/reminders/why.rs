@@ -2,6 +2,7 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
@@ -12,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     KIND, Providers, Setting,
-    evaluate::{Ground, invalid},
+    evaluate::{Inputs, invalid},
     load,
     providers::Case,
 };
 
-/// Rows of one source that are looked at.
+/// Rows of one source that are checked.
 const ROWS: i64 = 1_000;
 
 /// One step of how it came, or did not come.
@@ -52,24 +53,24 @@ pub async fn why(
     ids.retain(|id| !stored.iter().any(|row| row.id == *id));
     let mut all = load::read_settings(providers, &stored);
     all.extend(load::read_settings(providers, &settings::by_ids(conn, ids).await?));
-    let ground = Ground::load(conn, all, vec![source], false).await?;
-    let Some(source) = ground.sources.first() else { return Ok(None) };
-    let zone = ground.zone(source);
+    let inputs = Inputs::load(conn, all, vec![source], false).await?;
+    let Some(source) = inputs.sources.first() else { return Ok(None) };
+    let zone = inputs.zone(source);
     let mut steps = Vec::new();
-    for setting in &ground.settings {
-        let case = ground.case(setting, source, &zone);
+    for setting in &inputs.settings {
+        let case = inputs.case(setting, source, &zone);
         steps.extend(today(providers, &case, &rows, date, now));
     }
     let day = date.to_string();
     for row in rows.iter().filter(|row| row.local_date.as_deref() == Some(&day)) {
-        let setting = ground.settings.iter().find(|setting| Some(&setting.id) == row.setting_id.as_ref());
+        let setting = inputs.settings.iter().find(|setting| Some(&setting.id) == row.setting_id.as_ref());
         steps.extend(recorded(conn, row, setting).await?);
     }
     steps.sort_by_key(|step| step.at);
     Ok(Some(steps))
 }
 
-/// What a setting says of the day as things stand, where it has no row for it.
+/// What a setting says of the day at present, where it has no row for it.
 fn today(
     providers: &Providers,
     case: &Case<'_>,
@@ -79,17 +80,17 @@ fn today(
 ) -> Option<Step> {
     let setting = case.setting;
     let named = Some((setting.id.clone(), setting.name.clone()));
-    let step = |outcome: &str, reason: String, values: Value| Step {
+    let step = |outcome: &str, reason: Option<ReasonCode>, values: Value| Step {
         at: now,
         setting: named.clone(),
         outcome: outcome.to_owned(),
-        reason: Some(reason),
+        reason: reason.map(String::from),
         values,
         key: None,
         work_id: None,
     };
     if let Some(reason) = invalid(providers, case) {
-        return Some(step("notWanted", reason.as_str().to_owned(), looked_at(case)));
+        return Some(step("notWanted", Some(reason), looked_at(case)));
     }
     // Seen from the day that is asked about, so that an anniversary is looked for on it.
     let from = punctual_model::local_time::resolve(date, jiff::civil::Time::midnight(), &case.zone.zone).at;
@@ -102,25 +103,24 @@ fn today(
         wanted.candidates.iter().map(|candidate| candidate.local_date.to_string()).collect();
     values.insert("planned".into(), json!(days));
     if wanted.candidates.is_empty() {
-        let reason = wanted.reason.map_or_else(String::new, |reason| reason.as_str().to_owned());
-        return Some(step("notWanted", reason, Value::Object(values)));
+        return Some(step("notWanted", wanted.reason, Value::Object(values)));
     }
     let that_day: Vec<_> =
         wanted.candidates.iter().filter(|candidate| candidate.local_date == date).collect();
     if that_day.is_empty() {
-        return Some(Step { reason: None, ..step("otherDay", String::new(), Value::Object(values)) });
+        return Some(step("otherDay", None, Value::Object(values)));
     }
     let missing =
         that_day.into_iter().find(|candidate| !rows.iter().any(|row| row.key == candidate.key.as_str()))?;
     let late = setting.lateness.is_over(missing.due_at, now, case.zone);
-    let reason = if late { "due-in-past" } else { "not-planned-yet" };
+    let reason = if late { ReasonCode::DueInPast } else { ReasonCode::NotPlannedYet };
     Some(Step {
         key: Some(missing.key.as_str().to_owned()),
-        ..step("notPlanned", reason.to_owned(), Value::Object(values))
+        ..step("notPlanned", Some(reason), Value::Object(values))
     })
 }
 
-/// What the filter of a setting looked at.
+/// What the filter of a setting read.
 fn looked_at(case: &Case<'_>) -> Value {
     let mut values = Map::new();
     for path in case.setting.filter.iter().flat_map(|filter| filter.paths()) {

@@ -25,7 +25,7 @@ pub fn built_in() -> Arc<Sources> {
 
 fn storage(error: StoreError) -> FetchFault {
     tracing::warn!(%error, "a built-in report could not be read");
-    FetchFault::passing("source-unavailable", "the figures could not be read")
+    FetchFault::passing("source_unavailable", "the figures could not be read")
 }
 
 fn seconds(micros: Option<i64>) -> Cell {

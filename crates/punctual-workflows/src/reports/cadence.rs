@@ -19,7 +19,7 @@ use super::{cron::Cron, rule::DayRule};
 const WINDOW_HOURS: i64 = 3;
 /// How far ahead the first occurrence is looked for; a pattern without one until then never fires.
 const SEARCHED_YEARS: i64 = 40;
-/// Occurrences that are looked at to see how often a cadence fires.
+/// Occurrences that are checked to see how often a cadence fires.
 const SAMPLE: usize = 100;
 
 /// A cadence in its zone.

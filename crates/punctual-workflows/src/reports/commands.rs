@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{Cause, Fault};
+use punctual_model::{Cause, Fault, ReasonCode};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -94,7 +94,7 @@ impl Change {
     }
 }
 
-/// Pauses, resumes, hands over or removes a subscription. What waits is ended by the first and the last; what was made
+/// Pauses, resumes, transfers or removes a subscription. What waits is ended by the first and the last; what was made
 /// stays on record.
 #[boxed]
 pub async fn change(
@@ -125,7 +125,7 @@ pub async fn change(
         Err(_) => {
             let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
             let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
-            effects::deactivate(&mut tx, now, "definition-invalid", keys).await?;
+            effects::deactivate(&mut tx, now, ReasonCode::DefinitionInvalid, keys).await?;
         }
     }
     let data = matches!(change, Change::Transfer(_))
@@ -179,8 +179,8 @@ pub async fn run_now(
     Ok((engine.work_row(id).await?, outcome))
 }
 
-/// Another try of a run. One that is held or has ended without a delivery goes again under the same key and ownership;
-/// of one that is delivered, only messages that are parked are tried again. Nothing is ever made a second time.
+/// A retry of a run. One that is held or has ended without a delivery runs again under the same key and ownership;
+/// of one that is delivered, only messages that are parked are retried. Nothing is ever made a second time.
 #[boxed]
 pub async fn retry(engine: &Engine, run: &WorkRow, actor: &str) -> Result<WorkRow, EngineError> {
     if run.on_hold {
@@ -197,7 +197,7 @@ pub async fn retry(engine: &Engine, run: &WorkRow, actor: &str) -> Result<WorkRo
             }
             engine.work_row(run.id).await
         }
-        // It waits for its next try, or is under way: a person who asks has it tried now.
+        // It waits for its next attempt, or is under way: a person who asks has it retried now.
         "pending" if run.retry_count > 0 => {
             let now = engine.clock.now();
             let mut tx = engine.store.begin(Lane::Intake).await?;

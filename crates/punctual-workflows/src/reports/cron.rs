@@ -5,7 +5,7 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
-/// Days that are looked at for the next match: 29 February on a given weekday comes at least every forty years.
+/// Days that are checked for the next match: 29 February on a given weekday comes at least every forty years.
 const SEARCHED_DAYS: usize = 41 * 366;
 
 const MONTHS: [&str; 12] =

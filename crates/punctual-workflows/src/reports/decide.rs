@@ -84,8 +84,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn skipped(reason: &'static str) -> Self {
-        Self::plain("skipped", Decision::Skip(ReasonCode::new(reason)))
+    fn skipped(reason: ReasonCode) -> Self {
+        Self::plain("skipped", Decision::Skip(reason))
     }
 
     fn plain(word: &'static str, decision: Decision) -> Self {
@@ -96,15 +96,15 @@ impl Outcome {
 impl Decide<Put> for Loaded {
     fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let Some(run) = RunKey::read(&row.key) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let stored = self.subscriptions.get(&run.guid);
         let subscription = stored.map(Subscription::read);
         let stage = Stage::of(self.rollouts.get(&run.guid));
         let outcome = match (&subscription, stored) {
-            (None, _) | (_, None) => Outcome::skipped("subscription-missing"),
-            (Some(_), Some(stored)) if stored.deleted => Outcome::skipped("subscription-deleted"),
-            (Some(_), Some(stored)) if stored.paused => Outcome::skipped("subscription-paused"),
+            (None, _) | (_, None) => Outcome::skipped(ReasonCode::SubscriptionMissing),
+            (Some(_), Some(stored)) if stored.deleted => Outcome::skipped(ReasonCode::SubscriptionDeleted),
+            (Some(_), Some(stored)) if stored.paused => Outcome::skipped(ReasonCode::SubscriptionPaused),
             (Some(Err(faults)), _) => {
                 let fault = faults.first().map(|fault| format!("{}: {}", fault.pointer, fault.detail));
                 Outcome {
@@ -113,7 +113,7 @@ impl Decide<Put> for Loaded {
                         detail: fault,
                         may_pass: None,
                     },
-                    ..Outcome::plain("failed", Decision::Fail(ReasonCode::new("definition-invalid")))
+                    ..Outcome::plain("failed", Decision::Fail(ReasonCode::DefinitionInvalid))
                 }
             }
             (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage),
@@ -149,23 +149,22 @@ impl Loaded {
         stage: Option<Stage>,
     ) -> Outcome {
         match &self.prepared {
-            // It has become active since it was looked at: another look.
+            // It has become active since it was checked: retry.
             Prepared::Inactive => {
-                Outcome::plain("retrying", Decision::Retry(ReasonCode::new("subscription-changed")))
+                Outcome::plain("retrying", Decision::Retry(ReasonCode::SubscriptionChanged))
             }
-            Prepared::Missed => Outcome::skipped("missed"),
+            Prepared::Missed => Outcome::skipped(ReasonCode::Missed),
             Prepared::NotOurs => not_ours(stage, run),
             Prepared::Conflict { owner, status } => Outcome {
                 details: Details::Conflict { owner: owner.clone(), status: status.clone() },
-                ..Outcome::plain("conflict", Decision::Hold(ReasonCode::new("ownership-conflict")))
+                ..Outcome::plain("conflict", Decision::Hold(ReasonCode::OwnershipConflict))
             },
             // Whoever asks again gets what was made the first time.
-            Prepared::Delivered { .. } => Outcome::skipped("already-delivered"),
-            Prepared::Fault { may_pass, code, detail } => {
-                let reason = ReasonCode::owned(code.clone());
+            Prepared::Delivered { .. } => Outcome::skipped(ReasonCode::AlreadyDelivered),
+            Prepared::Fault { may_pass, reason, code, detail } => {
                 let (word, decision) = match may_pass {
-                    true => ("retrying", Decision::Retry(reason)),
-                    false => ("failed", Decision::Fail(reason)),
+                    true => ("retrying", Decision::Retry(*reason)),
+                    false => ("failed", Decision::Fail(*reason)),
                 };
                 let (code, detail) = (code.clone(), Some(detail.clone()));
                 let details = Details::Fault { code, detail, may_pass: Some(*may_pass) };
@@ -177,7 +176,7 @@ impl Loaded {
                     owned.owner == Owner::AutomationScheduler.as_str() && owned.status == "owned"
                 });
                 if !is_ours {
-                    return Outcome::skipped("rolled-back");
+                    return Outcome::skipped(ReasonCode::RolledBack);
                 }
                 let nobody = Readers::default();
                 deliver(row, subscription, made, self.readers.get(&run.guid).unwrap_or(&nobody))
@@ -189,10 +188,10 @@ impl Loaded {
 /// A run that the stage leaves to the old scheduler: in the shadow it is written down that it was expected.
 fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
     match duty(stage, run.kind) {
-        Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::new("shadow"))),
-        Duty::Leave => Outcome::skipped("rollout-not-begun"),
-        // The stage has changed since: another look.
-        Duty::Make => Outcome::plain("retrying", Decision::Retry(ReasonCode::new("stage-changed"))),
+        Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::Shadow)),
+        Duty::Leave => Outcome::skipped(ReasonCode::RolloutNotBegun),
+        // The stage has changed since: retry.
+        Duty::Make => Outcome::plain("retrying", Decision::Retry(ReasonCode::StageChanged)),
     }
 }
 
@@ -207,10 +206,10 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: &Made, readers: &Re
     };
     let nobody = matches!(&subscription.audience, Audience::Targets(targets) if targets.is_empty());
     if nobody {
-        return Outcome { details, ..Outcome::skipped("no-recipients") };
+        return Outcome { details, ..Outcome::skipped(ReasonCode::NoRecipients) };
     }
     if made.rows == 0 && !subscription.sends_empty {
-        return Outcome { details, ..Outcome::skipped("report-empty") };
+        return Outcome { details, ..Outcome::skipped(ReasonCode::ReportEmpty) };
     }
     let new = messages(row, subscription, made, period, readers);
     let hash = WorkKey::parse(&row.key).map(|key| key.storage_hash()).unwrap_or_default();
@@ -228,7 +227,7 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: &Made, readers: &Re
 }
 
 /// One message for all where they read alike, as they mostly do; then a list stays a list, and whoever is on it when the
-/// message goes out gets it. Else one for each way of reading, to those who have it at this moment.
+/// message is sent gets it. Else one for each way of reading, to those who have it at this moment.
 fn messages(
     row: &Claimed,
     subscription: &Subscription,
@@ -265,7 +264,7 @@ struct Part<'p> {
     presentation: &'p Presentation,
     audience: Audience,
     channel: Option<ChannelKey>,
-    /// What tells it from the others of its run.
+    /// What distinguishes it from the others of its run.
     tag: Option<String>,
 }
 
@@ -414,7 +413,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
         let owner = Owner::AutomationScheduler.as_str();
         let written = run_ownership::delivered(conn, now, owner, &delivered).await?;
         if written != u64::try_from(delivered.len()).unwrap_or(u64::MAX) {
-            // The row was locked and ours a moment ago: whatever this is, nothing may go out on it.
+            // The row was locked and ours a moment ago: whatever this is, nothing may be sent on it.
             return Err(StoreError::Stored("run_ownership"));
         }
     }

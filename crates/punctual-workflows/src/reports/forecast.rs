@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::Audience;
+use punctual_model::{Audience, ReasonCode};
 use punctual_store::{Conn, StoreError, lists, report_subscriptions, work::WorkRow};
 
 use super::{CatchUp, RunKey, decide::instant, subscription::Subscription};
@@ -21,7 +21,7 @@ pub struct Expected {
     pub time_zone: String,
     pub title: String,
     /// What will be done about it, where its moment has passed.
-    pub reason: Option<&'static str>,
+    pub reason: Option<ReasonCode>,
     pub recipients: u64,
 }
 
@@ -70,12 +70,12 @@ pub async fn expected(
         let is_planned = run.is_some_and(|run| run.kind == RunKind::Scheduled) && row.retry_count == 0;
         let missed =
             is_planned && subscription.cadence.latest_until(now).is_some_and(|latest| latest.at > at);
-        let word = match subscription.catch_up {
-            CatchUp::Skip => "catch-up-skip",
-            CatchUp::Last => "catch-up-last",
-            CatchUp::All => "catch-up-all",
+        let reason = match subscription.catch_up {
+            CatchUp::Skip => ReasonCode::CatchUpSkip,
+            CatchUp::Last => ReasonCode::CatchUpLast,
+            CatchUp::All => ReasonCode::CatchUpAll,
         };
-        expected.push(one(row.key.clone(), at, missed.then_some(word)));
+        expected.push(one(row.key.clone(), at, missed.then_some(reason)));
         if is_planned && subscription.is_active() {
             let later = subscription.cadence.after(at.max(now)).take(AHEAD).take_while(|next| next.at < to);
             let planned = later.filter_map(|next| subscription.planned(next).ok());

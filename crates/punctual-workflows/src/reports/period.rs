@@ -12,7 +12,7 @@ use super::{
     rule::week_start,
 };
 
-/// Occurrences that are looked at to choose a period.
+/// Occurrences that are checked to choose a period.
 const SAMPLE: usize = 24;
 
 /// Which stretch of time a run is about.
@@ -111,7 +111,7 @@ impl PeriodRule {
         }
     }
 
-    /// The period that starts at this instant, as a key tells it.
+    /// The period that starts at this instant, as a key has it.
     pub fn starting_at(self, cadence: &Cadence, start: Timestamp) -> Period {
         if self == Self::SinceLast {
             let after = if cadence.within_days { start } else { last_of_day(cadence, start) };

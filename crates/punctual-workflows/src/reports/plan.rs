@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, Trigger};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
 use punctual_store::{StoreError, Tx, report_subscriptions};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use super::{
 pub const CAUGHT_UP_AT_MOST: usize = 31;
 /// A run that is later than this was missed, where nothing that was missed is wanted.
 const LATE: SignedDuration = SignedDuration::from_hours(1);
-/// Occurrences that are looked at for the next one whose period has had no run.
+/// Occurrences that are checked for the next one whose period has had no run.
 const LOOKED_AT: usize = 100;
 
 /// What is to be done about a run when its turn comes.
@@ -146,9 +146,9 @@ async fn stop_others(
     next: Option<&Planned>,
 ) -> Result<(), StoreError> {
     let reason = match (subscription.deleted, subscription.paused) {
-        (true, _) => "subscription-deleted",
-        (false, true) => "subscription-paused",
-        (false, false) => "no-longer-wanted",
+        (true, _) => ReasonCode::SubscriptionDeleted,
+        (false, true) => ReasonCode::SubscriptionPaused,
+        (false, false) => ReasonCode::NoLongerWanted,
     };
     let live = report_subscriptions::live_runs(&mut tx.conn(), vec![subscription.guid.clone()]).await?;
     let gone = live.into_iter().filter(|row| {

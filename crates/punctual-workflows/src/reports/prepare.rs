@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Engine, EngineError};
-use punctual_model::{WorkKey, table::Table};
+use punctual_model::{ReasonCode, WorkKey, table::Table};
 use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
 use punctual_store::{Lane, report_subscriptions, rollouts};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub enum Prepared {
     /// It was delivered before; its coordinates.
     Delivered { coordinates: Option<String> },
     /// It is ours, and there is no table.
-    Fault { may_pass: bool, code: String, detail: String },
+    Fault { may_pass: bool, reason: ReasonCode, code: String, detail: String },
     /// It is ours, and made.
     Made(Made),
 }
@@ -68,7 +68,7 @@ impl Made {
         of(reading).or_else(|| of(own)).or(self.presentations.first())
     }
 
-    /// The files that go out with a presentation.
+    /// The files that are sent with a presentation.
     pub fn files_of(&self, presentation: &Presentation) -> impl Iterator<Item = &Artefact> {
         let reading = presentation.reading.clone();
         self.artefacts
@@ -88,7 +88,7 @@ pub struct Artefact {
     pub bytes: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
-    /// Whether it goes out with the message.
+    /// Whether it is sent with the message.
     pub sent: bool,
     /// What it is called in the message, where that is another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,8 +158,10 @@ async fn make(
 ) -> Result<Prepared, EngineError> {
     let asked_at = super::decide::instant(row.due_at);
     let Some(period) = subscription.period_of(&row.key, asked_at) else { return Ok(Prepared::Inactive) };
-    let faulty = |FetchFault { may_pass, code, detail }: FetchFault| {
-        Ok(Prepared::Fault { may_pass, code: code.to_owned(), detail })
+    let faulty = |fault: FetchFault| {
+        let reason = fault.reason();
+        let FetchFault { may_pass, code, detail } = fault;
+        Ok(Prepared::Fault { may_pass, reason, code: code.to_owned(), detail })
     };
     let table = match fetch(engine, sources, subscription, period).await {
         Ok(table) => Arc::new(table),
@@ -261,7 +263,7 @@ async fn presented(
     let presented = tokio::task::spawn_blocking(move || present(&definition, &table, &look)).await;
     presented.map_err(|_| FetchFault {
         may_pass: false,
-        code: "report-unpresentable",
+        code: "report_unpresentable",
         detail: "the report could not be presented".to_owned(),
     })
 }

@@ -33,7 +33,7 @@ impl Reading {
         local_time::zone(&self.time_zone).unwrap_or(TimeZone::UTC)
     }
 
-    /// As it stands in the name of a file: `de.Europe-Berlin`.
+    /// As it appears in the name of a file: `de.Europe-Berlin`.
     pub fn tag(&self) -> String {
         // `Etc/GMT+1` and `Etc/GMT-1` are two zones.
         let plain = |text: &str| -> String {

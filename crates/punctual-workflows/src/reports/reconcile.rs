@@ -13,10 +13,10 @@ use punctual_store::{Lane, StoreError, report_subscriptions};
 
 use super::{plan, subscription::Subscription};
 
-/// Subscriptions that one pass looks at.
+/// Subscriptions that one pass checks.
 const LOOKED_AT: i64 = 200;
 
-/// Where the walk stands.
+/// The position of the walk.
 #[derive(Default)]
 pub(super) struct Walk(Mutex<String>);
 
@@ -33,7 +33,7 @@ impl Walk {
         let live = report_subscriptions::live_runs(&mut reader.conn(), active.clone()).await?;
         drop(reader);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
-        // A run that is held or tried again has its successor already, or has lost it.
+        // A run that is held or retried has its successor already, or has lost it.
         let planned: HashSet<String> = live
             .into_iter()
             .filter(|row| {

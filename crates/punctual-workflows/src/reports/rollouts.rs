@@ -20,9 +20,9 @@ use crate::rollout::{
     stages::{self, Change, Refused, Scope},
 };
 
-/// Runs that one comparison looks at on each side.
+/// Runs that one comparison reads on each side.
 const COMPARED: i64 = 2_000;
-/// Subscriptions of a business unit that are looked at.
+/// Subscriptions of a business unit that are checked.
 const SUBJECTS: i64 = 10_000;
 
 /// A change of a stage by this person.
@@ -124,7 +124,7 @@ pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(
 
 /// The runs that were expected from one moment until before another, against those that the old scheduler has taken. A run
 /// belongs to the interval in which it was expected, whenever it was taken; one that was not expected, to that in which it was
-/// taken. The last says that there is more than was looked at.
+/// taken. The last says that there is more than was checked.
 #[boxed]
 pub async fn comparison(
     engine: &Engine,

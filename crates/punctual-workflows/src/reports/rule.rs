@@ -8,7 +8,7 @@ use punctual_model::{Fault, fault::shown};
 
 /// From where intervals count when nothing is said: a Monday, the first of a week, long ago.
 const ANCHOR: Date = Date::constant(2001, 1, 1);
-/// Days that are looked at for the next match: 29 February is at most eight years away.
+/// Days that are checked for the next match: 29 February is at most eight years away.
 const SEARCHED_DAYS: usize = 8 * 366;
 const MOST_INTERVAL: i64 = 366;
 

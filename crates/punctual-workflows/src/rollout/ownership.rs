@@ -1,5 +1,5 @@
 //! The one-owner guard: before anything is made for a run, it is taken, in a transaction of its own. Whoever comes
-//! second is told who was first, and makes nothing.
+//! second gets who was first, and makes nothing.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

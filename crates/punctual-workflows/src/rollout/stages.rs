@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::effects;
+use punctual_model::ReasonCode;
 use punctual_store::{
     StoreError, Tx, audit,
     rollouts::{self, RolloutRow},
@@ -89,7 +90,7 @@ pub async fn roll_back(
     freed.sort_unstable();
     if !freed.is_empty() {
         // A row that is under way finds its ownership gone when it is decided.
-        effects::deactivate(tx, now, "rolled-back", freed.clone()).await?;
+        effects::deactivate(tx, now, ReasonCode::RolledBack, freed.clone()).await?;
     }
     Ok((row, freed))
 }

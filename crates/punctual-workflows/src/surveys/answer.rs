@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, effects};
 use punctual_model::{
-    Fault, WorkKey,
+    Fault, ReasonCode, WorkKey,
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
@@ -23,7 +23,7 @@ use super::{
     fan_out::{Answered, Happened, INSTANCE_OPENED, publish_all, publish_answer},
 };
 
-/// How often an answer that stood in another transaction's way is tried again.
+/// How often an answer that conflicted with another transaction is retried.
 const TRIES: usize = 5;
 
 /// What somebody sends.
@@ -65,7 +65,7 @@ pub struct Open {
     pub version: Arc<Version>,
 }
 
-/// How a link stands.
+/// The state of a link.
 #[derive(Clone)]
 pub enum Link {
     Open(Box<Open>),
@@ -192,7 +192,7 @@ async fn keep(
     let parts: Vec<(String, String)> =
         answers.iter().map(|(question, answer)| (question.clone(), answer.to_string())).collect();
     survey_responses::insert(&mut tx.conn(), now, &response, &parts).await?;
-    stop(&mut tx, now, "answered", keys, &locked).await?;
+    stop(&mut tx, now, ReasonCode::Answered, keys, &locked).await?;
     let answered = Answered {
         instance: &instance,
         version: &open.version,
@@ -217,12 +217,12 @@ pub(super) fn live_keys(public_id: &str, instance: &InstanceRow, version: &Versi
 }
 
 /// Nothing more is sent: what is planned ends, what is queued is withdrawn, and what is already on its way is recorded.
-/// `locked` are the rows as they stood before the instance was locked; one that came to life since is found by its key.
+/// `locked` are the rows as they were before the instance was locked; one that came to life since is found by its key.
 /// Somebody who works on a row right now finds the instance as it is left here.
 pub(super) async fn stop(
     tx: &mut Tx,
     now: Timestamp,
-    reason: &str,
+    reason: ReasonCode,
     keys: Vec<String>,
     locked: &[Existing],
 ) -> Result<(), StoreError> {

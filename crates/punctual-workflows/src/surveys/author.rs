@@ -86,7 +86,7 @@ pub async fn publish(engine: &Engine, id: i64, actor: &str) -> Result<Publishing
     Ok(Publishing::Published { version: number, warnings })
 }
 
-/// What an author should look at: what the schema itself tells, and keys that lead nowhere yet.
+/// What an author should look at: what the schema itself shows, and keys that lead nowhere yet.
 async fn warnings(tx: &mut Tx, engine: &Engine, schema: &Schema) -> Result<Vec<Warning>, EngineError> {
     let mut warnings = lint(schema);
     let channels: HashSet<String> =

@@ -96,7 +96,7 @@ pub(super) async fn publish_all(
     if known.is_empty() {
         return Ok(());
     }
-    // They are held already; this is how they stand now.
+    // They are held already; this is their present state.
     let rows =
         survey_instances::lock(conn, happened.iter().map(|one| one.public_id.clone()).collect()).await?;
     let versions = catalogue.versions(conn, rows.iter().map(|row| row.version_id)).await?;
@@ -239,7 +239,7 @@ pub fn message_id(event_type: &str, public_id: &str) -> String {
     if event_type == RESPONSE_COMPLETED { public_id.to_owned() } else { format!("{public_id}:{event_type}") }
 }
 
-/// How an event stands, from its deliveries: failed where one was given up, dispatched where all arrived.
+/// The state of an event, from its deliveries: failed where one was given up, dispatched where all arrived.
 pub fn event_status<'d>(deliveries: impl Iterator<Item = Option<&'d str>>) -> &'static str {
     let mut pending = false;
     for status in deliveries {
@@ -267,7 +267,7 @@ mod tests {
     const STATES: [&str; 6] = ["pending", "retrying", "delivered", "parked", "discarded", "withdrawn"];
 
     proptest! {
-        /// The state of an event follows from its deliveries alone, in whatever order they stand.
+        /// The state of an event follows from its deliveries alone, in any order.
         #[test]
         fn r17_the_state_of_an_event_follows_from_its_deliveries(
             mut states in prop::collection::vec(0_usize..6, 0..=8),

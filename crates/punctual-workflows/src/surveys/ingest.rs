@@ -24,7 +24,7 @@ use super::{
 /// Items of one transaction: on SQLite about 10 ms of its writer, on PostgreSQL as much as a request brings as a rule.
 const AT_ONCE_SQLITE: usize = 500;
 const AT_ONCE_POSTGRES: usize = 1_000;
-/// How often a hash that is neither free nor held is tried again: its holder went away in between.
+/// How often a hash that is neither free nor held is retried: its holder went away in between.
 const TRIES: usize = 3;
 
 /// One event as it was received.

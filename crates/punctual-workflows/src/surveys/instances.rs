@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::WorkKey;
+use punctual_model::{ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -20,10 +20,10 @@ use super::{
     answer::{live_keys, stop},
 };
 
-/// One try at one message.
+/// One attempt for one message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
-    /// Which try of all, from 1.
+    /// Which attempt of all, from 1.
     pub attempt: i64,
     /// Which message of the schedule, from 1.
     pub ordinal: i64,
@@ -40,7 +40,7 @@ pub struct LogEntry {
 /// more often.
 const SENT_AGAIN: i64 = 3;
 
-/// The tries of each instance, oldest first, read from the ledger of attempts and from what purges have left of it.
+/// The attempts of each instance, oldest first, read from the ledger of attempts and from what purges have left of it.
 #[boxed]
 pub async fn delivery_logs(
     conn: &mut Conn<'_>,
@@ -148,7 +148,7 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
             notification_id: row.id.clone(),
         })
     };
-    // Given up without a try, and perhaps withdrawn since; what was withdrawn before anybody tried leaves no entry.
+    // Given up without an attempt, and perhaps withdrawn since; what was withdrawn before an attempt leaves no entry.
     let is_given_up = row.status == "parked" || (row.status == "withdrawn" && row.last_error.is_some());
     if tries.is_empty() && is_given_up {
         let at = row.finished_at.unwrap_or(row.created_at);
@@ -189,7 +189,7 @@ pub async fn delete(
     if !survey_instances::delete(&mut tx.conn(), found.id).await? {
         return Err(EngineError::NotFound);
     }
-    stop(&mut tx, now, "deleted", keys, &locked).await?;
+    stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
         actor: actor.to_owned(),
         action: "delete",

@@ -49,7 +49,7 @@ pub(super) fn message(
     new
 }
 
-/// A subject stands on one line.
+/// A subject is one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -80,7 +80,7 @@ pub async fn results(
     if filter.candidate.is_empty() {
         count(engine, survey_id, filter, &mut tally).await?;
     } else {
-        // What an event was like stands in its JSON, which only we can read.
+        // What an event was like is in its JSON, which only we can read.
         walk(engine, survey_id, filter, |row| tally.add(row)).await?;
     }
     Ok(tally.finish())

@@ -24,17 +24,17 @@ pub struct Loaded {
 impl Decide<Put> for Loaded {
     fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let Some((public_id, step, is_again)) = read_key(&row.key) else {
-            return Decision::Hold(ReasonCode::new("input-unreadable")).into();
+            return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let Some((instance, version)) = self.held.instances.get(&public_id) else {
-            return Decision::Hold(ReasonCode::new("instance-missing")).into();
+            return Decision::Hold(ReasonCode::InstanceMissing).into();
         };
         if let Some(reason) = ended(instance) {
             return Decision::Skip(reason).into();
         }
         match (step, version) {
             (Step::Expire, _) => expire(instance, now),
-            (Step::Send(_), None) => Decision::Hold(ReasonCode::new("survey-unreadable")).into(),
+            (Step::Send(_), None) => Decision::Hold(ReasonCode::SurveyUnreadable).into(),
             (Step::Send(ordinal), Some(version)) => {
                 let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
                 self.send(instance, version, ordinal, is_again, due_at, now)
@@ -54,13 +54,13 @@ impl Loaded {
         now: Timestamp,
     ) -> Decided<Put> {
         let Some(trigger) = version.schema.trigger(&instance.trigger_id) else {
-            return Decision::Hold(ReasonCode::new("survey-unreadable")).into();
+            return Decision::Hold(ReasonCode::SurveyUnreadable).into();
         };
         if !is_again && ordinal != instance.sends + 1 {
-            return Decision::Skip(ReasonCode::new("already-sent")).into();
+            return Decision::Skip(ReasonCode::AlreadySent).into();
         }
         if is_too_late(trigger, due_at, now) {
-            return over(Decision::Skip(ReasonCode::new("too-late")), instance, "too-late", now);
+            return over(Decision::Skip(ReasonCode::TooLate), instance, ReasonCode::TooLate, now);
         }
         Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
     }
@@ -70,9 +70,9 @@ impl Loaded {
 fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
     let status = InstanceStatus::parse(&instance.status);
     match status {
-        _ if instance.deleted => Some(ReasonCode::new("deleted")),
-        Some(InstanceStatus::Completed) => Some(ReasonCode::new("answered")),
-        Some(InstanceStatus::Expired) => Some(ReasonCode::new("expired")),
+        _ if instance.deleted => Some(ReasonCode::Deleted),
+        Some(InstanceStatus::Completed) => Some(ReasonCode::Answered),
+        Some(InstanceStatus::Expired) => Some(ReasonCode::Expired),
         Some(InstanceStatus::Pending | InstanceStatus::Sent | InstanceStatus::Opened) | None => None,
     }
 }
@@ -80,30 +80,31 @@ fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
 /// The grace time is over. A message that was planned in between keeps the instance alive.
 fn expire(instance: &InstanceRow, now: Timestamp) -> Decided<Put> {
     if instance.next_send_at.is_some() {
-        return Decision::Skip(ReasonCode::new("schedule-resumed")).into();
+        return Decision::Skip(ReasonCode::ScheduleResumed).into();
     }
-    let reason = if instance.last_sent_at.is_some() { "not-answered" } else { "never-sent" };
+    let reason =
+        if instance.last_sent_at.is_some() { ReasonCode::NotAnswered } else { ReasonCode::NeverSent };
     let mut decided = over(Decision::Deliver(Vec::new()), instance, reason, now);
     // A message that waits for a person would lead to a page that is gone.
     if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
-        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::new("expired") });
+        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::Expired });
     }
     decided
 }
 
 /// An instance is over without an answer.
-fn over(decision: Decision, instance: &InstanceRow, reason: &str, now: Timestamp) -> Decided<Put> {
+fn over(decision: Decision, instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Decided<Put> {
     let change = Put::Change(expired(instance, reason, now));
     let event = Put::Happened(Happened::new(INSTANCE_EXPIRED, instance));
     Decided::from(decision).with_rows([change, event]).with_effects([Effect::Noted("expired")])
 }
 
-fn expired(instance: &InstanceRow, reason: &str, now: Timestamp) -> Change {
+fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change {
     let status =
         InstanceStatus::parse(&instance.status).and_then(|status| status.after(InstanceEvent::Expire));
     Change {
         status: status.map_or_else(|| instance.status.clone(), |status| status.as_str().to_owned()),
-        reason: Some(reason.to_owned()),
+        reason: Some(reason.into()),
         next_send_at: None,
         finished_at: Some(now.as_microsecond()),
         ..as_it_stands(instance)

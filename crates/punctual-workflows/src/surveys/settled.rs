@@ -80,7 +80,7 @@ fn sent(
             if let (None, Ok(key)) = (instance.next_send_at, WorkKey::survey_expire(&instance.public_id)) {
                 followed.effects.push(Effect::Deactivate {
                     keys: vec![key],
-                    reason: ReasonCode::new("schedule-resumed"),
+                    reason: ReasonCode::ScheduleResumed,
                 });
             }
         }

@@ -39,7 +39,7 @@ fn item(event: &Event) -> Option<Item> {
 }
 
 impl EventSink for SurveySink {
-    /// By what was published when the request came in: whoever takes events looks first.
+    /// By what was published when the request was received.
     fn subscribes_to(&self, kind: &str) -> bool {
         self.catalogue.last_seen().subscribes_to(kind)
     }

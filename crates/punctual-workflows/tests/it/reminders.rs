@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use punctual_store::{reminders::settings::SettingRow, sources::SourceRow};
 use punctual_workflows::reminders::{
     Providers, Setting,
-    evaluate::{Ground, Scope, evaluate},
+    evaluate::{Inputs, Scope, evaluate},
     providers::Source,
 };
 use serde_json::{Value, json};
 
-/// Texts that are most easily taken for one another once they stand beside each other.
+/// Texts that are most easily taken for one another once they are beside each other.
 const PIECES: [&str; 10] = ["a", "b", "a:b", "a%3Ab", ":", "%", "threshold", "1", "é", "a\u{301}"];
 
 fn setting(n: usize) -> SettingRow {
@@ -69,8 +69,8 @@ fn r01_a_hundred_thousand_cases_share_a_row_only_where_they_mean_the_same() {
         let definition: Value = serde_json::from_str(&row.definition).unwrap();
         let setting = Setting::read(&providers, &row).unwrap_or_else(|faults| panic!("{faults:?}"));
         let sources = (0..500).map(source).collect();
-        let ground = Ground { settings: vec![setting], sources, ..Ground::default() };
-        for wanted in evaluate(&providers, &ground, now, Scope::All).wanted {
+        let inputs = Inputs { settings: vec![setting], sources, ..Inputs::default() };
+        for wanted in evaluate(&providers, &inputs, now, Scope::All).wanted {
             cases += 1;
             let occasion = match row.kind.as_str() {
                 // Whichever day it is noticed on, it is the same threshold.

@@ -37,7 +37,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     bench.clock.sleep_until(end).await;
     running.stop().await;
     rig.remove().await?;
-    let mut late = lateness.lock().map_err(|_| anyhow::anyhow!("a listener broke"))?.clone();
+    let mut late = lateness.lock().map_err(|_| anyhow::anyhow!("a listener panicked"))?.clone();
     ensure!(late.len() == jobs, "{} of {jobs} arrived", late.len());
     late.sort_unstable();
     let at = |share: f64| ms(late[((late.len() - 1) as f64 * share) as usize]);

@@ -1,7 +1,7 @@
 //! Due messages over real SMTP: decided, queued, composed, sent to a relay and settled, with their attempts written;
 //! and one mail after the other over one connection, without the pipeline.
 //!
-//! The relay is a part of this process and answers at once, so that what is measured is our side of it.
+//! The relay is a part of this process and responds at once, so that what is measured is our side of it.
 
 use std::sync::{
     Arc,
@@ -151,7 +151,7 @@ impl Sink {
     }
 }
 
-/// Answers one client until it goes: every command that has arrived whole in one write.
+/// Serves one client until it goes: every command that has arrived whole in one write.
 async fn take(mut stream: TcpStream, taken: &AtomicUsize) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(b"220 bench\r\n").await?;

@@ -61,7 +61,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
     people(engine, now).await
 }
 
-/// Who gets nothing, a message that leaves one of them out, and messages to whoever looks at the console.
+/// Who gets nothing, a message that leaves one of them out, and messages to whoever uses the console.
 async fn people(engine: &Engine, now: Timestamp) -> Result<()> {
     for (kind, address, reason, detail) in [
         ("email", "old-desk@example.org", "hardBounce", "550 5.1.1 no such user here"),
@@ -97,7 +97,7 @@ async fn people(engine: &Engine, now: Timestamp) -> Result<()> {
     confirmed(engine, now, &id, desk[0]).await
 }
 
-/// As if the provider had told later that the mail arrived: in a sandbox nobody calls back.
+/// As if the provider had reported later that the mail arrived: in a sandbox nobody calls back.
 async fn confirmed(engine: &Engine, now: Timestamp, id: &str, target: &str) -> Result<()> {
     let seq = engine.notification_row(id).await?.seq;
     let provider_id = "demo-rota".to_owned();

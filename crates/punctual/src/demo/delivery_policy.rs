@@ -35,7 +35,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         let id = NotificationId(derive_uuid(&["demo", "manners", name]));
         let audience = Audience::Targets(vec![target.to_owned()]);
         let mut new =
-            NewNotification::new(id, audience, subject, "See the message's own page for its story.");
+            NewNotification::new(id, audience, subject, "See the message's own page for its timeline.");
         new.channel = "email:default".parse().ok();
         new.priority = priority.number();
         new.topic = Some("offers".to_owned());

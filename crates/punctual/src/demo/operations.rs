@@ -66,7 +66,7 @@ async fn define(engine: &Engine) -> Result<()> {
             email: Some(format!("{id}@example.org")),
             time_zone: Some(zone.into()),
             locale: Some("en".into()),
-            // Tāne is told by text message first, and by mail where that does not reach him.
+            // Tāne is notified by text message first, and by mail where that does not reach him.
             channels: if id == "tane" { json!(["sms", "email"]) } else { json!(["email"]) }.to_string(),
             addresses: if id == "tane" { json!({"sms": "+6421555010"}) } else { json!({}) }.to_string(),
             business_unit: None,

@@ -1,5 +1,5 @@
 //! Two reports over Punctual's own data: one that has moved over, and one that still shadows an old scheduler, which is
-//! simulated here so that the cutover can be tried.
+//! simulated here so that the cutover can be tested.
 
 use std::sync::Arc;
 

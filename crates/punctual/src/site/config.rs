@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::config::{LogFormat, duration};
 
-/// Where the agent keeps its buffer unless it is told otherwise.
+/// Where the agent keeps its buffer by default.
 pub const DEFAULT_DATA_DIR: &str = "./punctual-site";
 
 /// The flags of `punctual site`.
@@ -38,10 +38,10 @@ pub struct AgentArgs {
     /// Write the address that is listened on to this file.
     #[arg(long, value_name = "FILE")]
     pub address_file: Option<PathBuf>,
-    /// How long after a failure the next try to forward comes; 10s by default.
+    /// How long after a failure the next attempt to forward starts; 10s by default.
     #[arg(long, env = "PUNCTUAL_SITE_RETRY_EVERY", value_name = "DURATION")]
     pub retry_every: Option<String>,
-    /// How often central is told how the site is doing when nothing is forwarded; 30s by default.
+    /// How often the site reports its state to central when nothing is forwarded; 30s by default.
     #[arg(long, env = "PUNCTUAL_SITE_REPORT_EVERY", value_name = "DURATION")]
     pub report_every: Option<String>,
     /// How long central may take to answer a batch; 60s by default.

@@ -107,7 +107,7 @@ fn cells(text: &str) -> Result<Vec<String>> {
             }
             '"' if quoted => quoted = false,
             '"' if cell.is_empty() => quoted = true,
-            '"' => bail!("a quote stands inside a cell that does not begin with one"),
+            '"' => bail!("a quote is inside a cell that does not begin with one"),
             ',' if !quoted => cells.push(std::mem::take(&mut cell)),
             other => cell.push(other),
         }
@@ -148,6 +148,6 @@ mod tests {
         assert_eq!(fault("name\n1\n"), "the header has no column `id`");
         assert!(fault("id,a\n1\n").starts_with("line 2 has 1 columns"));
         assert!(fault("id,a\n1,\"b\n").contains("a quote is not closed"));
-        assert!(fault("id,a\n1,b\"c\"\n").contains("a quote stands inside"));
+        assert!(fault("id,a\n1,b\"c\"\n").contains("a quote is inside"));
     }
 }

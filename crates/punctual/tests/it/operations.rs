@@ -1,11 +1,11 @@
 //! The process ends between saving an event and scheduling it, and between scheduling and knowing of it. After a
-//! restart the event is there, its rules come into step, and its people are told once.
+//! restart the event is there, its rules come into step, and its people are notified once.
 
 use serde_json::{Value, json};
 
 use crate::server::{Place, Server};
 
-/// The clock of the sandbox stands until it is moved, so the minute that a pending rule is left alone costs nothing.
+/// The clock of the sandbox is until it is moved, so the minute that a pending rule is left alone costs nothing.
 const SANDBOX: &str = "--sandbox";
 
 async fn told_once_after_a_crash_at(place: Place, point: &str) {

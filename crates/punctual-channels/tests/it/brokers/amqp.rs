@@ -163,7 +163,7 @@ async fn whoever_is_not_let_in_is_told_so() {
     assert_permanent(&send(&with("punctual", "wrong-secret"), event("x")).await, "credentials-refused");
     assert_permanent(&send(&with("narrow", "narrow-secret"), event("x")).await, "credentials-refused");
     let vhost = settings(&format!("{}/nowhere", here()), json!({ "queue": queue }));
-    assert_permanent(&send(&open("amqp", &vhost), event("x")).await, "settings_invalid");
+    assert_permanent(&send(&open("amqp", &vhost), event("x")).await, "settings-invalid");
     assert!(admin.next(&queue).await.is_none());
 }
 
@@ -228,7 +228,7 @@ async fn t07_a_name_that_leads_inside_is_not_connected_to() {
     for (name, target) in [("amqp", json!({ "queue": "q" })), ("amqp1", json!({ "address": "q" }))] {
         let inside = adapter(name, &guard_to_here(""), &test_trust());
         let channel = inside.open(&settings("amqps://rabbit.example", target)).unwrap();
-        assert_permanent(&send(&channel, event("x")).await, "url_forbidden");
+        assert_permanent(&send(&channel, event("x")).await, "url-forbidden");
     }
 }
 

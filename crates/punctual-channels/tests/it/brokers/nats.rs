@@ -111,7 +111,7 @@ async fn what_a_stream_refuses_is_final_or_not() {
 
     let mut other = settings(&here(), &full);
     other["stream"] = json!("another");
-    assert_permanent(&send(&open("nats", &other), event("x")).await, "settings_invalid");
+    assert_permanent(&send(&open("nats", &other), event("x")).await, "settings-invalid");
     other["stream"] = json!(full);
     assert_transient(&send(&open("nats", &other), event("x")).await, "maximum messages exceeded");
 }
@@ -198,7 +198,7 @@ async fn over_tls_the_certificate_must_carry_the_name_of_the_settings() {
 async fn t07_a_name_that_leads_inside_is_not_connected_to() {
     let inside = adapter("nats", &guard_to_here(""), &test_trust());
     let channel = inside.open(&settings("tls://nats.example", "surveys")).unwrap();
-    assert_permanent(&send(&channel, event("x")).await, "url_forbidden");
+    assert_permanent(&send(&channel, event("x")).await, "url-forbidden");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The form for an event or task, and what it does. Faults stand next to their fields, with the entered text kept.
+//! The form for an event or task, and what it does. Faults are next to their fields, with the entered text kept.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ struct Choice {
     chosen: bool,
 }
 
-/// What stands in the fields.
+/// What is in the fields.
 #[derive(Clone, Default)]
 struct Entered {
     id: String,

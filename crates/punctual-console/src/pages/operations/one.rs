@@ -1,4 +1,4 @@
-//! One event or task: when its people are told, what was sent, and what can be done about either.
+//! One event or task: when its people are notified, what was sent, and what can be done about either.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ struct OnePage {
     id: String,
     sentence: String,
     done: Option<&'static str>,
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
     people: Vec<Person>,
     rules: Vec<Rule>,
     occurrences: Vec<Occurrence>,
@@ -138,7 +138,7 @@ async fn show(
                 is_known: true,
             },
             None => {
-                let where_to = "not known: is told nothing".into();
+                let where_to = "unknown: gets nothing".into();
                 Person { id: String::new(), name: id.clone(), where_to, is_known: false }
             }
         })
@@ -181,7 +181,7 @@ async fn show(
         })
         .collect();
     let zone_name = row.time_zone.as_deref().unwrap_or("UTC");
-    let mut facts = Vec::new();
+    let mut details = Vec::new();
     for (name, anchor) in [("Starts", Anchor::Start), ("Ends", Anchor::End)] {
         if let Some(at) = anchor.of(&row) {
             let text = match row.is_all_day {
@@ -191,26 +191,26 @@ async fn show(
                     format!("{} {}", exact.text, visit.zone.name)
                 }
             };
-            facts.push((name, text));
+            details.push((name, text));
         }
     }
     if let Some(organisation) = &row.organisation {
-        facts.push(("Organisation", organisation.clone()));
+        details.push(("Organisation", organisation.clone()));
     }
     if let Some(zone) = &row.time_zone {
-        facts.push(("Zone", zone.clone()));
+        details.push(("Zone", zone.clone()));
     }
     if let Some(unit) = &row.business_unit {
-        facts.push(("Business unit", unit.clone()));
+        details.push(("Business unit", unit.clone()));
     }
-    facts.push(("Id", format!("{}, version {}", row.id, row.version)));
+    details.push(("Id", format!("{}, version {}", row.id, row.version)));
     let may_touch = visit.viewer.may_touch(row.business_unit.as_deref());
     page(&OnePage {
         frame: visit.frame(&app, &row.title, "/operations").await?,
         here: format!("/operations/{kind}/{id}"),
         sentence: sentence(&own, now, &visit),
         done: done(&Fields::of_query(&uri)),
-        facts,
+        details,
         people,
         rules: own
             .iter()
@@ -252,9 +252,9 @@ fn sentence(own: &[RuleRow], now: Timestamp, visit: &Visit) -> String {
     let sent = own.iter().filter_map(|rule| rule.last_sent_at).max();
     let at = |micros: i64| visit.zone.when(Timestamp::from_microsecond(micros).unwrap_or_default(), now).text;
     match (next, sent) {
-        (Some(next), _) => format!("Its people are told {}.", at(next)),
-        (None, Some(sent)) => format!("Its people were last told {}.", at(sent)),
-        (None, None) => "Nobody is told about it.".to_owned(),
+        (Some(next), _) => format!("Its people are notified {}.", at(next)),
+        (None, Some(sent)) => format!("Its people were last notified {}.", at(sent)),
+        (None, None) => "Nobody is notified.".to_owned(),
     }
 }
 
@@ -264,7 +264,7 @@ fn rule_pill(rule: &RuleRow) -> Pill {
         _ if !rule.active => Pill { word: "paused", class: "muted" },
         "pending" => Pill { word: "being scheduled", class: "warn" },
         _ if rule.last_sent_occurrence.is_some() && rule.last_sent_occurrence == rule.occurrence => {
-            Pill { word: "told", class: "good" }
+            Pill { word: "sent", class: "good" }
         }
         _ => Pill { word: "scheduled", class: "neutral" },
     }
@@ -277,10 +277,10 @@ fn says(rule: &RuleRow) -> String {
 
 fn done(fields: &Fields) -> Option<&'static str> {
     Some(match fields.text("done") {
-        "created" => "Saved. Its people will be told.",
+        "created" => "Saved. Its people will be notified.",
         "saved" => "Saved. What it has scheduled was moved along.",
         "repaired" => "The rule is in step again.",
-        "still" => "The rule could not be scheduled again; look at its error.",
+        "still" => "The rule could not be scheduled again; see its error.",
         "added" => "The message was added.",
         "paused" => "The message is paused.",
         "resumed" => "The message is on again.",

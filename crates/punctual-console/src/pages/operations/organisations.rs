@@ -136,7 +136,7 @@ struct OrganisationPage {
     may_author: bool,
 }
 
-/// What stands in the fields.
+/// What is in the fields.
 #[derive(Clone, Default)]
 struct Entered {
     /// The id of one that is there already.

@@ -1,4 +1,4 @@
-//! People: who may be told, where, and how they like it. The list, and a form that the API's own checks stand behind.
+//! People: who may be notified, where, and how they like it. The list, and a form that the API's own checks are behind.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ struct Row {
     id: String,
     link: String,
     name: String,
-    told: String,
+    channels: String,
     zone: Option<String>,
     locale: Option<String>,
     unit: Option<String>,
@@ -79,7 +79,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let rows: Vec<Row> = seen
         .map(|row| Row {
             link: format!("/operations/people/{}", links::encoded(&row.id)),
-            told: ways(&row),
+            channels: ways(&row),
             id: row.id,
             name: row.name,
             zone: row.time_zone,
@@ -87,10 +87,10 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             unit: row.business_unit,
         })
         .collect();
-    let silent = rows.iter().filter(|row| row.told.is_empty()).count();
+    let silent = rows.iter().filter(|row| row.channels.is_empty()).count();
     let mut sentence = counted(i64::try_from(rows.len()).unwrap_or(i64::MAX), "person", "people");
     match silent {
-        0 => sentence.push_str(" on this page, all of whom can be told."),
+        0 => sentence.push_str(" on this page, all of whom can be reached."),
         silent => sentence.push_str(&format!(" on this page, {silent} without an address.")),
     }
     page(&PeoplePage {
@@ -102,13 +102,13 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         may_author: visit.viewer.may_author(),
         done: match fields.text("done") {
             "saved" => Some("Saved. It counts from the next message on."),
-            "removed" => Some("Removed. Events keep the name, and tell nobody behind it."),
+            "removed" => Some("Removed. Events keep the name and send nothing to it."),
             _ => None,
         },
     })
 }
 
-/// The channels over which somebody can be told, in their order, each with its address.
+/// The channels over which somebody can be notified, in their order, each with its address.
 fn ways(row: &PersonRow) -> String {
     let addresses: BTreeMap<String, String> = serde_json::from_str(&row.addresses).unwrap_or_default();
     let way = |word: &String| {
@@ -131,7 +131,7 @@ struct PersonPage {
     may_author: bool,
 }
 
-/// What stands in the fields.
+/// What is in the fields.
 #[derive(Clone, Default)]
 struct Entered {
     /// The id of somebody who is there already.
@@ -241,13 +241,13 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal>
 
 async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
     let now = Visit::now(app);
-    let (mut ahead, mut sentence) = (Vec::new(), "Whoever is told about events and tasks.".to_owned());
+    let (mut ahead, mut sentence) = (Vec::new(), "People who are notified of events and tasks.".to_owned());
     if !entered.known.is_empty() {
         let row = found(app, visit, &entered.known).await?;
-        let told = ways(&row);
-        sentence = match told.as_str() {
-            "" => format!("{} has no address and is told nothing.", row.name),
-            told => format!("{} is told over {told}.", row.name),
+        let channels = ways(&row);
+        sentence = match channels.as_str() {
+            "" => format!("{} has no address and gets nothing.", row.name),
+            channels => format!("{} is notified over {channels}.", row.name),
         };
         let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
         let wanted =

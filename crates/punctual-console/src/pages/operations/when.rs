@@ -1,4 +1,4 @@
-//! When a message goes out, as people write it into a field and as they read it.
+//! When a message is sent, as people write it into a field and as they read it.
 
 use punctual_workflows::operations::{Anchor, RuleSpec, rule::parse_offset};
 use serde_json::{Value, json};

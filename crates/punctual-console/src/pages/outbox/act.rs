@@ -76,7 +76,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         Action::Retry => (
             format!("Retry {what}?"),
             format!(
-                "{what} will go back in line and be sent at once, with a fresh count of attempts. A target that already accepted it gets no second one."
+                "{what} will be sent at once, with a new count of attempts. Targets that accepted it get nothing again."
             ),
             format!("Retry {what}"),
         ),
@@ -187,17 +187,19 @@ pub async fn note(
 /// What an action did, from the address it led to: `done=retry.3.1`.
 pub fn done(fields: &Fields) -> Option<String> {
     let mut parts = fields.text("done").split('.');
-    let word = match parts.next()? {
-        "retry" => "back in line",
-        "discard" => "discarded",
-        "release" => "released",
-        "repeat" => "ready again",
-        "cancel" => "cancelled",
-        _ => return None,
-    };
+    let action = parts.next()?;
     let changed: i64 = parts.next()?.parse().ok()?;
     let left: i64 = parts.next()?.parse().ok()?;
-    let mut text = format!("{} {word}.", counted(changed, "row is", "rows are"));
+    let messages = || counted(changed, "message", "messages");
+    let work_rows = || counted(changed, "work row", "work rows");
+    let mut text = match action {
+        "retry" => format!("Retrying {}.", messages()),
+        "discard" => format!("{} discarded.", messages()),
+        "release" => format!("{} released.", work_rows()),
+        "repeat" => format!("Retrying {}.", work_rows()),
+        "cancel" => format!("{} cancelled.", work_rows()),
+        _ => return None,
+    };
     if left > 0 {
         text.push_str(&format!(
             " {} left alone: changed in the meantime.",
@@ -212,16 +214,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_is_told_and_nothing_else() {
-        let told = |query: &str| done(&Fields::read(query.as_bytes()));
-        assert_eq!(told("done=retry.3.0").as_deref(), Some("3 rows are back in line."));
-        let both = told("done=discard.1.2");
+    fn the_result_of_an_action_is_shown_and_nothing_else() {
+        let shown = |query: &str| done(&Fields::read(query.as_bytes()));
+        assert_eq!(shown("done=retry.3.0").as_deref(), Some("Retrying 3 messages."));
+        let both = shown("done=discard.1.2");
         assert_eq!(
             both.as_deref(),
-            Some("1 row is discarded. 2 rows were left alone: changed in the meantime.")
+            Some("1 message discarded. 2 rows were left alone: changed in the meantime.")
         );
         for odd in ["", "done=", "done=<b>.1.1", "done=retry.x.1", "done=retry.1"] {
-            assert_eq!(told(odd), None, "{odd}");
+            assert_eq!(shown(odd), None, "{odd}");
         }
     }
 }

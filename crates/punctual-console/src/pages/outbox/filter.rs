@@ -1,4 +1,4 @@
-//! What the outbox is limited to, as it stands in the address and in the form above the list.
+//! What the outbox is limited to, as it is stored in the address and in the form above the list.
 
 use jiff::Timestamp;
 use punctual_store::notifications::{Browse, Place, Stuck};

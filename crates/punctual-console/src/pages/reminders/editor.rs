@@ -112,7 +112,7 @@ impl EditorPage {
         self.by_field.get(name)
     }
 
-    /// The tests of the filter, each with the names of its fields and what stands in them.
+    /// The tests of the filter, each with the names of its fields and what is in them.
     fn tests(&self) -> Vec<TestView> {
         (0..TESTS).map(|n| self.test("test", n)).collect()
     }

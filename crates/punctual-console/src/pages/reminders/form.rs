@@ -17,7 +17,7 @@ use crate::{
 /// Tests of a filter that the form has room for.
 pub const TESTS: usize = 3;
 
-/// What stands in the fields, by their names.
+/// What is in the fields, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Form(Entries);
 
@@ -326,7 +326,7 @@ pub fn field_of(pointer: &str) -> String {
     }
 }
 
-/// What is wrong, by the field it stands beside.
+/// What is wrong, by the field it is beside.
 pub fn by_field(faults: &[FieldError]) -> BTreeMap<String, String> {
     entries::by_field(faults, field_of)
 }

@@ -76,7 +76,7 @@ struct EditPage {
     what: Entered,
     /// By field of the form.
     by_field: BTreeMap<String, String>,
-    /// What stands beside no field.
+    /// What is beside no field.
     faults: Vec<FieldError>,
     ahead: Vec<Ahead>,
     offered: Offered,
@@ -290,7 +290,7 @@ async fn check(State(app): State<Shared>, form: Signed) -> Page {
 
 async fn show(app: &App, visit: &Visit, written: Written, faults: Vec<FieldError>) -> Page {
     let is_new = written.guid.is_empty();
-    // What is planned by it, if it can be read as it stands.
+    // What is planned by it, if it can be read as it is stored.
     let ahead = match draft(app, visit, &written).await {
         Ok(Ok(draft)) => ahead(&draft.subscription, Visit::now(app)),
         _ => Vec::new(),
@@ -380,7 +380,7 @@ async fn preview(State(app): State<Shared>, form: Signed) -> Result<Response, Re
     Ok(([(header::CONTENT_SECURITY_POLICY, policy)], Html(html)).into_response())
 }
 
-/// Pictures that a mail carries beside its text stand in it here.
+/// Pictures that a mail carries beside its text are in it here.
 fn with_pictures(presented: &Presented) -> String {
     let mut html = presented.html.clone();
     for file in &presented.files {

@@ -45,7 +45,7 @@ const TEXTS: [(&str, &str); 13] = [
     ("timeout", "/report/timeout"),
 ];
 
-/// What stands in the fields.
+/// What is in the fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Form(Entries);
 
@@ -251,7 +251,7 @@ impl Form {
         report
     }
 
-    /// The lines of columns in which something stands.
+    /// The lines of columns in which something is.
     fn filled(&self) -> Vec<usize> {
         let of = |name: &str| -> Option<usize> {
             let rest = name.strip_prefix("column")?;
@@ -290,7 +290,7 @@ impl Form {
         vec![FieldError::new("/cadence/sendTime", Code::OutOfRange, detail)]
     }
 
-    /// What is wrong, by the field it stands beside.
+    /// What is wrong, by the field it is beside.
     pub fn by_field(&self, faults: &[FieldError]) -> BTreeMap<String, String> {
         entries::by_field(faults, |pointer| self.field_of(pointer))
     }

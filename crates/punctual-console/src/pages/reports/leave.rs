@@ -82,7 +82,7 @@ async fn ask_back(
                       delivered stays delivered."
             .to_owned(),
         (true, _) => format!(
-            "The stage becomes 1 (shadow), and {} given back to the old scheduler; what was delivered stays delivered.",
+            "The stage becomes 1 (shadow, a dry run), and {} given back to the old scheduler; what was delivered stays delivered.",
             counted(count, "run that is taken here and not delivered is", "runs that are taken here and not delivered are")
         ),
     };

@@ -51,7 +51,7 @@ struct ReportPage {
     pill: Pill,
     stage: Option<Pill>,
     faults: Vec<String>,
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
     /// Whom it can be handed over to: id and name.
     people: Vec<(String, String)>,
     ahead: Vec<Ahead>,
@@ -114,7 +114,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
             .err()
             .map(|faults| faults.iter().map(ToString::to_string).collect())
             .unwrap_or_default(),
-        facts: subscription.map(facts).unwrap_or_default(),
+        details: subscription.map(details).unwrap_or_default(),
         people: if may_author { people(&app, &visit).await? } else { Vec::new() },
         ahead: subscription.filter(|read| read.is_active()).map(|read| ahead(read, now)).unwrap_or_default(),
         zone: subscription.map(|read| read.cadence.zone_name.clone()).unwrap_or_default(),
@@ -147,26 +147,26 @@ fn sentence(row: &SubscriptionRow, read: Option<&Subscription>, lines: &[RunLine
     format!("{to}{next}{last}.")
 }
 
-fn facts(read: &Subscription) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("Recipients", to_whom(&read.audience))];
+fn details(read: &Subscription) -> Vec<(&'static str, String)> {
+    let mut details = vec![("Recipients", to_whom(&read.audience))];
     if let Some(channel) = &read.channel {
-        facts.push(("Channel", channel.to_string()));
+        details.push(("Channel", channel.to_string()));
     }
-    facts.push(("Language", read.locale.clone()));
-    facts.push(("Zone", read.cadence.zone_name.clone()));
+    details.push(("Language", read.locale.clone()));
+    details.push(("Zone", read.cadence.zone_name.clone()));
     let catch_up = match read.catch_up {
         punctual_workflows::reports::CatchUp::Skip => "missed runs are left out",
         punctual_workflows::reports::CatchUp::Last => "the last missed run is made up for",
         punctual_workflows::reports::CatchUp::All => "missed runs are made up for, one after the other",
     };
-    facts.push(("After an outage", catch_up.to_owned()));
+    details.push(("After an outage", catch_up.to_owned()));
     if let Some(owner) = &read.owner {
-        facts.push(("Owner", owner.clone()));
+        details.push(("Owner", owner.clone()));
     }
     if let Some(unit) = &read.business_unit {
-        facts.push(("Business unit", unit.clone()));
+        details.push(("Business unit", unit.clone()));
     }
-    facts
+    details
 }
 
 fn line(view: &RunView, guid: &str, read: Option<&Subscription>, visit: &Visit, now: Timestamp) -> RunLine {

@@ -212,7 +212,7 @@ fn step(stage: Stage, now: Option<Stage>) -> Step {
     let (name, what) = match stage {
         Stage::Design => ("Design", "Nothing runs here; the points below are confirmed."),
         Stage::Shadow => {
-            ("Shadow", "What would run is written down and compared with the old scheduler's runs.")
+            ("Shadow", "A dry run: what would run is recorded and compared with the old scheduler's runs.")
         }
         Stage::RunNow => {
             ("Run now", "Runs that a person asks for are made here; the old scheduler is kept from them.")

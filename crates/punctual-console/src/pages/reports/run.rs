@@ -56,7 +56,7 @@ struct RunPage {
     picture: Option<String>,
     purged: Option<When>,
     deliveries: Vec<Delivery>,
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
     due: When,
     work: i64,
     can_retry: bool,
@@ -99,7 +99,7 @@ async fn show(
     let subscription = Subscription::read(&row).ok();
     let period =
         subscription.as_ref().and_then(|read| Some(read.label(read.period_of(&view.work.key, due_at)?)));
-    let details = view.details();
+    let stored = view.details();
     let link = format!("/reports/{}/runs/{}", row.guid, links::encoded(&view.work.key));
     let purged = view.files_purged_at();
     let files: Vec<FileLine> = view
@@ -133,7 +133,7 @@ async fn show(
         taken: visit.zone.when(Timestamp::from_microsecond(owned.taken_at).unwrap_or_default(), now),
         stage: view.record.as_ref().and_then(|record| record.stage),
     });
-    let fault = details.get("fault").map(|fault| {
+    let fault = stored.get("fault").map(|fault| {
         let text = |name: &str| fault.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         (text("code"), text("detail"))
     });
@@ -144,16 +144,16 @@ async fn show(
     let heading = period.clone().unwrap_or_else(|| "A run".to_owned());
     page(&RunPage {
         frame: visit.frame(&app, &row.name, "/reports").await?,
-        sentence: sentence(&view, &details),
+        sentence: sentence(&view, &stored),
         done: (Fields::of_query(&uri).text("done") == "retried")
-            .then_some("It goes again, under the same key and owner."),
+            .then_some("Retrying under the same key and owner."),
         pill: words::work(&view.work.status, view.work.on_hold),
         reason: words::reason(view.work.reason_code.as_deref()),
         fault,
         ownership,
         coordinates: view.coordinates().and_then(|value| serde_json::to_string_pretty(&value).ok()),
         deliveries: view.notifications.iter().map(delivery).collect(),
-        facts: facts(&view, &details, period),
+        details: details(&view, &stored, period),
         due: visit.zone.exact(due_at),
         work: view.work.id,
         can_retry: can_retry
@@ -170,8 +170,8 @@ async fn show(
     })
 }
 
-fn sentence(view: &RunView, details: &Value) -> String {
-    let rows = details.get("rows").and_then(Value::as_i64);
+fn sentence(view: &RunView, stored: &Value) -> String {
+    let rows = stored.get("rows").and_then(Value::as_i64);
     let made = rows.map(|rows| format!("{} reported", words::counted(rows, "row", "rows")));
     let arrived = view.notifications.iter().filter(|one| one.status == "delivered").count();
     let sent = match view.notifications.len() {
@@ -186,24 +186,24 @@ fn sentence(view: &RunView, details: &Value) -> String {
     }
 }
 
-fn facts(view: &RunView, details: &Value, period: Option<String>) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
-    facts.extend(period.map(|period| ("Period", period)));
-    facts.push((
+fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'static str, String)> {
+    let mut details = Vec::new();
+    details.extend(period.map(|period| ("Period", period)));
+    details.push((
         "Made because",
         if view.work.trigger_type == "manual_run" { "somebody asked" } else { "it was planned" }.to_owned(),
     ));
-    if details.get("truncated").and_then(Value::as_bool) == Some(true) {
-        facts.push(("Rows", "more than the limit; the rest was left out".to_owned()));
+    if stored.get("truncated").and_then(Value::as_bool) == Some(true) {
+        details.push(("Rows", "more than the limit; the rest was left out".to_owned()));
     }
     if let Some(record) = &view.record {
-        facts.push(("Attempts", record.tries.to_string()));
+        details.push(("Attempts", record.tries.to_string()));
         if record.conflicts > 0 {
-            facts.push(("Conflicts", record.conflicts.to_string()));
+            details.push(("Conflicts", record.conflicts.to_string()));
         }
     }
-    facts.push(("Files under", format!("runs/{}", view.storage_hash())));
-    facts
+    details.push(("Files under", format!("runs/{}", view.storage_hash())));
+    details
 }
 
 fn delivery(row: &punctual_store::notifications::NotificationRow) -> Delivery {

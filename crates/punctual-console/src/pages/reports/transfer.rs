@@ -41,10 +41,8 @@ async fn ask(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>, 
         (Some(_), false) => format!("{} will answer for it, in place of {}.", then.words, now.words_inside),
         (None, false) => format!("Nobody will answer for it, in place of {}.", now.words_inside),
     };
-    let unknown = (!then.is_known).then(|| {
-        "There is nobody of this id among the people: it will be listed as one whose owner is gone."
-            .to_owned()
-    });
+    let unknown = (!then.is_known)
+        .then(|| "No person has this id: the report will be listed as one without an owner.".to_owned());
     page(&Confirm {
         frame: visit.frame(&app, &format!("Hand over {}?", row.name), "/reports").await?,
         sentence,

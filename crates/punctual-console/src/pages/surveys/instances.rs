@@ -1,4 +1,4 @@
-//! The links of a survey, and the story of one: event, messages, answer, who was told.
+//! The links of a survey, and the timeline of one: event, messages, answer, deliveries to subscribers.
 
 use askama::Template;
 use axum::{
@@ -23,7 +23,7 @@ use crate::{
     answer::{Page, Refusal, page},
     form::Fields,
     frame::{Frame, Visit},
-    pages::story::{Happened, Step, pretty_text, told},
+    pages::timeline::{Happened, Step, in_order, pretty_text},
     times::When,
     words::{self, Pill},
 };
@@ -115,7 +115,7 @@ struct InstancePage {
     metadata: String,
     answers: Option<String>,
     deliveries: Vec<(String, Pill, String, String)>,
-    story: Vec<Step>,
+    timeline: Vec<Step>,
 }
 
 async fn show(
@@ -152,8 +152,8 @@ async fn show(
         let (said, class) = match entry.status.as_str() {
             "delivered" => ("arrived", "good"),
             "underway" => ("on its way", ""),
-            "uncertain" => ("nobody knows whether it arrived", "warn"),
-            _ => ("did not go out", "bad"),
+            "uncertain" => ("may or may not have arrived", "warn"),
+            _ => ("was not sent", "bad"),
         };
         let reason = words::reason(Some(&entry.status));
         happened.push(Happened {
@@ -188,9 +188,9 @@ async fn show(
             .filter(|one| one.event_id == event.id)
             .map(|one| one.status.as_deref())
             .collect();
-        let told_to = words::counted(i64::try_from(own.len()).unwrap_or(0), "subscriber", "subscribers");
+        let receivers = words::counted(i64::try_from(own.len()).unwrap_or(0), "subscriber", "subscribers");
         happened.push(Happened {
-            detail: format!("{told_to}, {}", event_status(own.into_iter())),
+            detail: format!("{receivers}, {}", event_status(own.into_iter())),
             raw: Some(pretty_text(&event.payload)),
             ..Happened::new(instant(event.created_at), format!("Event {}", event.event_type))
         });
@@ -221,7 +221,7 @@ async fn show(
                 (one.subscriber, pill, one.last_error.unwrap_or_default(), one.notification_id)
             })
             .collect(),
-        story: told(happened, &visit.zone),
+        timeline: in_order(happened, &visit.zone),
         survey,
         row,
         pill,
@@ -234,10 +234,10 @@ fn sentence(row: &InstanceRow, visit: &Visit, now: Timestamp) -> String {
         "completed" => format!("Answered {}.", when(row.finished_at).unwrap_or_default()),
         "expired" => format!("Expired {}.", when(row.finished_at).unwrap_or_default()),
         _ => match (when(row.last_sent_at), when(row.next_send_at)) {
-            (None, Some(next)) => format!("The first message goes out {next}."),
+            (None, Some(next)) => format!("The first message is sent {next}."),
             (Some(last), Some(next)) => format!("Last message {last}, the next one {next}."),
             (Some(last), None) => format!("Last message {last}; nothing more is planned."),
-            (None, None) => "The first message was given up and waits for a person.".to_owned(),
+            (None, None) => "The first message is parked and needs attention.".to_owned(),
         },
     }
 }

@@ -98,7 +98,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let taken: usize = collisions.iter().map(|(_, rows)| rows.len() - 1).sum();
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let sentence = format!(
-        "Of the last {} this recipe would take {} for a repeat of another.",
+        "Of the last {}, {} would be duplicates.",
         words::counted(count(events.len()), "event", "events"),
         words::grouped(count(taken))
     );
@@ -114,7 +114,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
                 .collect(),
         })
         .collect();
-    let title = format!("{}: what is a repeat", survey.name);
+    let title = format!("{}: duplicate rules", survey.name);
     page(&LabPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
         recipe: paths.join("\n"),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_model::{
-    Targets,
+    ReasonCode, Targets,
     address::comparable,
-    delivery_policy::{DeliveryPolicy, Priority, hours, reasons},
+    delivery_policy::{DeliveryPolicy, Priority, hours},
 };
 use punctual_store::{
     StoreError, Tx, audit,
@@ -14,7 +14,7 @@ use punctual_store::{
     notifications::{ClaimedNotification, Delivery},
 };
 
-use super::{deferred, digest, failover::order_of, people::People};
+use super::{deferred, digest, failover::order_of, people::People, postponed};
 use crate::{
     Engine, Opened,
     channels::SUBSCRIBERS,
@@ -28,16 +28,16 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Go,
-    Later(Timestamp, &'static str),
-    LeaveOut(&'static str),
+    Later(Timestamp, ReasonCode),
+    LeaveOut(ReasonCode),
 }
 
 /// One message with its recipients sorted.
 struct Sorted {
     item: ToSend,
     go: Targets,
-    later: Option<(Timestamp, &'static str)>,
-    left_out: Vec<(String, &'static str)>,
+    later: Option<(Timestamp, ReasonCode)>,
+    left_out: Vec<(String, ReasonCode)>,
     digest: Vec<(Day, String)>,
     is_known_to_some: bool,
 }
@@ -140,7 +140,7 @@ impl Engine {
                     continue;
                 }
                 Reached::Nowhere => {
-                    sorted.left_out.push((target, "recipient-unreachable"));
+                    sorted.left_out.push((target, ReasonCode::RecipientUnreachable));
                     continue;
                 }
                 Reached::At(address) => address,
@@ -330,40 +330,42 @@ impl Sorted {
             let delivery = deferred(&row, until, why);
             return Plan::Settle(row, delivery);
         }
-        let ended = |status, reason: Option<&str>| Delivery {
+        let ended = |status, reason: Option<ReasonCode>| Delivery {
             status,
             retry_at: None,
-            reason: reason.map(str::to_owned),
-            ..deferred(&row, Timestamp::UNIX_EPOCH, "")
+            reason: reason.map(String::from),
+            ..postponed(&row, Timestamp::UNIX_EPOCH)
         };
-        let first = left_out.iter().map(|(_, why)| *why).find(|why| *why != "recipient-unreachable");
+        let first = left_out.iter().map(|(_, why)| *why).find(|why| *why != ReasonCode::RecipientUnreachable);
         let delivery = match (is_known_to_some, digest.is_empty(), first) {
             (true, ..) => ended("delivered", None),
-            (false, false, _) => ended("withdrawn", Some(reasons::DAILY_CAP)),
+            (false, false, _) => ended("withdrawn", Some(ReasonCode::DailyCap)),
             (false, true, Some(why)) => ended("withdrawn", Some(why)),
-            (false, true, None) => {
-                parked(&row, "recipient-unreachable", "nobody can be reached over this channel".into())
-            }
+            (false, true, None) => parked(
+                &row,
+                ReasonCode::RecipientUnreachable,
+                "nobody can be reached over this channel".into(),
+            ),
         };
         Plan::Settle(row, delivery)
     }
 }
 
-/// Who was left out of a message that goes to others, and why: it is part of its story.
+/// Who was left out of a message that goes to others, and why: it is part of its timeline.
 fn left_out(sorted: &[&mut Sorted]) -> Vec<audit::Entry> {
-    let entry = |id: &str, target: &str, why: &str| audit::Entry {
+    let entry = |id: &str, target: &str, why: ReasonCode| audit::Entry {
         actor: "engine".into(),
         action: "leave-out",
         subject_kind: "notification",
         subject_id: id.to_owned(),
-        reason: Some(why.to_owned()),
+        reason: Some(why.into()),
         data: Some(serde_json::json!({ "target": target }).to_string()),
         ..audit::Entry::default()
     };
     sorted
         .iter()
         .flat_map(|one| {
-            let held = one.digest.iter().map(|(_, target)| (target.as_str(), reasons::DAILY_CAP));
+            let held = one.digest.iter().map(|(_, target)| (target.as_str(), ReasonCode::DailyCap));
             let out = one.left_out.iter().map(|(target, why)| (target.as_str(), *why));
             held.chain(out).map(|(target, why)| entry(&one.item.row.id, target, why)).collect::<Vec<_>>()
         })

@@ -1,7 +1,7 @@
 //! Opens the circuit of a channel that fails, and closes it after a probe that succeeds.
 
 use jiff::Timestamp;
-use punctual_model::{SendOutcome, delivery_policy::reasons};
+use punctual_model::{ReasonCode, SendOutcome};
 use punctual_store::{
     Stage, StoreError, Tx,
     delivery_policy::circuits,
@@ -88,10 +88,13 @@ impl Engine {
         now: Timestamp,
     ) -> Delivery {
         let failed = delivery.status == "retrying"
-            || delivery.reason.as_deref().is_some_and(|reason| reason == "retries-exhausted");
+            || delivery
+                .reason
+                .as_deref()
+                .is_some_and(|reason| reason == ReasonCode::RetriesExhausted.as_str());
         if !failed {
             return delivery;
         }
-        Delivery { last_error: delivery.last_error, ..deferred(row, now, reasons::CIRCUIT_OPEN) }
+        Delivery { last_error: delivery.last_error, ..deferred(row, now, ReasonCode::CircuitOpen) }
     }
 }

@@ -3,7 +3,10 @@
 use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
-use punctual_model::delivery_policy::{Limiter, Rate, Urgency, reasons};
+use punctual_model::{
+    ReasonCode,
+    delivery_policy::{Limiter, Rate, Urgency},
+};
 use punctual_store::{
     StoreError, Tx,
     delivery_policy::{
@@ -182,13 +185,13 @@ fn cut(items: &mut Vec<ToSend>, free: i64, again: Timestamp) -> Vec<(ClaimedNoti
     let all = std::mem::take(items);
     for mut item in all {
         if left == 0 {
-            let delivery = deferred(&item.row, again, reasons::RATE_LIMITED);
+            let delivery = deferred(&item.row, again, ReasonCode::RateLimited);
             given_back.push((item.row, delivery));
             continue;
         }
         if item.targets.len() > left {
             item.targets.truncate(left);
-            item.waits(again, reasons::RATE_LIMITED);
+            item.waits(again, ReasonCode::RateLimited);
         }
         left -= item.targets.len();
         items.push(item);

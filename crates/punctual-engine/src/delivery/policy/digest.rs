@@ -1,4 +1,4 @@
-//! What is too much for a day is kept, and told in one message the next morning.
+//! What is too much for a day is kept, and sent in one message the next morning.
 
 use std::collections::HashMap;
 

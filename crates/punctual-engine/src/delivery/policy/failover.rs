@@ -1,10 +1,10 @@
 //! The next channel, where one does not get a message across.
 
 use jiff::Timestamp;
-use punctual_model::delivery_policy::{preference::next_in, reasons};
+use punctual_model::{ReasonCode, delivery_policy::preference::next_in};
 use punctual_store::notifications::{ClaimedNotification, Delivery};
 
-use crate::delivery::{ToSend, suppressed::SUPPRESSED};
+use crate::delivery::ToSend;
 
 /// The order of channels that a message brings along.
 pub(in crate::delivery) fn order_of(row: &ClaimedNotification) -> Vec<String> {
@@ -12,7 +12,7 @@ pub(in crate::delivery) fn order_of(row: &ClaimedNotification) -> Vec<String> {
 }
 
 /// What is parked, or not wanted over this channel, goes on over the next one where there is one. It is the same message:
-/// its story goes on, and whoever has it already does not get it again.
+/// its timeline goes on, and whoever has it already does not get it again.
 pub(in crate::delivery) fn go_on(
     row: &ClaimedNotification,
     order: &[String],
@@ -20,9 +20,9 @@ pub(in crate::delivery) fn go_on(
     now: Timestamp,
 ) -> Delivery {
     let reason = delivery.reason.as_deref();
-    let unwanted_here = delivery.status == "withdrawn" && reason == Some(reasons::PREFERENCE);
+    let unwanted_here = delivery.status == "withdrawn" && reason == Some(ReasonCode::Preference.as_str());
     // What may have arrived is for a person to decide.
-    let failed = delivery.status == "parked" && reason != Some("uncertain");
+    let failed = delivery.status == "parked" && reason != Some(ReasonCode::Uncertain.as_str());
     if !failed && !unwanted_here {
         return delivery;
     }
@@ -30,7 +30,7 @@ pub(in crate::delivery) fn go_on(
     Delivery {
         status: "pending",
         retry_count: 0,
-        reason: Some(reasons::FAILED_OVER.to_owned()),
+        reason: Some(ReasonCode::FailedOver.into()),
         retry_at: Some(now),
         channel: Some(next.to_owned()),
         ..delivery
@@ -42,7 +42,7 @@ pub(in crate::delivery) fn for_left_out(item: &ToSend, delivery: Delivery) -> De
     match &item.left_out {
         Some(why) if delivery.status == "delivered" && has_next(item) => Delivery {
             status: "parked",
-            reason: Some(SUPPRESSED.to_owned()),
+            reason: Some(ReasonCode::Suppressed.into()),
             last_error: Some(why.clone()),
             ..delivery
         },

@@ -43,7 +43,7 @@ impl Engine {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => {
                 let error = format!("the channel panicked: {}", panic_message(&*panic));
-                SendOutcome::Permanent { reason: ReasonCode::new("panic"), error }
+                SendOutcome::Permanent { reason: ReasonCode::Panic, error }
             }
             Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
         };

@@ -91,7 +91,7 @@ fn most_within(arrivals: &[i64], per: i64) -> usize {
 
 proptest! {
     /// Whatever is asked when, however long each send takes and whenever it arrives in between, also when its end is
-    /// never told: no window has more than is allowed. And what waits for `next` gets a slot then.
+    /// never reported: no window has more than is allowed. And what waits for `next` gets a slot then.
     #[test]
     fn r12_no_window_has_more_than_the_limit(
         max in 1i64..12,

@@ -1,4 +1,4 @@
-//! The triggers of a schema: what makes an instance, what tells a repeat, when messages go out and how.
+//! The triggers of a schema: what makes an instance, what recognises a repeat, when messages are sent and how.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -125,7 +125,7 @@ fn recipe(object: &mut Object<'_, '_>) -> Option<Recipe> {
                 Some(("out_of_range", unknown_path(path)))
             }
             Some(path) if paths.iter().any(|known| known == path) => {
-                Some(("field_conflict", "The path stands twice in the recipe.".to_owned()))
+                Some(("field_conflict", "The path is in the recipe twice.".to_owned()))
             }
             Some(path) => {
                 paths.push(path.to_owned());
@@ -171,7 +171,7 @@ fn schedule(object: &mut Object<'_, '_>) -> Option<Schedule> {
     Some(Schedule { initial_delay: initial_delay?, reminders })
 }
 
-/// Who hears of answers. A filter there sees the answers by their question's id.
+/// Who gets answers. A filter there sees the answers by their question's id.
 pub(super) fn routes(
     items: &[(String, &Value)],
     questions: &[Question],
@@ -191,7 +191,7 @@ pub(super) fn routes(
                 );
             }
             if routes.iter().any(|known| known.key == key) {
-                object.refuse("key", "field_conflict", "The subscriber stands twice in the list.");
+                object.refuse("key", "field_conflict", "The subscriber is in the list twice.");
             }
         }
         let filter = object.filter("filter");

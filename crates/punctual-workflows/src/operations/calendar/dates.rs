@@ -48,7 +48,7 @@ impl Dated {
         matches!(self, Self::Day(_))
     }
 
-    /// The name by which one date of a series is told from the others.
+    /// The name by which one date of a series is distinguished from the others.
     pub fn name(&self) -> String {
         match self {
             Self::Day(day) => day.strftime("%Y%m%d").to_string(),

@@ -22,7 +22,7 @@ pub const COMPONENTS_MAX: usize = 1_000;
 pub const DATES_MAX: usize = 400;
 /// How far ahead the dates of something that repeats are taken.
 pub const AHEAD: SignedDuration = SignedDuration::from_hours(24 * 366);
-/// Titles stand in the subject of a message.
+/// Titles are in the subject of a message.
 const TITLE_MAX: usize = 900;
 /// The longest identity that is kept.
 const UID_MAX: usize = 255;
@@ -48,7 +48,7 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// A component as it stands in the file.
+/// A component as it is stored in the file.
 struct Parsed {
     line: usize,
     component: Component,

@@ -8,7 +8,7 @@ use jiff::{
 
 use super::dates::{Dated, Moment};
 
-/// Periods that are looked at: more than a century of days.
+/// Periods that are checked: more than a century of days.
 const PERIODS_MAX: i64 = 40_000;
 /// The longest step from one period to the next.
 const INTERVAL_MAX: i64 = 1_000;

@@ -56,13 +56,13 @@ impl TriggerRule for Dates {
         let values = vec![("date", json!({ "field": self.field, "value": found }))];
         let target = match date_at(&case.source.state, &self.field, case.zone) {
             Found::Date(date) => date,
-            Found::Missing => return Wanted { values, ..Wanted::nothing("date-missing") },
-            Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
+            Found::Missing => return Wanted { values, ..Wanted::nothing(ReasonCode::DateMissing) },
+            Found::Unreadable => return Wanted { values, ..Wanted::nothing(ReasonCode::DateUnreadable) },
         };
         let candidates = self.offsets.iter().filter_map(|offset| self.candidate(case, target, *offset));
         Wanted {
             candidates: candidates.collect(),
-            reason: Some(ReasonCode::new("no-longer-wanted")),
+            reason: Some(ReasonCode::NoLongerWanted),
             state: None,
             values,
         }

@@ -79,8 +79,8 @@ impl TriggerRule for Anniversary {
         let values = vec![("date", json!({ "field": self.field, "value": found }))];
         let first = match date_at(&case.source.state, &self.field, case.zone) {
             Found::Date(date) => date,
-            Found::Missing => return Wanted { values, ..Wanted::nothing("date-missing") },
-            Found::Unreadable => return Wanted { values, ..Wanted::nothing("date-unreadable") },
+            Found::Missing => return Wanted { values, ..Wanted::nothing(ReasonCode::DateMissing) },
+            Found::Unreadable => return Wanted { values, ..Wanted::nothing(ReasonCode::DateUnreadable) },
         };
         let present = self.from(case, first, at);
         // One that is due or near may have been sent already, the latter before its hour or zone was changed; then the
@@ -91,7 +91,7 @@ impl TriggerRule for Anniversary {
         });
         Wanted {
             candidates: present.into_iter().chain(next).collect(),
-            reason: Some(ReasonCode::new("no-longer-wanted")),
+            reason: Some(ReasonCode::NoLongerWanted),
             state: None,
             values,
         }

@@ -1,7 +1,7 @@
 //! Thresholds: a measure of the source is compared with a value whenever the source, or something it counts, changes.
 //!
 //! What a firing policy has to remember is one small state per setting, source, metric and scope, written with the
-//! source: whether the threshold is met, how often it has been crossed, and whether a reminder went out.
+//! source: whether the threshold is met, how often it has been crossed, and whether a reminder was sent.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reminders::providers::{
 
 pub struct Threshold;
 
-/// How often a threshold that stays met, or is met again, may be told.
+/// How often a threshold that stays met, or is met again, may fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Firing {
     /// Once for the source, whatever the value becomes.
@@ -158,15 +158,16 @@ impl TriggerRule for Crossing {
             wanted.state = Some(self.state(case, met, crossing, fired, value_text));
         }
         if !met {
-            let why = if value.is_none() { "metric-missing" } else { "threshold-not-met" };
-            wanted.reason = Some(ReasonCode::new(why));
+            let is_missing = value.is_none();
+            wanted.reason =
+                Some(if is_missing { ReasonCode::MetricMissing } else { ReasonCode::ThresholdNotMet });
             return wanted;
         }
         if self.firing == Firing::OncePerSource && fired {
-            wanted.reason = Some(ReasonCode::new("threshold-already-fired"));
+            wanted.reason = Some(ReasonCode::ThresholdAlreadyFired);
             return wanted;
         }
-        wanted.reason = Some(ReasonCode::new("no-longer-wanted"));
+        wanted.reason = Some(ReasonCode::NoLongerWanted);
         wanted.candidates.extend(self.candidate(case, crossing, at));
         wanted
     }
@@ -174,7 +175,7 @@ impl TriggerRule for Crossing {
     fn still_wants(&self, case: &Case<'_>, key: &WorkKey, _due_at: Timestamp) -> Result<(), ReasonCode> {
         let met = self.metric.value(case).is_some_and(|value| self.op.is_met(value, self.value));
         if !met {
-            return Err(ReasonCode::new("threshold-not-met"));
+            return Err(ReasonCode::ThresholdNotMet);
         }
         // Day and crossing belong to the row's own occasion; what must agree is what is measured, and how.
         match key.parts() {
@@ -187,7 +188,7 @@ impl TriggerRule for Crossing {
             {
                 Ok(())
             }
-            _ => Err(ReasonCode::new("no-longer-wanted")),
+            _ => Err(ReasonCode::NoLongerWanted),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Answers as a table: one row for each, one column for each question.
+//! Returns as a table: one row for each, one column for each question.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use punctual_model::{Arrival, InputHash, NewWork, SendOutcome, Trigger, WorkKey};
+use punctual_model::{Arrival, InputHash, NewWork, ReasonCode, SendOutcome, Trigger, WorkKey};
 use punctual_store::operations::rules::RuleRow;
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
@@ -231,7 +231,7 @@ async fn listeners_hear_of_the_arrival_on_its_topic(bed: TestBed) {
 async fn with_bad_sms(bed: TestBed) -> TestBed {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("bad", |_| SendOutcome::Permanent {
-            reason: "rejected-by-receiver".into(),
+            reason: ReasonCode::RejectedByReceiver,
             error: "no such number".into(),
         }))
     });
@@ -258,7 +258,10 @@ async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("half", |message| match message.address.as_str() {
             "+491" => SendOutcome::Delivered { provider_id: "1".into() },
-            _ => SendOutcome::Permanent { reason: "x".into(), error: "no such number".into() },
+            _ => SendOutcome::Permanent {
+                reason: ReasonCode::RecipientUnreachable,
+                error: "no such number".into(),
+            },
         }))
     });
     bed.channel("sms:default", "half").await;

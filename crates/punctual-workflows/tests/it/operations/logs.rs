@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use punctual_model::SendOutcome;
+use punctual_model::{ReasonCode, SendOutcome};
 use punctual_testkit::{Scripted, TestBed, on_both};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
@@ -111,7 +111,7 @@ async fn a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient(be
 async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed: TestBed) {
     let bed = bed.with(|builder| {
         builder.adapter(Scripted::new("bad", |_| SendOutcome::Permanent {
-            reason: "mailbox-unavailable".into(),
+            reason: ReasonCode::MailboxUnavailable,
             error: "550 no such mailbox".into(),
         }))
     });

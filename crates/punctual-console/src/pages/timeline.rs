@@ -1,5 +1,4 @@
-//! The story of a thing as one vertical timeline: what happened when, how long it took, in plain words, with the raw
-//! data folded below.
+//! A vertical timeline: what happened when, how long it took, in plain words, with the raw data folded below.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -40,7 +39,7 @@ impl Happened {
 }
 
 /// Puts steps in order and says how far apart they are.
-pub fn told(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
+pub fn in_order(mut happened: Vec<Happened>, zone: &Zone) -> Vec<Step> {
     happened.sort_by_key(|one| one.at);
     let mut before: Option<Timestamp> = None;
     let steps = happened.into_iter().map(|one| {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::ReasonCode;
 use punctual_model::delivery_policy::{ChannelPolicy, Limiter, Rate, Urgency};
 use punctual_store::{
     Conn, StoreError,
@@ -12,16 +13,16 @@ use punctual_store::{
 use super::Circuit;
 use crate::{Engine, EngineError};
 
-/// How a channel stands at one moment.
+/// The state of a channel at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ChannelState {
     pub circuit: Option<Circuit>,
-    pub rates: Vec<RateStanding>,
+    pub rates: Vec<RateState>,
 }
 
 /// How much of one limit is used.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RateStanding {
+pub struct RateState {
     /// `channel:KEY` or `provider:NAME`.
     pub limiter: String,
     pub rate: Rate,
@@ -32,13 +33,13 @@ pub struct RateStanding {
 
 impl Engine {
     #[boxed]
-    pub async fn channel_standing(
+    pub async fn channel_state(
         &self,
         conn: &mut Conn<'_>,
         channel: &str,
         policy: &ChannelPolicy,
         now: Timestamp,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<ChannelState, StoreError> {
         let rows = standing(conn).await?;
         let circuit =
             rows.into_iter().find(|row| row.what == "circuit" && row.key == channel).map(Circuit::of);
@@ -53,7 +54,7 @@ impl Engine {
                 for rate in of {
                     let only = [rate];
                     let is_full = limiter.free(&only, Urgency::Ordinary, now) == 0;
-                    rates.push(RateStanding {
+                    rates.push(RateState {
                         limiter: key.clone(),
                         rate,
                         used: limiter.used(&rate, now),
@@ -62,7 +63,7 @@ impl Engine {
                 }
             }
         }
-        Ok(Standing { circuit, rates })
+        Ok(ChannelState { circuit, rates })
     }
 
     /// Why a message that is ready has not gone yet, and until when that holds at least. Rows that wait for their channel
@@ -71,13 +72,13 @@ impl Engine {
     pub async fn waits_for(
         &self,
         row: &NotificationRow,
-    ) -> Result<Option<(&'static str, Timestamp)>, EngineError> {
+    ) -> Result<Option<(ReasonCode, Timestamp)>, EngineError> {
         let is_waiting = matches!(row.status.as_str(), "pending" | "retrying")
             && row.lease_expires_at.is_none()
             && row.ready_at <= self.clock.now().as_microsecond();
         if !is_waiting {
             return Ok(None);
         }
-        Ok(self.held_back().await?.why(&row.channel, row.priority))
+        Ok(self.blocked_channels().await?.why(&row.channel, row.priority))
     }
 }

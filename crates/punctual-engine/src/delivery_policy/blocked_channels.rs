@@ -9,7 +9,10 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::delivery_policy::{Limiter, Rate, Urgency, reasons};
+use punctual_model::{
+    ReasonCode,
+    delivery_policy::{Limiter, Rate, Urgency},
+};
 use punctual_store::{
     StoreError,
     delivery_policy::{limiters, standing},
@@ -24,20 +27,20 @@ use crate::{Engine, EngineError, config::earlier};
 const LATELY: Duration = Duration::from_secs(60);
 
 /// Why a channel holds messages back, and until when at least.
-type Why = (&'static str, Timestamp);
+type Why = (ReasonCode, Timestamp);
 
 /// The limiters that a send over a channel counts in, each with its rates.
 type Limits = Vec<(String, Vec<Rate>)>;
 
 /// The channels that hold messages back, with the classes that each lets pass no more.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HeldBack {
+pub struct BlockedChannels {
     channels: BTreeMap<String, Vec<(Urgency, Why)>>,
     now: Timestamp,
     stuck_before: Timestamp,
 }
 
-impl HeldBack {
+impl BlockedChannels {
     /// Why a channel holds back messages of this priority.
     pub fn why(&self, channel: &str, priority: i64) -> Option<Why> {
         let urgency = Urgency::of(priority);
@@ -61,16 +64,16 @@ impl HeldBack {
     }
 
     /// Why a row waits and until when: what it says itself, or what its channel says while it is ready.
-    pub fn waits(&self, row: &impl Waits) -> Option<(String, Timestamp)> {
+    pub fn waits(&self, row: &impl Waits) -> Option<(ReasonCode, Timestamp)> {
         let row = row.waiting_row();
         if !matches!(row.status, "pending" | "retrying") || row.is_leased {
             return None;
         }
         if row.ready_at > self.now.as_microsecond() {
             let reason = row.reason.filter(|reason| punctual_store::notifications::WAITS.contains(reason))?;
-            return Some((reason.to_owned(), Timestamp::from_microsecond(row.ready_at).ok()?));
+            return Some((reason.parse().ok()?, Timestamp::from_microsecond(row.ready_at).ok()?));
         }
-        self.why(row.channel, row.priority).map(|(reason, until)| (reason.to_owned(), until))
+        self.why(row.channel, row.priority)
     }
 
     /// Whether a row should have gone long ago.
@@ -88,7 +91,7 @@ impl HeldBack {
     }
 }
 
-/// What it takes to tell whether a row waits.
+/// What decides whether a row waits.
 pub struct WaitingRow<'a> {
     status: &'a str,
     channel: &'a str,
@@ -99,7 +102,7 @@ pub struct WaitingRow<'a> {
     reason: Option<&'a str>,
 }
 
-/// A row of which one can tell.
+/// A row that may wait.
 pub trait Waits {
     fn waiting_row(&self) -> WaitingRow<'_>;
 }
@@ -127,10 +130,10 @@ waits!(ListedNotification);
 impl Engine {
     /// What holds messages back now. Where no channel has limits and no circuit is open, one small statement.
     #[boxed]
-    pub async fn held_back(&self) -> Result<HeldBack, EngineError> {
+    pub async fn blocked_channels(&self) -> Result<BlockedChannels, EngineError> {
         let now = self.clock.now();
         self.refresh_channels(now).await?;
-        let mut held = HeldBack {
+        let mut held = BlockedChannels {
             channels: self.full(now).await?,
             now,
             stuck_before: earlier(now, self.config.stuck_after),
@@ -138,7 +141,7 @@ impl Engine {
         let mut reader = self.store.read().await?;
         for row in standing(&mut reader.conn()).await?.into_iter().filter(|row| row.what == "circuit") {
             let channel = row.key.clone();
-            let why = (reasons::CIRCUIT_OPEN, Circuit::of(row).open_until);
+            let why = (ReasonCode::CircuitOpen, Circuit::of(row).open_until);
             held.channels.insert(channel, Urgency::ALL.map(|class| (class, why)).to_vec());
         }
         Ok(held)
@@ -172,7 +175,7 @@ impl Engine {
                     .iter()
                     .filter_map(|(key, rates)| full_until(states.get(key)?, rates, class, now))
                     .max()?;
-                Some((class, (reasons::RATE_LIMITED, until)))
+                Some((class, (ReasonCode::RateLimited, until)))
             });
             classes.collect::<Vec<_>>()
         };
@@ -211,14 +214,14 @@ mod tests {
 
     #[test]
     fn a_class_that_is_held_back_leaves_the_more_urgent_alone() {
-        let why = (reasons::RATE_LIMITED, at(9));
+        let why = (ReasonCode::RateLimited, at(9));
         let channels = [("sms:a".to_owned(), vec![(Urgency::Campaign, why)])];
-        let held = HeldBack { channels: channels.into(), now: at(0), stuck_before: at(0) };
+        let held = BlockedChannels { channels: channels.into(), now: at(0), stuck_before: at(0) };
         assert_eq!(held.to_json().as_deref(), Some(r#"{"sms:a":8}"#));
         assert_eq!(
             (held.why("sms:a", 8), held.why("sms:a", 5), held.why("sms:b", 8)),
             (Some(why), None, None)
         );
-        assert_eq!(HeldBack::default().to_json(), None);
+        assert_eq!(BlockedChannels::default().to_json(), None);
     }
 }

@@ -1,0 +1,58 @@
+//! Whether this node can do its work: what `/readyz` says.
+//!
+//! Probes have connections of their own and an end of their own, so that a database that is slow, flooded or silent is
+//! reported and not waited for.
+
+use std::time::Duration;
+
+use punctual_boxed::boxed;
+use punctual_store::{StoreError, facts};
+
+use crate::Engine;
+
+/// How long a read may take, with all its waiting.
+const READ: Duration = Duration::from_secs(4);
+/// A write that takes longer means that intake is about to stand still.
+const WRITE: Duration = Duration::from_secs(2);
+
+/// Why a node cannot do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReady {
+    #[error("the database could not be read")]
+    Reads(#[source] StoreError),
+    #[error("the database did not answer a read within {} s", READ.as_secs())]
+    ReadsSlowly,
+    #[error("the database takes no writes")]
+    Writes(#[source] StoreError),
+    #[error("the database did not confirm a write within {} s", WRITE.as_secs())]
+    WritesSlowly,
+}
+
+impl Engine {
+    /// Reads, and writes where that is asked too, as the engine does it.
+    #[boxed]
+    pub async fn readiness(&self, writes: bool) -> Result<(), NotReady> {
+        match tokio::time::timeout(READ, self.probe_reads()).await {
+            Ok(read) => read.map_err(NotReady::Reads)?,
+            Err(_) => return Err(NotReady::ReadsSlowly),
+        }
+        if writes {
+            match tokio::time::timeout(WRITE, self.probe_writes()).await {
+                Ok(written) => written.map_err(NotReady::Writes)?,
+                Err(_) => return Err(NotReady::WritesSlowly),
+            }
+        }
+        Ok(())
+    }
+
+    async fn probe_reads(&self) -> Result<(), StoreError> {
+        let mut reader = self.store.probe().await?;
+        facts::get(&mut reader.conn(), "ready").await.map(drop)
+    }
+
+    async fn probe_writes(&self) -> Result<(), StoreError> {
+        let mut tx = self.store.begin_probe().await?;
+        facts::put(&mut tx.conn(), self.clock.now(), "ready", &self.config.node).await?;
+        tx.commit().await
+    }
+}

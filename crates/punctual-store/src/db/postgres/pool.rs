@@ -1,0 +1,153 @@
+//! Connections to PostgreSQL, kept for reuse.
+//!
+//! A pool of our own, because of what happens when the network goes silent: every wait has a deadline, a connection that
+//! failed is closed and never reused, and after one failure the others are checked before they are used again.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use sqlx::{Connection, PgConnection, raw_sql};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+
+use super::servers::Servers;
+use crate::{db::deadline::within, error::DriverError};
+
+/// Some connections for one purpose, so that no purpose takes the connections of another.
+#[derive(Clone)]
+pub(in crate::db) struct Pool(Arc<Inner>);
+
+struct Inner {
+    servers: Arc<Servers>,
+    slots: Arc<Semaphore>,
+    idle: Mutex<Vec<Idle>>,
+    statement: Duration,
+}
+
+/// A connection that nobody uses.
+struct Idle {
+    conn: PgConnection,
+    /// How many failures there had been when it last worked.
+    failures: u64,
+}
+
+impl Pool {
+    pub(super) fn new(servers: Arc<Servers>, connections: u32, statement: Duration) -> Self {
+        let slots = Arc::new(Semaphore::new(usize::try_from(connections).unwrap_or(1)));
+        Self(Arc::new(Inner { servers, slots, idle: Mutex::default(), statement }))
+    }
+
+    /// A connection that works, as far as anybody knows.
+    pub(in crate::db) async fn acquire(&self) -> Result<Held, DriverError> {
+        let slot = within(self.0.servers.deadlines.acquire, async {
+            self.0.slots.clone().acquire_owned().await.map_err(|_| DriverError::Closed)
+        })
+        .await?;
+        let failures = self.0.servers.failures();
+        while let Some(mut idle) = self.take_idle() {
+            if idle.failures == failures
+                || within(self.0.servers.deadlines.ping, idle.conn.ping()).await.is_ok()
+            {
+                return Ok(self.hold(idle.conn, slot));
+            }
+        }
+        let conn = self.0.servers.connect(Some(self.0.statement)).await?;
+        Ok(self.hold(conn, slot))
+    }
+
+    /// A connection with an open transaction.
+    pub(in crate::db) async fn begin(&self) -> Result<Held, DriverError> {
+        let mut held = self.acquire().await?;
+        held.run(async |conn| raw_sql("BEGIN").execute(conn).await.map(drop)).await?;
+        held.in_transaction = true;
+        Ok(held)
+    }
+
+    /// Closes what is idle, and lets nobody acquire a connection any more.
+    pub(in crate::db) fn close(&self) {
+        self.0.slots.close();
+        self.idle().clear();
+    }
+
+    fn hold(&self, conn: PgConnection, slot: OwnedSemaphorePermit) -> Held {
+        Held { conn: Some(conn), pool: self.clone(), in_transaction: false, usable: true, _slot: slot }
+    }
+
+    fn take_idle(&self) -> Option<Idle> {
+        self.idle().pop()
+    }
+
+    fn keep(&self, conn: PgConnection) {
+        if !self.0.slots.is_closed() {
+            self.idle().push(Idle { conn, failures: self.0.servers.failures() });
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection in use. Dropped, it goes back to its pool, after a rollback where a transaction is open; one that failed,
+/// or whose last statement was given up, is closed.
+pub struct Held {
+    /// Always there until it is dropped.
+    conn: Option<PgConnection>,
+    pool: Pool,
+    in_transaction: bool,
+    usable: bool,
+    /// Given back when the connection is: the last field to be dropped.
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Held {
+    /// Runs something on the connection, within the deadline.
+    pub(in crate::db) async fn run<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, DriverError> {
+        let limit = self.pool.0.statement;
+        let conn = self.conn.as_mut().filter(|_| self.usable).ok_or(DriverError::Closed)?;
+        // Whoever gives up in the middle leaves a connection in an unknown state.
+        self.usable = false;
+        let done = within(limit, work(conn)).await;
+        self.usable = done.as_ref().err().is_none_or(|error| !error.ends_connection());
+        if !self.usable {
+            self.pool.0.servers.failed();
+        }
+        done
+    }
+
+    pub(in crate::db) async fn commit(mut self) -> Result<(), DriverError> {
+        self.run(async |conn| raw_sql("COMMIT").execute(conn).await.map(drop)).await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    pub(in crate::db) async fn rollback(mut self) -> Result<(), DriverError> {
+        self.run(async |conn| raw_sql("ROLLBACK").execute(conn).await.map(drop)).await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(mut conn) = self.conn.take().filter(|_| self.usable) else { return };
+        if !self.in_transaction {
+            return self.pool.keep(conn);
+        }
+        // Without a runtime the process ends, and the server rolls back by itself.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let pool = self.pool.clone();
+        runtime.spawn(async move {
+            if within(pool.0.servers.deadlines.ping, raw_sql("ROLLBACK").execute(&mut conn)).await.is_ok() {
+                pool.keep(conn);
+            }
+        });
+    }
+}
