@@ -90,6 +90,10 @@ pub struct ApiState {
     pub reminders: Arc<Providers>,
     /// Where reports come from.
     pub reports: Arc<Sources>,
+    /// What is published, as this node has read it.
+    pub surveys: Arc<Catalogue>,
+    /// What anybody may do without a key, counted for this node.
+    pub public: Arc<PublicLimits>,
     pub options: ApiOptions,
 }
 
@@ -103,8 +107,17 @@ impl ApiState {
     pub fn with_reminders(engine: Engine, wall: Arc<dyn Clock>, reminders: Arc<Providers>) -> Self {
         let mut sinks = EventSinks::default();
         sinks.add(Arc::new(ReminderSink::new(reminders.clone())));
-        let reports = built_in();
-        Self { engine, wall, sandbox: None, sinks, reminders, reports, options: ApiOptions::default() }
+        Self {
+            engine,
+            wall,
+            sandbox: None,
+            sinks,
+            reminders,
+            reports: built_in(),
+            surveys: Arc::default(),
+            public: Arc::default(),
+            options: ApiOptions::default(),
+        }
     }
 }
 
@@ -151,7 +164,7 @@ pub(crate) struct App {
     pub sinks: EventSinks,
     /// What is published, as this node has read it.
     pub surveys: Arc<Catalogue>,
-    pub public: PublicLimits,
+    pub public: Arc<PublicLimits>,
     pub reminders: Arc<Providers>,
     pub reports: Arc<Sources>,
     pub options: ApiOptions,
@@ -196,9 +209,8 @@ pub fn probes(state: ApiState) -> axum::Router {
 }
 
 fn app(state: ApiState, document: String) -> Shared {
-    let surveys = Arc::new(Catalogue::default());
     let mut sinks = state.sinks;
-    sinks.add(Arc::new(SurveySink::new(state.engine.clone(), surveys.clone())));
+    sinks.add(Arc::new(SurveySink::new(state.engine.clone(), state.surveys.clone())));
     Arc::new(App {
         keys: auth::KeyCache::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
@@ -210,8 +222,8 @@ fn app(state: ApiState, document: String) -> Shared {
         wall: state.wall,
         sandbox: state.sandbox,
         sinks,
-        surveys,
-        public: PublicLimits::default(),
+        surveys: state.surveys,
+        public: state.public,
         reminders: state.reminders,
         reports: state.reports,
         options: state.options,

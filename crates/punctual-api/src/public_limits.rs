@@ -13,7 +13,7 @@ const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 const PER_LINK: u32 = 60;
 /// A whole office may sit behind one address.
 const PER_ADDRESS: u32 = 600;
-/// What a node serves in all; the API and the console have budgets of their own.
+/// What a node serves in all, over the API and the public pages together.
 const IN_ALL: u32 = 60_000;
 /// Links and addresses that are remembered at once.
 const REMEMBERED: usize = 100_000;

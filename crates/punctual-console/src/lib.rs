@@ -46,6 +46,10 @@ pub struct ConsoleState {
     pub sandbox: Option<Arc<ManualClock>>,
     /// Where reports come from.
     pub reports: Arc<Sources>,
+    /// What is published, as this node has read it.
+    pub surveys: Arc<Catalogue>,
+    /// What anybody may do without signing in, counted for this node.
+    pub public: Arc<PublicLimits>,
     /// Ends open live connections, which otherwise would keep a stopping server waiting.
     pub stop: CancellationToken,
 }
@@ -64,9 +68,9 @@ pub(crate) struct App {
     pub stop: CancellationToken,
     pub in_flight: Semaphore,
     pub public_in_flight: Semaphore,
-    pub public: PublicLimits,
+    pub public: Arc<PublicLimits>,
     /// What is published, as this node has read it.
-    pub surveys: Catalogue,
+    pub surveys: Arc<Catalogue>,
     pub slow_down: slow_down::SlowDown,
     pub figures: figures::Kept,
     pub live: live::Watch,
@@ -92,8 +96,8 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         stop: state.stop,
         in_flight: Semaphore::new(IN_FLIGHT),
         public_in_flight: Semaphore::new(PUBLIC_IN_FLIGHT),
-        public: PublicLimits::default(),
-        surveys: Catalogue::default(),
+        public: state.public,
+        surveys: state.surveys,
         slow_down: slow_down::SlowDown::default(),
         figures: figures::Kept::default(),
         live: live::Watch::default(),

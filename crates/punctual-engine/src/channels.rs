@@ -18,11 +18,11 @@ use punctual_model::{
 use punctual_store::{Conn, StoreError, channels, subscribers};
 
 use crate::{
-    arrivals::Subscription,
     config::later,
     delivery::Permits,
     references::{NO_SECRETS_DIR, SecretSource},
     secrets::open_settings,
+    subscribers::{KnownSubscribers, Subscriber},
     vault::Vault,
 };
 
@@ -120,6 +120,7 @@ pub struct Channels {
     /// Definitions whose references an earlier version wrote and that still work in this run.
     old_references: OnceLock<HashSet<(String, Written)>>,
     vault: Arc<Vault>,
+    pub(crate) subscribers: KnownSubscribers,
     state: Mutex<State>,
 }
 
@@ -128,8 +129,7 @@ struct State {
     read_at: Option<Timestamp>,
     opened: HashMap<String, Arc<Opened>>,
     broken: HashMap<String, Broken>,
-    /// Subscribers of arrivals.
-    subscriptions: Arc<Vec<Subscription>>,
+    subscribers: Arc<Vec<Arc<Subscriber>>>,
 }
 
 impl Channels {
@@ -148,6 +148,7 @@ impl Channels {
             secrets: OnceLock::new(),
             old_references: OnceLock::new(),
             vault,
+            subscribers: KnownSubscribers::default(),
             state: Mutex::default(),
         })
     }
@@ -230,10 +231,10 @@ impl Channels {
     /// Reads the definitions and opens what is new or changed.
     #[boxed]
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
-        let subscribers = subscribers::all(conn).await?;
-        let subscriptions = Arc::new(subscribers.iter().filter_map(Subscription::of).collect());
+        let subscriber_rows = subscribers::all(conn).await?;
+        let subscribers = Arc::new(self.subscribers.read(&subscriber_rows));
         let mut rows = channels::all(conn).await?;
-        rows.extend(subscribers.into_iter().map(as_channel));
+        rows.extend(subscriber_rows.into_iter().map(as_channel));
         for key in self.built_in().iter().copied() {
             if rows.iter().all(|row| row.key != key) {
                 rows.push(channels::ChannelRow {
@@ -258,13 +259,13 @@ impl Channels {
             }
         }
         let mut state = self.lock();
-        *state = State { read_at: Some(now), opened, broken, subscriptions };
+        *state = State { read_at: Some(now), opened, broken, subscribers };
         Ok(())
     }
 
-    /// Returns the subscribers of arrivals, as of the last read of the table.
-    pub(crate) fn subscriptions(&self) -> Arc<Vec<Subscription>> {
-        self.lock().subscriptions.clone()
+    /// Returns the subscribers, as of the last read of the table.
+    pub(crate) fn last_subscribers(&self) -> Arc<Vec<Arc<Subscriber>>> {
+        self.lock().subscribers.clone()
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.

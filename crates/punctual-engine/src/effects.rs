@@ -8,20 +8,34 @@ use punctual_model::{Cause, Effect, NewWork, ReasonCode};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
-    Workflow, accept_in,
+    Engine,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
+    registration::OwnRows,
 };
 
-/// Writes the effects of one workflow: its own rows first, then it deactivates and withdraws, then it ensures, and last it
-/// queues events for subscribers. Returns what that did to work rows.
-#[boxed]
-pub async fn write(
-    tx: &mut Tx,
-    now: Timestamp,
-    workflow: &dyn Workflow,
-    effects: Vec<Effect>,
-) -> Result<Touched, StoreError> {
+impl Engine {
+    /// Writes what decisions of one workflow want beside them: its own rows first, then it deactivates and withdraws, then
+    /// it ensures, and last it publishes to subscribers. Returns what that did to work rows.
+    pub(crate) async fn write_beside(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        own: Option<Box<dyn OwnRows>>,
+        effects: Vec<Effect>,
+    ) -> Result<Touched, StoreError> {
+        if let Some(own) = &own {
+            own.put(&mut tx.conn(), now).await?;
+        }
+        let touched = write_effects(tx, now, effects).await?;
+        if let Some(own) = &own {
+            own.publish(self, tx, now).await?;
+        }
+        Ok(touched)
+    }
+}
+
+async fn write_effects(tx: &mut Tx, now: Timestamp, effects: Vec<Effect>) -> Result<Touched, StoreError> {
     let mut touched = Touched::default();
     if effects.is_empty() {
         return Ok(touched);
@@ -29,7 +43,6 @@ pub async fn write(
     let mut gone: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
     let mut withdrawn: BTreeMap<ReasonCode, Vec<String>> = BTreeMap::new();
     let mut wanted: Vec<NewWork> = Vec::new();
-    let (mut own, mut events): (Vec<serde_json::Value>, Vec<serde_json::Value>) = (Vec::new(), Vec::new());
     for effect in effects {
         match effect {
             Effect::Ensure(row) => wanted.push(*row),
@@ -40,15 +53,10 @@ pub async fn write(
             Effect::Withdraw { origin, reason } => {
                 withdrawn.entry(reason).or_default().push(origin.as_str().to_owned());
             }
-            Effect::Put(row) => own.push(row),
-            Effect::PublishEvent(event) => events.push(event),
             // Published to listeners before the commit, and to subscribers with it, when the batch is settled.
             Effect::Publish(_) => {}
             Effect::Noted(_) => {}
         }
-    }
-    if !own.is_empty() {
-        workflow.put(&mut tx.conn(), now, own).await?;
     }
     for (reason, keys) in gone {
         touched.deactivated += deactivate(tx, now, reason, keys).await? as u64;
@@ -64,10 +72,6 @@ pub async fn write(
                 _ => touched.unchanged += 1,
             }
         }
-    }
-    if !events.is_empty() {
-        let queued = workflow.publish_events(&mut tx.conn(), now, events).await?;
-        accept_in(tx, now, queued).await?;
     }
     Ok(touched)
 }

@@ -69,8 +69,16 @@ pub trait EventSink: Send + Sync {
         &'a self,
         tx: &'a mut Tx,
         now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>>;
+}
+
+/// An event as sinks get it: what it says about a source is stored already.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoredEvent<'e> {
+    pub event: &'e Event,
+    /// The source that it tells the state of, as the batch of events leaves it. Its row is held by this transaction.
+    pub source: Option<&'e SourceRow>,
 }
 
 /// All sinks.
@@ -87,15 +95,20 @@ impl EventSinks {
     }
 
     /// Gives each sink the events it subscribes to; returns what all of them did, by event.
-    async fn take(&self, tx: &mut Tx, now: Timestamp, events: &[&Event]) -> Result<Vec<Touched>, StoreError> {
+    async fn take(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        events: &[StoredEvent<'_>],
+    ) -> Result<Vec<Touched>, StoreError> {
         let mut touched = vec![Touched::default(); events.len()];
         for sink in &self.0 {
             let matching: Vec<usize> =
-                (0..events.len()).filter(|index| sink.subscribes_to(&events[*index].kind)).collect();
+                (0..events.len()).filter(|index| sink.subscribes_to(&events[*index].event.kind)).collect();
             if matching.is_empty() {
                 continue;
             }
-            let own: Vec<&Event> = matching.iter().map(|index| events[*index]).collect();
+            let own: Vec<StoredEvent<'_>> = matching.iter().map(|index| events[*index]).collect();
             for (index, did) in matching.into_iter().zip(sink.take(tx, now, &own).await?) {
                 touched[index].add(&did);
             }
@@ -172,12 +185,17 @@ pub async fn take_in(
     sinks: &EventSinks,
     incoming: &[IncomingEvent],
 ) -> Result<Vec<EventTaken>, StoreError> {
-    let verdicts = write_sources(tx, now, incoming).await?;
-    let passed: Vec<&Event> = incoming
+    let (verdicts, written) = write_sources(tx, now, incoming).await?;
+    let written: HashMap<(&str, &str), &SourceRow> =
+        written.iter().map(|row| ((row.source_type.as_str(), row.source_id.as_str()), row)).collect();
+    let passed: Vec<StoredEvent<'_>> = incoming
         .iter()
         .zip(&verdicts)
         .filter(|(_, verdict)| verdict.is_none())
-        .map(|(one, _)| &one.event)
+        .map(|(one, _)| StoredEvent {
+            event: &one.event,
+            source: one.change.as_ref().and_then(|change| written.get(&key_of(change)).copied()),
+        })
         .collect();
     let mut touched = sinks.take(tx, now, &passed).await?.into_iter();
     let answer = |(one, verdict): (&IncomingEvent, Option<EventTaken>)| {
@@ -189,18 +207,18 @@ pub async fn take_in(
     Ok(incoming.iter().zip(verdicts).map(answer).collect())
 }
 
-/// Writes the newest state of each source; returns which events stop here, and why.
+/// Writes the newest state of each source; returns which events stop here, and why, and the sources that were written.
 async fn write_sources(
     tx: &mut Tx,
     now: Timestamp,
     incoming: &[IncomingEvent],
-) -> Result<Vec<Option<EventTaken>>, StoreError> {
+) -> Result<(Vec<Option<EventTaken>>, Vec<SourceRow>), StoreError> {
     let mut keys: Vec<(&str, &str)> =
         incoming.iter().filter_map(|one| one.change.as_ref()).map(key_of).collect();
     keys.sort_unstable();
     keys.dedup();
     if keys.is_empty() {
-        return Ok(vec![None; incoming.len()]);
+        return Ok((vec![None; incoming.len()], Vec::new()));
     }
     sources::join_writers(&mut tx.conn()).await?;
     let stored = sources::lock(&mut tx.conn(), &keys).await?;
@@ -237,20 +255,20 @@ async fn write_sources(
     }
     let newest: Vec<SourceChange> = newest.into_values().collect();
     if newest.is_empty() {
-        return Ok(verdicts);
+        return Ok((verdicts, Vec::new()));
     }
-    let taken = sources::put(&mut tx.conn(), now, &newest).await?;
-    if taken.len() < newest.len() {
+    let written = sources::put(&mut tx.conn(), now, &newest).await?;
+    if written.len() < newest.len() {
         // Another writer brought a source to life in between, and with something newer.
         let taken: HashSet<(&str, &str)> =
-            taken.iter().map(|row| (row.source_type.as_str(), row.source_id.as_str())).collect();
+            written.iter().map(|row| (row.source_type.as_str(), row.source_id.as_str())).collect();
         for (one, verdict) in incoming.iter().zip(&mut verdicts) {
             if one.change.as_ref().is_some_and(|change| !taken.contains(&key_of(change))) {
                 verdict.get_or_insert(EventTaken::Stale);
             }
         }
     }
-    Ok(verdicts)
+    Ok((verdicts, written))
 }
 
 fn key_of(change: &SourceChange) -> (&str, &str) {

@@ -25,11 +25,13 @@ mod purge;
 mod readiness;
 pub mod receipts;
 pub mod references;
+pub mod registration;
 mod run;
 mod sandbox;
 pub mod secrets;
 pub mod settings;
 pub mod sites;
+pub mod subscribers;
 mod suppressions;
 mod sweep;
 pub mod timeline;
@@ -48,18 +50,22 @@ pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, ensure_in};
 pub use error::EngineError;
-pub use events::{Event, EventSink, EventSinks};
+pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
 pub use purge::PurgeReport;
 pub use readiness::NotReady;
+pub use registration::Registration;
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;
 pub use sweep::SweepReport;
 pub use vault::Vault;
-pub use workflow::{Claimed, Decide, Settled, SettledWork, Workflow};
+pub use workflow::{
+    Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Workflow,
+    WritesRows,
+};
 
 /// The pipeline with all it needs. Cheap to clone.
 #[derive(Clone)]
@@ -72,7 +78,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub workflows: Registry<Arc<dyn Workflow>>,
+    pub workflows: Registry<Registration>,
     pub listeners: Listeners,
     pub channels: Channels,
     pub vault: Arc<Vault>,
@@ -93,7 +99,7 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub config: EngineConfig,
-    pub workflows: Vec<Arc<dyn Workflow>>,
+    pub workflows: Vec<Registration>,
     pub adapters: Vec<Arc<dyn Adapter>>,
     /// Opens every channel instead of its own adapter: the sandbox.
     pub capture: Option<Arc<dyn Adapter>>,

@@ -85,8 +85,9 @@ impl Engine {
         let finished_before = earlier(now, self.config.keep_files_for);
         let mut removed = 0;
         for (kind, workflow) in self.workflows.iter() {
+            let Some(maintains) = &workflow.maintains else { continue };
             loop {
-                match workflow.purge(self, now, finished_before).await {
+                match maintains.purge(self, now, finished_before).await {
                     Ok(0) => break,
                     Ok(files) => removed += files,
                     Err(error) => {

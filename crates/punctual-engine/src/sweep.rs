@@ -44,7 +44,8 @@ impl Engine {
         let work = self.sweep_work(now, &mut report).await;
         let notifications = self.sweep_notifications(now, &mut report).await;
         for (kind, workflow) in self.workflows.iter() {
-            match workflow.reconcile(self, now).await {
+            let Some(maintains) = &workflow.maintains else { continue };
+            match maintains.reconcile(self, now).await {
                 Ok(repaired) => report.repaired += repaired,
                 // A workflow that fails to repair must not keep the claims of others from being swept.
                 Err(error) => {

@@ -1,13 +1,20 @@
-//! The contract of a workflow: what it reads, what it decides, and what follows when its notifications have settled.
+//! The contract of a workflow, as small traits for what a workflow may have. One that lacks something says nothing about it.
 //!
-//! A workflow has its own tables and decisions, and no loop, lease, retry, timer or sender. Decisions are pure, so they
-//! can be tested, simulated and forecast without a database.
+//! | trait | what the workflow does |
+//! |---|---|
+//! | [`Workflow`] | has a kind and a retry policy: every workflow |
+//! | [`Decide`] | decides about one row, pure, on what was loaded |
+//! | [`Loads`] | reads what a batch is decided on; or the workflow is a [`Decide`] itself and reads nothing |
+//! | [`Prepares`] | does I/O before a row is decided: the long-running kinds, instead of [`Loads`] |
+//! | [`WritesRows`] | writes what its decisions put into tables of its own |
+//! | [`FollowsDeliveries`] | goes on when all notifications of a row have settled |
+//! | [`Maintains`] | repairs what a crash left behind, and purges what it keeps beside its rows |
+//!
+//! A workflow has no loop, lease, retry, timer or sender. Decisions are pure, so they can be tested, simulated and forecast
+//! without a database. What a workflow has is named once, where it is registered ([`Registration`](crate::Registration)).
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_model::{
-    Decided, Effect, NewNotification, NotificationId, NotificationStatus, ReasonCode, RetryPolicy,
-};
+use punctual_model::{Decided, Followed, NoRow, NotificationId, NotificationStatus, ReasonCode, RetryPolicy};
 use punctual_store::{Conn, StoreError, Tx};
 
 use crate::{Engine, EngineError};
@@ -15,132 +22,134 @@ use crate::{Engine, EngineError};
 pub use punctual_store::work::Claimed;
 
 /// Decides what becomes due, for one kind of work.
-pub trait Workflow: Send + Sync {
+pub trait Workflow: Send + Sync + 'static {
     /// The `kind` of this workflow's work rows.
     fn kind(&self) -> &'static str;
-
-    /// Reads the current state that the whole batch needs, in sets, in the transaction that will write the decisions.
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>>;
-
-    /// Decides from the row alone, for a workflow that needs nothing else: nothing is loaded, and arrivals are published
-    /// at `due_at`, before a transaction begins. (In a backlog one is open: listeners must be quick, or hand on.)
-    fn decides_alone(&self) -> Option<&dyn Decide> {
-        None
-    }
 
     /// When transient failures are retried.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Ladder
     }
 
-    /// Whether rows run in a pool of their own: claimed one at a time, prepared first, with a lease that is renewed.
-    fn is_long_running(&self) -> bool {
-        false
-    }
-
-    /// Does the external I/O of long-running kinds; no transaction is open. The result is passed to `decide`.
-    fn prepare<'a>(
-        &'a self,
-        _engine: &'a Engine,
-        _row: &'a Claimed,
-    ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
-        Box::pin(async { Ok(serde_json::Value::Null) })
-    }
-
-    /// Writes what was prepared for a long-running row, in the transaction that will write its decision and before the
-    /// decision: for what a [`Decided`] cannot express.
-    fn take<'a>(
-        &'a self,
-        _tx: &'a mut Tx,
-        _now: Timestamp,
-        _row: &'a Claimed,
-        _prepared: &'a serde_json::Value,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    /// Writes the rows that decisions put into the workflow's own tables ([`Effect::Put`]): those of a whole batch, in the
-    /// transaction of the decisions. Called only when there are some.
-    fn put<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        _now: Timestamp,
-        _rows: Vec<serde_json::Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
-    }
-
     /// Whether its rows do housekeeping and send nothing: lists of what is due leave them out.
     fn is_housekeeping(&self) -> bool {
         false
     }
+}
 
-    /// Stores the events that subscribers may want ([`Effect::PublishEvent`]), after the workflow's own rows and in the same
-    /// transaction. Returns the notifications to queue for them. Called only when there are some.
-    fn publish_events<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
+/// The state that rows are decided on, and the decision. `Row` is what decisions put into the workflow's own tables.
+///
+/// A workflow that decides from the row alone implements this itself. Nothing is loaded then, and arrivals are published
+/// at `due_at`, before a transaction begins. (In a backlog one is open: listeners must be quick, or hand on.)
+pub trait Decide<Row = NoRow>: Send + Sync {
+    /// Pure: the same row, state and moment give the same decision.
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Row>;
+}
+
+/// A workflow that decides on what is stored elsewhere.
+pub trait Loads: Workflow {
+    /// What a batch is decided on: a [`Decide`].
+    type Loaded: Send + Sync;
+
+    /// Reads the current state that the whole batch needs, in sets, in the transaction that will write the decisions.
+    fn load(
+        &self,
+        conn: &mut Conn<'_>,
+        batch: &[Claimed],
+    ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
+}
+
+/// A workflow whose rows need I/O before they can be decided. They run in a pool of their own: claimed one at a time,
+/// with a lease that is renewed while they are prepared.
+pub trait Prepares: Workflow {
+    /// What came of the I/O.
+    type Prepared: Send;
+    /// What the row is decided on: a [`Decide`], with what it needs of the prepared.
+    type Loaded: Send + Sync;
+
+    /// Does the external I/O; no transaction is open. A reason means: try again later.
+    fn prepare(
+        &self,
+        engine: &Engine,
+        row: &Claimed,
+    ) -> impl Future<Output = Result<Self::Prepared, ReasonCode>> + Send;
+
+    /// Reads what the row is decided on, in the transaction that will write the decision. What was prepared and a
+    /// [`Decided`] cannot express is written here.
+    fn load(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        row: &Claimed,
+        prepared: Self::Prepared,
+    ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
+}
+
+/// A workflow with tables of its own that its decisions write to.
+pub trait WritesRows: Workflow {
+    /// What a decision puts: [`Decided::rows`] and [`Followed::rows`].
+    type Row: Send + Sync + 'static;
+
+    /// Writes the rows of a whole batch, in the transaction of the decisions and before their effects. Called only when there
+    /// are some.
+    fn put(
+        &self,
+        conn: &mut Conn<'_>,
+        now: Timestamp,
+        rows: &[Self::Row],
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Tells subscribers what these rows mean to them, after the effects and in the same transaction.
+    fn publish(
+        &self,
+        _engine: &Engine,
+        _tx: &mut Tx,
         _now: Timestamp,
-        _events: Vec<serde_json::Value>,
-    ) -> BoxFuture<'a, Result<Vec<NewNotification>, StoreError>> {
-        Box::pin(async { Ok(Vec::new()) })
+        _rows: &[Self::Row],
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async { Ok(()) }
     }
+}
 
-    /// Whether `settled` is called when all notifications of a row have settled.
-    fn follows_deliveries(&self) -> bool {
-        false
-    }
+/// A workflow that goes on when all notifications of one of its rows have settled.
+pub trait FollowsDeliveries: Workflow {
+    /// What that is decided on: a [`Settled`].
+    type Loaded: Send + Sync;
 
+    /// Reads what [`Settled::settled`] needs for these rows, in the transaction of the last settle.
+    fn load_settled(
+        &self,
+        conn: &mut Conn<'_>,
+        works: &[SettledWork],
+    ) -> impl Future<Output = Result<Self::Loaded, StoreError>> + Send;
+}
+
+/// The loaded state of rows whose notifications have settled, and what follows. Pure, as [`Decide`] is.
+pub trait Settled<Row = NoRow>: Send + Sync {
+    fn settled(&self, work: &SettledWork, now: Timestamp) -> Followed<Row>;
+}
+
+/// A workflow that looks after what it keeps.
+pub trait Maintains: Workflow {
     /// Repairs what a crash or a failed write has left behind: one bounded pass, with every sweep, on every node. Returns
     /// how many it has repaired; 0 means that nothing is left that it can repair.
-    fn reconcile<'a>(
-        &'a self,
-        _engine: &'a Engine,
+    fn reconcile(
+        &self,
+        _engine: &Engine,
         _now: Timestamp,
-    ) -> BoxFuture<'a, Result<usize, EngineError>> {
-        Box::pin(async { Ok(0) })
+    ) -> impl Future<Output = Result<usize, EngineError>> + Send {
+        async { Ok(0) }
     }
 
     /// Removes what the workflow keeps beside its rows, such as files, and what finished before `finished_before`. Called
     /// with the purge of notifications, one bounded batch at a time until one removes nothing. Returns how many it removed.
-    fn purge<'a>(
-        &'a self,
-        _engine: &'a Engine,
+    fn purge(
+        &self,
+        _engine: &Engine,
         _now: Timestamp,
         _finished_before: Timestamp,
-    ) -> BoxFuture<'a, Result<usize, EngineError>> {
-        Box::pin(async { Ok(0) })
-    }
-
-    /// Reads what `settled` needs for these rows, in the transaction of the last settle.
-    fn load_settled<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        _works: &'a [SettledWork],
-    ) -> BoxFuture<'a, Result<Box<dyn Settled>, StoreError>> {
-        Box::pin(async { Ok(Box::new(NothingToDo) as Box<dyn Settled>) })
-    }
-}
-
-/// The loaded state of a batch, and the decision on it.
-pub trait Decide: Send + Sync {
-    /// Pure: the same row, state and moment give the same decision.
-    fn decide(&self, row: &Claimed, prepared: &serde_json::Value, now: Timestamp) -> Decided;
-}
-
-/// The loaded state of rows whose notifications have settled.
-pub trait Settled: Send + Sync {
-    fn settled(&self, work: &SettledWork, now: Timestamp) -> Vec<Effect>;
-}
-
-struct NothingToDo;
-impl Settled for NothingToDo {
-    fn settled(&self, _work: &SettledWork, _now: Timestamp) -> Vec<Effect> {
-        Vec::new()
+    ) -> impl Future<Output = Result<usize, EngineError>> + Send {
+        async { Ok(0) }
     }
 }
 

@@ -92,29 +92,67 @@ pub struct Arrival {
     pub payload: String,
 }
 
-/// A decision with what must be written in the same transaction.
+/// A decision with what must be written in the same transaction. `Row` is what the workflow writes into tables of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
+pub struct Decided<Row = NoRow> {
     pub decision: Decision,
     pub effects: Vec<Effect>,
+    /// Written by the workflow itself, those of a batch together.
+    pub rows: Vec<Row>,
     /// What support may want to see of how it was decided; kept beside the row, never read by the pipeline.
     pub trace: Option<serde_json::Value>,
 }
 
-impl Decided {
+impl<Row> Decided<Row> {
+    #[must_use]
+    pub fn with_effects(mut self, effects: impl IntoIterator<Item = Effect>) -> Self {
+        self.effects.extend(effects);
+        self
+    }
+
+    #[must_use]
+    pub fn with_rows(mut self, rows: impl IntoIterator<Item = Row>) -> Self {
+        self.rows.extend(rows);
+        self
+    }
+
+    #[must_use]
     pub fn with_trace(mut self, trace: serde_json::Value) -> Self {
         self.trace = Some(trace);
         self
     }
 }
 
-impl From<Decision> for Decided {
+impl<Row> From<Decision> for Decided<Row> {
     fn from(decision: Decision) -> Self {
-        Self { decision, effects: Vec::new(), trace: None }
+        Self { decision, effects: Vec::new(), rows: Vec::new(), trace: None }
     }
 }
 
-/// What a workflow wants written beside its decision; the engine writes it, in the same transaction.
+/// What follows when the last notification of a row has settled, written in that transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Followed<Row = NoRow> {
+    pub effects: Vec<Effect>,
+    pub rows: Vec<Row>,
+}
+
+impl<Row> Default for Followed<Row> {
+    fn default() -> Self {
+        Self { effects: Vec::new(), rows: Vec::new() }
+    }
+}
+
+impl<Row> From<Vec<Effect>> for Followed<Row> {
+    fn from(effects: Vec<Effect>) -> Self {
+        Self { effects, rows: Vec::new() }
+    }
+}
+
+/// The row of a workflow that has no tables of its own: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRow {}
+
+/// What a workflow wants done beside its decision; the engine does it, in the same transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Ensure(Box<NewWork>),
@@ -127,11 +165,6 @@ pub enum Effect {
         origin: WorkKey,
         reason: ReasonCode,
     },
-    /// A row of the workflow's own tables, in its own shape; its `put` writes those of a batch together.
-    Put(serde_json::Value),
-    /// An event that subscribers may want, in the workflow's own shape; its `publish_events` returns the notifications
-    /// for them, which are queued with the decision.
-    PublishEvent(serde_json::Value),
     /// Publish to the listeners of a topic beside the decision, before it is written: at least once. Where one refuses, the
     /// decision is not taken and the row is queued again.
     Publish(Arrival),

@@ -13,6 +13,7 @@
 //!   or object is false, and so `!=` and `notIn` are true.
 
 mod decimal;
+mod identity;
 mod parse;
 #[cfg(test)]
 mod tests;

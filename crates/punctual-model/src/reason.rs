@@ -66,6 +66,7 @@ reason_codes! {
     CatchUpSkip "catch-up-skip" "Missed runs are skipped",
     DateMissing "date-missing" "The source has no such date",
     DateUnreadable "date-unreadable" "The date of the source cannot be read",
+    ClaimFailed "claim-failed" "It could not be claimed: its row is at fault",
     DecisionFailed "decision-failed" "The decision failed in the database",
     DefinitionInvalid "definition-invalid" "Its definition is no longer valid",
     Deleted "deleted" "The survey instance was deleted",

@@ -62,7 +62,7 @@ pub async fn await_writers(conn: &mut Conn<'_>) -> Result<()> {
 }
 
 const PUT: Sql = sql!(
-    "sources.put", as Taken, each SourceChange, after 1,
+    "sources.put", as SourceRow, each SourceChange, after 1,
     "INSERT INTO sources ({names}, updated_at) {values {*}, $1}
      ON CONFLICT (source_type, source_id) DO UPDATE
      SET business_unit = EXCLUDED.business_unit, active = EXCLUDED.active, deleted = EXCLUDED.deleted,
@@ -74,17 +74,10 @@ const PUT: Sql = sql!(
      RETURNING {columns}",
 );
 
-/// A source whose state was written.
-#[derive(Clone, Debug, PartialEq, Record)]
-pub struct Taken {
-    pub source_type: String,
-    pub source_id: String,
-    pub version: i64,
-}
-
-/// Writes states, one per source and in order of (type, id); returns which were newer than what was there.
+/// Writes states, one per source and in order of (type, id); returns those that were newer than what was there, as they
+/// are stored now.
 #[boxed]
-pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<Taken>> {
+pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<SourceRow>> {
     conn.fetch_all(&PUT, with_rows(args![now], changes)).await
 }
 

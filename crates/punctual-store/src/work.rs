@@ -15,7 +15,8 @@ use serde::Deserialize;
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    Claimed, Expired, Settlement, claim, earliest, expired, lock_due, release, release_leases, renew, settle,
+    Claimed, Expired, Settlement, claim, claim_these, earliest, expired, lock_due, ready, release,
+    release_leases, renew, settle,
 };
 pub use ensure::{Existing, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use insert::{Inserted, insert_absent, insert_ended, insert_retry};

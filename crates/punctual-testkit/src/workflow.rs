@@ -4,13 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Engine, Settled, SettledWork, Workflow};
-use punctual_model::{Decided, Effect, ReasonCode, RetryPolicy};
-use punctual_store::{Conn, StoreError};
+use punctual_engine::{
+    Claimed, Decide, Engine, FollowsDeliveries, Loads, Prepares, Registration, Settled, SettledWork, Workflow,
+};
+use punctual_model::{Decided, Effect, Followed, ReasonCode, RetryPolicy};
+use punctual_store::{Conn, StoreError, Tx};
 
 type DecideFn = dyn Fn(&Claimed, Timestamp) -> Decided + Send + Sync;
 type SettledFn = dyn Fn(&SettledWork, Timestamp) -> Vec<Effect> + Send + Sync;
-type PrepareFn = dyn Fn(&Claimed) -> BoxFuture<'static, Result<serde_json::Value, ReasonCode>> + Send + Sync;
+type PrepareFn = dyn Fn(&Claimed) -> BoxFuture<'static, Result<(), ReasonCode>> + Send + Sync;
 
 /// One kind of work, with one function for its decisions.
 #[derive(Clone)]
@@ -48,7 +50,7 @@ impl TestWorkflow {
     #[must_use]
     pub fn prepared_by<F>(mut self, prepare: impl Fn(&Claimed) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<serde_json::Value, ReasonCode>> + Send + 'static,
+        F: Future<Output = Result<(), ReasonCode>> + Send + 'static,
     {
         self.prepare = Some(Arc::new(move |row| Box::pin(prepare(row))));
         self
@@ -70,60 +72,66 @@ impl TestWorkflow {
     }
 }
 
+impl From<TestWorkflow> for Registration {
+    fn from(workflow: TestWorkflow) -> Self {
+        let (prepares, follows) = (workflow.prepare.is_some(), workflow.settled.is_some());
+        let begun = Self::of(workflow);
+        let registered = if prepares { begun.prepares() } else { begun.loads() };
+        if follows { registered.follows_deliveries().into() } else { registered.into() }
+    }
+}
+
 impl Workflow for TestWorkflow {
     fn kind(&self) -> &'static str {
         self.kind
     }
 
-    fn load<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        _batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Decide>) })
-    }
-
     fn retry_policy(&self) -> RetryPolicy {
         self.policy
     }
+}
 
-    fn is_long_running(&self) -> bool {
-        self.prepare.is_some()
+impl Loads for TestWorkflow {
+    type Loaded = Self;
+
+    async fn load(&self, _conn: &mut Conn<'_>, _batch: &[Claimed]) -> Result<Self, StoreError> {
+        Ok(self.clone())
     }
+}
 
-    fn prepare<'a>(
-        &'a self,
-        _engine: &'a Engine,
-        row: &'a Claimed,
-    ) -> BoxFuture<'a, Result<serde_json::Value, ReasonCode>> {
+impl Prepares for TestWorkflow {
+    type Prepared = ();
+    type Loaded = Self;
+
+    async fn prepare(&self, _engine: &Engine, row: &Claimed) -> Result<(), ReasonCode> {
         match &self.prepare {
-            Some(prepare) => prepare(row),
-            None => Box::pin(async { Ok(serde_json::Value::Null) }),
+            Some(prepare) => prepare(row).await,
+            None => Ok(()),
         }
     }
 
-    fn follows_deliveries(&self) -> bool {
-        self.settled.is_some()
+    async fn load(&self, _tx: &mut Tx, _now: Timestamp, _row: &Claimed, (): ()) -> Result<Self, StoreError> {
+        Ok(self.clone())
     }
+}
 
-    fn load_settled<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        _works: &'a [SettledWork],
-    ) -> BoxFuture<'a, Result<Box<dyn Settled>, StoreError>> {
-        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Settled>) })
+impl FollowsDeliveries for TestWorkflow {
+    type Loaded = Self;
+
+    async fn load_settled(&self, _conn: &mut Conn<'_>, _works: &[SettledWork]) -> Result<Self, StoreError> {
+        Ok(self.clone())
     }
 }
 
 impl Decide for TestWorkflow {
-    fn decide(&self, row: &Claimed, _prepared: &serde_json::Value, now: Timestamp) -> Decided {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided {
         (self.decide)(row, now)
     }
 }
 
 impl Settled for TestWorkflow {
-    fn settled(&self, work: &SettledWork, now: Timestamp) -> Vec<Effect> {
+    fn settled(&self, work: &SettledWork, now: Timestamp) -> Followed {
         self.settled_calls.lock().unwrap_or_else(PoisonError::into_inner).push(work.clone());
-        self.settled.as_ref().map_or_else(Vec::new, |settled| settled(work, now))
+        self.settled.as_ref().map_or_else(Followed::default, |settled| settled(work, now).into())
     }
 }

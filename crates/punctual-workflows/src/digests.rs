@@ -4,9 +4,8 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Workflow, delivery_policy::preferences::DIGEST};
+use punctual_engine::{Claimed, Decide, Loads, Workflow, delivery_policy::preferences::DIGEST};
 use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_store::{
     Conn, StoreError,
@@ -15,7 +14,7 @@ use punctual_store::{
         digests::{self, DigestItem},
     },
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Messages that are given in full; of more, only the subjects.
 const IN_FULL: usize = 50;
@@ -27,21 +26,19 @@ impl Workflow for Digests {
     fn kind(&self) -> &'static str {
         DIGEST
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let days: Vec<Day> = batch.iter().filter_map(|row| day(&row.input)).collect();
-            let mut held: HashMap<Day, Vec<DigestItem>> = HashMap::new();
-            for item in digests::of(conn, &days).await? {
-                let day = Day { person: item.person.clone(), local_date: item.local_date.clone() };
-                held.entry(day).or_default().push(item);
-            }
-            Ok(Box::new(Loaded(held)) as Box<dyn Decide>)
-        })
+impl Loads for Digests {
+    type Loaded = Loaded;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
+        let days: Vec<Day> = batch.iter().filter_map(|row| day(&row.input)).collect();
+        let mut held: HashMap<Day, Vec<DigestItem>> = HashMap::new();
+        for item in digests::of(conn, &days).await? {
+            let day = Day { person: item.person.clone(), local_date: item.local_date.clone() };
+            held.entry(day).or_default().push(item);
+        }
+        Ok(Loaded(held))
     }
 }
 
@@ -56,10 +53,11 @@ fn day(input: &str) -> Option<Day> {
     Some(Day { person, local_date })
 }
 
-struct Loaded(HashMap<Day, Vec<DigestItem>>);
+/// What was held back, by person and day.
+pub struct Loaded(HashMap<Day, Vec<DigestItem>>);
 
 impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+    fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Some(day) = day(&row.input) else {
             return Decision::Hold(ReasonCode::InputUnreadable).into();
         };

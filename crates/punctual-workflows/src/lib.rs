@@ -13,30 +13,38 @@ pub mod surveys;
 
 use std::sync::Arc;
 
-use punctual_engine::Workflow;
+use punctual_engine::Registration;
 
 /// Returns all built-in workflows, with links to surveys as on a server without configuration.
-pub fn all() -> Vec<Arc<dyn Workflow>> {
+pub fn all() -> Vec<Registration> {
     let providers = Arc::new(reminders::Providers::built_in());
-    all_with(providers, surveys::SurveyLink::default(), reports::built_in())
+    all_with(providers, surveys::Surveys::default(), reports::built_in())
 }
 
-/// Returns all built-in workflows, with these providers for reminders, this link to surveys and these sources for reports.
+/// Returns all built-in workflows, with these providers for reminders, this workflow of surveys and these sources for reports.
 pub fn all_with(
     providers: Arc<reminders::Providers>,
-    survey_link: surveys::SurveyLink,
+    surveys: surveys::Surveys,
     report_sources: Arc<punctual_reports::Sources>,
-) -> Vec<Arc<dyn Workflow>> {
+) -> Vec<Registration> {
     vec![
-        Arc::new(schedules::Schedules),
-        Arc::new(messages::Messages),
-        Arc::new(digests::Digests),
-        Arc::new(operations::Operations),
-        Arc::new(reminders::due::Reminders::new(providers.clone())),
-        Arc::new(reminders::changes::Changes::new(providers.clone())),
-        Arc::new(reminders::reconcile::Reconcile::new(providers.clone())),
-        Arc::new(reminders::external::Externals::new(providers)),
-        Arc::new(surveys::Surveys::new(survey_link)),
-        Arc::new(reports::Reports::new(report_sources)),
+        Registration::of(schedules::Schedules).decides_alone().into(),
+        Registration::of(messages::Messages).loads().into(),
+        Registration::of(digests::Digests).loads().into(),
+        Registration::of(operations::Operations)
+            .writes_rows()
+            .loads()
+            .follows_deliveries()
+            .maintains()
+            .into(),
+        Registration::of(reminders::due::Reminders::new(providers.clone())).writes_rows().loads().into(),
+        Registration::of(reminders::changes::Changes::new(providers.clone())).writes_rows().loads().into(),
+        Registration::of(reminders::reconcile::Reconcile::new(providers.clone()))
+            .writes_rows()
+            .loads()
+            .into(),
+        Registration::of(reminders::external::Externals::new(providers)).prepares().into(),
+        Registration::of(surveys).writes_rows().loads().follows_deliveries().into(),
+        Registration::of(reports::Reports::new(report_sources)).writes_rows().prepares().maintains().into(),
     ]
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow, ensure_in};
+use punctual_engine::{
+    Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Loads, Workflow, ensure_in,
+};
 use punctual_model::{
     Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
     ReasonCode, Trigger, WorkKey, delivery_policy::Handling, keys::KeyParts,
@@ -109,18 +110,15 @@ impl Workflow for Messages {
     fn kind(&self) -> &'static str {
         KIND
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let ids = batch.iter().filter_map(|row| message_id(&row.input)).collect();
-            let rows = messages::by_ids(conn, ids).await?;
-            Ok(Box::new(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect()))
-                as Box<dyn Decide>)
-        })
+impl Loads for Messages {
+    type Loaded = Loaded;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
+        let ids = batch.iter().filter_map(|row| message_id(&row.input)).collect();
+        let rows = messages::by_ids(conn, ids).await?;
+        Ok(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect()))
     }
 }
 
@@ -133,10 +131,11 @@ fn message_id(input: &str) -> Option<String> {
     serde_json::from_str::<Input>(input).ok().map(|input| input.message_id)
 }
 
-struct Loaded(HashMap<String, MessageRow>);
+/// The messages of a batch, by id.
+pub struct Loaded(HashMap<String, MessageRow>);
 
 impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+    fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Some(message) = message_id(&row.input).and_then(|id| self.0.get(&id)) else {
             return Decision::Hold(ReasonCode::MessageMissing).into();
         };

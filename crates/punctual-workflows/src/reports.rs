@@ -25,18 +25,17 @@ pub mod subscription;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, Workflow};
+use punctual_engine::{Claimed, Engine, EngineError, Maintains, Prepares, Workflow, WritesRows};
 use punctual_model::{KeyParts, ReasonCode, RetryPolicy, WorkKey};
 use punctual_reports::Sources;
-use punctual_store::{Conn, StoreError};
-use serde_json::Value;
+use punctual_store::{Conn, StoreError, Tx};
 
 use crate::rollout::RunKind;
 
 pub use builtins::{built_in, with_built_ins};
 pub use cadence::{Cadence, Occurrence};
+pub use prepare::Prepared;
 pub use subscription::{CatchUp, Planned, Subscription};
 
 /// The kind of a run's work row, and the workflow of its rollout.
@@ -90,62 +89,53 @@ impl Workflow for Reports {
         KIND
     }
 
-    fn is_long_running(&self) -> bool {
-        true
-    }
-
     /// A query that fails is retried tomorrow, and the day after.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Daily
     }
+}
 
-    fn prepare<'a>(
-        &'a self,
-        engine: &'a Engine,
-        row: &'a Claimed,
-    ) -> BoxFuture<'a, Result<Value, ReasonCode>> {
-        Box::pin(async move {
-            match prepare::prepare(engine, &self.sources, row).await {
-                Ok(prepared) => serde_json::to_value(prepared).map_err(|_| ReasonCode::ReportUnreadable),
-                Err(error) => {
-                    tracing::warn!(work.key = row.key, %error, "a report could not be prepared");
-                    Err(ReasonCode::ReportStorage)
-                }
-            }
+impl Prepares for Reports {
+    type Prepared = Prepared;
+    type Loaded = decide::Loaded;
+
+    async fn prepare(&self, engine: &Engine, row: &Claimed) -> Result<Prepared, ReasonCode> {
+        prepare::prepare(engine, &self.sources, row).await.map_err(|error| {
+            tracing::warn!(work.key = row.key, %error, "a report could not be prepared");
+            ReasonCode::ReportStorage
         })
     }
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move { Ok(Box::new(decide::Loaded::load(conn, batch).await?) as Box<dyn Decide>) })
+    async fn load(
+        &self,
+        tx: &mut Tx,
+        _now: Timestamp,
+        row: &Claimed,
+        prepared: Prepared,
+    ) -> Result<decide::Loaded, StoreError> {
+        decide::Loaded::load(&mut tx.conn(), row, prepared).await
     }
+}
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(decide::put(conn, now, rows))
+impl WritesRows for Reports {
+    type Row = decide::Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[decide::Put]) -> Result<(), StoreError> {
+        decide::put(conn, now, rows).await
     }
+}
 
-    fn purge<'a>(
-        &'a self,
-        engine: &'a Engine,
+impl Maintains for Reports {
+    async fn purge(
+        &self,
+        engine: &Engine,
         now: Timestamp,
         finished_before: Timestamp,
-    ) -> BoxFuture<'a, Result<usize, EngineError>> {
-        Box::pin(purge::purge(engine, now, finished_before))
+    ) -> Result<usize, EngineError> {
+        purge::purge(engine, now, finished_before).await
     }
 
-    fn reconcile<'a>(
-        &'a self,
-        engine: &'a Engine,
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<usize, EngineError>> {
-        Box::pin(async move { Ok(self.walk.pass(engine, now).await?) })
+    async fn reconcile(&self, engine: &Engine, now: Timestamp) -> Result<usize, EngineError> {
+        Ok(self.walk.pass(engine, now).await?)
     }
 }

@@ -1,13 +1,12 @@
 //! Generic schedules: a topic, a moment and a payload. At its moment an arrival is published on the topic.
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow};
 use punctual_model::{
     Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey,
 };
-use punctual_store::{Conn, StoreError, work::WorkRow};
+use punctual_store::work::WorkRow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -100,22 +99,10 @@ impl Workflow for Schedules {
     fn kind(&self) -> &'static str {
         KIND
     }
-
-    fn decides_alone(&self) -> Option<&dyn Decide> {
-        Some(self)
-    }
-
-    fn load<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        _batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async { Ok(Box::new(Schedules) as Box<dyn Decide>) })
-    }
 }
 
 impl Decide for Schedules {
-    fn decide(&self, row: &Claimed, _prepared: &serde_json::Value, _now: Timestamp) -> Decided {
+    fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided {
         let Ok(input) = serde_json::from_str::<Input<'_>>(&row.input) else {
             return Decision::Hold(ReasonCode::InputUnreadable).into();
         };

@@ -22,11 +22,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Settled, SettledWork, Workflow};
-use punctual_model::{InputHash, KeyError, NewNotification, NewWork, Trigger, WorkKey, keys::KeyParts};
-use punctual_store::{Conn, StoreError, survey_instances};
+use punctual_engine::{Claimed, Engine, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows};
+use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts};
+use punctual_store::{
+    Conn, StoreError, Tx,
+    survey_instances::{self, Change},
+};
 use serde_json::{Value, json};
 
 pub use catalogue::{Catalogue, Version};
@@ -57,13 +59,14 @@ impl SurveyLink {
 /// The workflow of surveys.
 #[derive(Default)]
 pub struct Surveys {
-    catalogue: Catalogue,
+    catalogue: Arc<Catalogue>,
     link: SurveyLink,
 }
 
 impl Surveys {
-    pub fn new(link: SurveyLink) -> Self {
-        Self { catalogue: Catalogue::default(), link }
+    /// With the catalogue of the node, which the API and the pages use too.
+    pub fn new(link: SurveyLink, catalogue: Arc<Catalogue>) -> Self {
+        Self { catalogue, link }
     }
 }
 
@@ -137,60 +140,66 @@ impl Workflow for Surveys {
     fn kind(&self) -> &'static str {
         KIND
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let held = self.hold(conn, batch.iter().map(|row| row.key.as_str())).await?;
-            Ok(Box::new(send::Loaded { held, link: self.link.clone() }) as Box<dyn Decide>)
-        })
+impl Loads for Surveys {
+    type Loaded = send::Loaded;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<send::Loaded, StoreError> {
+        let held = self.hold(conn, batch.iter().map(|row| row.key.as_str())).await?;
+        Ok(send::Loaded { held, link: self.link.clone() })
+    }
+}
+
+/// What decisions about instances write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Put {
+    Change(Change),
+    /// Told to subscribers, once the changes are written.
+    Happened(fan_out::Happened),
+}
+
+impl WritesRows for Surveys {
+    type Row = Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, _now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+        let changes = rows.iter().filter_map(|row| match row {
+            Put::Change(change) => Some(change.clone()),
+            Put::Happened(_) => None,
+        });
+        survey_instances::settle(conn, &changes.collect::<Vec<_>>()).await?;
+        Ok(())
     }
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        _now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let changes: Result<Vec<survey_instances::Change>, _> =
-                rows.into_iter().map(serde_json::from_value).collect();
-            let changes = changes.map_err(|_| StoreError::Stored("a change of an instance"))?;
-            survey_instances::settle(conn, &changes).await?;
-            Ok(())
-        })
-    }
-
-    fn publish_events<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
+    async fn publish(
+        &self,
+        engine: &Engine,
+        tx: &mut Tx,
         now: Timestamp,
-        events: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<NewNotification>, StoreError>> {
-        Box::pin(async move {
-            let happened: Result<Vec<fan_out::Happened>, _> =
-                events.into_iter().map(serde_json::from_value).collect();
-            let happened = happened.map_err(|_| StoreError::Stored("what happened to an instance"))?;
-            fan_out::publish_all(conn, &self.catalogue, now, &happened).await
-        })
+        rows: &[Put],
+    ) -> Result<(), StoreError> {
+        let happened = rows.iter().filter_map(|row| match row {
+            Put::Change(_) => None,
+            Put::Happened(happened) => Some(happened.clone()),
+        });
+        let happened: Vec<fan_out::Happened> = happened.collect();
+        if happened.is_empty() {
+            return Ok(());
+        }
+        fan_out::publish_all(engine, tx, &self.catalogue, now, &happened).await
     }
+}
 
-    fn follows_deliveries(&self) -> bool {
-        true
-    }
+impl FollowsDeliveries for Surveys {
+    type Loaded = settled::Loaded;
 
-    fn load_settled<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        works: &'a [SettledWork],
-    ) -> BoxFuture<'a, Result<Box<dyn Settled>, StoreError>> {
-        Box::pin(async move {
-            let held = self.hold(conn, works.iter().map(|work| work.key.as_str())).await?;
-            Ok(Box::new(settled::Loaded { held }) as Box<dyn Settled>)
-        })
+    async fn load_settled(
+        &self,
+        conn: &mut Conn<'_>,
+        works: &[SettledWork],
+    ) -> Result<settled::Loaded, StoreError> {
+        let held = self.hold(conn, works.iter().map(|work| work.key.as_str())).await?;
+        Ok(settled::Loaded { held })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::{ApiState, Sandbox};
+use punctual_api::{ApiState, PublicLimits, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{
@@ -18,7 +18,7 @@ use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
 use punctual_workflows::{
     reminders::{Providers, reconcile, zones},
     reports::with_built_ins,
-    surveys::SurveyLink,
+    surveys::{Catalogue, SurveyLink, Surveys},
 };
 
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,10 @@ pub struct Node {
     pub reports: Arc<Sources>,
     /// Where links to surveys lead, once that is known.
     pub survey_link: SurveyLink,
+    /// What surveys are published, as this node has read it.
+    pub catalogue: Arc<Catalogue>,
+    /// What anybody may do without a key, over the API and the pages together.
+    pub public: Arc<PublicLimits>,
 }
 
 /// How the engine's time runs.
@@ -84,7 +88,8 @@ impl Node {
             ..Providers::built_in()
         });
         reminders.check_bounds()?;
-        let survey_link = SurveyLink::default();
+        let (survey_link, catalogue) = (SurveyLink::default(), Arc::<Catalogue>::default());
+        let surveys = Surveys::new(survey_link.clone(), catalogue.clone());
         let sources = Sources::new(&guard, &Trust::platform(), config.report_connections.clone())?;
         let reports = with_built_ins(sources);
         let engine = Engine::new(Setup {
@@ -103,7 +108,7 @@ impl Node {
                 purges: time == Time::Real,
                 ..EngineConfig::default()
             },
-            workflows: punctual_workflows::all_with(reminders.clone(), survey_link.clone(), reports.clone()),
+            workflows: punctual_workflows::all_with(reminders.clone(), surveys, reports.clone()),
             adapters,
             capture,
             listeners: Listeners::default(),
@@ -117,7 +122,8 @@ impl Node {
         let old = engine.adopt_references(wall.now(), &secret_source::node_name(config)).await?;
         tell_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
-        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link })
+        let public = Arc::default();
+        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link, catalogue, public })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
@@ -125,6 +131,8 @@ impl Node {
         let mut state =
             ApiState::with_reminders(self.engine.clone(), self.wall.clone(), self.reminders.clone());
         state.reports = self.reports.clone();
+        state.surveys = self.catalogue.clone();
+        state.public = self.public.clone();
         state.sandbox = self.sandbox.as_ref().map(|(clock, captured)| Sandbox {
             clock: clock.clone(),
             captured: captured.clone(),
@@ -140,6 +148,8 @@ impl Node {
             wall: self.wall.clone(),
             sandbox: self.sandbox.as_ref().map(|(clock, _)| clock.clone()),
             reports: self.reports.clone(),
+            surveys: self.catalogue.clone(),
+            public: self.public.clone(),
             stop,
         }
     }

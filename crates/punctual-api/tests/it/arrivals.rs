@@ -92,9 +92,9 @@ async fn an_arrival_is_told_with_its_row_or_not_at_all(bed: TestBed) {
         schedule(&client, key, "backup", json!({})).await;
     }
     client.advance("59m").await;
-    // Locked and decided together they fail, and claimed too: nothing of either is left.
-    bed.faults.fail("outbox_deliveries.insert", true, 2);
-    bed.engine.due_tick(bed.after(60), 100).await.unwrap_err();
+    // Locked and decided together they fail, and claimed too, twice: nothing of either is left.
+    bed.faults.fail("outbox_deliveries.insert", true, 3);
+    assert_eq!(bed.engine.due_tick(bed.after(60), 100).await.unwrap().retried, 3);
     assert!(events(&client).await.is_empty());
     let done = client.get("/api/v1/work?kind=schedule&status=completed").await.expect(200);
     assert_eq!(done["items"], json!([]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_engine::{
-    Event, EventSink, EventSinks,
+    Event, EventSink, EventSinks, StoredEvent,
     events::{IncomingEvent, SOURCE_CHANGED, Touched},
 };
 use punctual_store::{StoreError, Tx, sources::SourceChange};
@@ -42,7 +42,7 @@ impl EventSink for Gate {
         &'a self,
         _tx: &'a mut Tx,
         _now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
         Box::pin(async move {
             self.reached.notify_one();

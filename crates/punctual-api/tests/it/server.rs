@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Event, EventSink, events::Touched};
+use punctual_engine::{EventSink, StoredEvent, events::Touched};
 use punctual_store::{StoreError, Tx};
 use punctual_testkit::{TestBed, on_both, signal};
 use serde_json::json;
@@ -98,10 +98,10 @@ impl EventSink for Slow {
         &'a self,
         _tx: &'a mut Tx,
         _now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
         Box::pin(async move {
-            assert!(events.iter().all(|event| event.kind == "slow"), "boom");
+            assert!(events.iter().all(|one| one.event.kind == "slow"), "boom");
             self.started.add_permits(1);
             drop(self.may_end.acquire().await);
             Ok(vec![Touched::default(); events.len()])

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::http::Method;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Event, EventSink, events::Touched};
+use punctual_engine::{EventSink, StoredEvent, events::Touched};
 use punctual_store::{StoreError, Tx};
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
@@ -101,11 +101,11 @@ impl EventSink for RecordingSink {
         &'a self,
         _tx: &'a mut Tx,
         _now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
-        let received = events
-            .iter()
-            .map(|event| format!("{} {}", event.kind, event.subject.clone().unwrap_or_default()));
+        let received = events.iter().map(|StoredEvent { event, .. }| {
+            format!("{} {}", event.kind, event.subject.clone().unwrap_or_default())
+        });
         self.0.lock().unwrap().extend(received);
         Box::pin(async { Ok(events.iter().map(|_| Touched { created: 2, ..Touched::default() }).collect()) })
     }

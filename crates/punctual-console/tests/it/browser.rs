@@ -39,6 +39,8 @@ impl Stage {
             engine: bed.engine.clone(),
             wall,
             sandbox: Some(bed.clock.clone()),
+            surveys: Default::default(),
+            public: Default::default(),
             reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };

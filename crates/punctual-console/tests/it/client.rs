@@ -43,6 +43,8 @@ impl Client {
             engine: bed.engine.clone(),
             wall: wall.clone(),
             sandbox: Some(bed.clock.clone()),
+            surveys: Default::default(),
+            public: Default::default(),
             reports: with_built_ins(Sources::default()),
             stop: Default::default(),
         };

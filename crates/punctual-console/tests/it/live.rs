@@ -28,6 +28,8 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
             engine: bed.engine.clone(),
             wall: Arc::new(WallClock),
             sandbox: None,
+            surveys: Default::default(),
+            public: Default::default(),
             reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };

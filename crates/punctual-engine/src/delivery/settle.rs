@@ -1,12 +1,9 @@
 //! Writing the outcomes of notifications, and calling the workflows whose rows have none open any more.
 
-use punctual_model::{NotificationId, NotificationStatus, ReasonCode, WorkId};
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use punctual_model::{NotificationId, NotificationStatus, ReasonCode, WorkId};
 use punctual_store::{
     Stage, StoreError, Tx,
     attempts::AttemptResult,
@@ -16,7 +13,7 @@ use punctual_store::{
 };
 
 use super::{DeliveryReport, event_id, record::write_results};
-use crate::{Engine, SettledWork, effects};
+use crate::{Engine, SettledWork};
 
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
@@ -128,16 +125,10 @@ impl Engine {
         let mut broken = Vec::new();
         for (kind, works) in by_kind {
             let Some(workflow) = self.workflows.get(&kind) else { continue };
-            let loaded = workflow.load_settled(&mut tx.conn(), &works).await?;
-            let mut all = Vec::new();
-            for work in &works {
-                // A workflow that panics here must not undo the record of what was sent, or it would be sent again.
-                match catch_unwind(AssertUnwindSafe(|| loaded.settled(work, now))) {
-                    Ok(effects) => all.extend(effects),
-                    Err(_) => broken.push(settled_failed(work)),
-                }
-            }
-            effects::write(tx, now, &**workflow, all).await?;
+            let Some(follows) = &workflow.follows else { continue };
+            let followed = follows.follow(&mut tx.conn(), &works, now).await?;
+            broken.extend(followed.panicked.iter().map(settled_failed));
+            self.write_beside(tx, now, followed.own, followed.effects).await?;
         }
         audit::append(&mut tx.conn(), now, &broken).await
     }

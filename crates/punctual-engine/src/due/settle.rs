@@ -13,10 +13,10 @@ use punctual_store::{
     work::{self, Settlement},
 };
 
-use super::{Batch, DueReport, trace::Trace};
+use super::{DueReport, trace::Trace};
 use crate::{
-    Claimed, Engine, EngineError, arrivals::Arrived, delivery::HandOver, effects, events::Touched,
-    intake::route,
+    Claimed, Engine, EngineError, Registration, arrivals::Arrived, delivery::HandOver, events::Touched,
+    intake::route, registration::DecidedBatch,
 };
 
 /// One decided row, split into what each statement needs.
@@ -40,39 +40,33 @@ pub(super) struct SettledBatch {
 impl Engine {
     pub(super) async fn settle_work(
         &self,
-        batch: &Batch,
-        decided: Vec<Decided>,
+        workflow: &Registration,
+        rows: &[Claimed],
+        decided: DecidedBatch,
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
-        match self.settle_work_in(&mut tx, batch, decided, now, sends_itself).await {
-            Ok(settled) => {
-                tx.commit().await?;
-                Ok(self.settled(batch, settled).await)
-            }
-            Err(error) => {
-                tx.rollback().await;
-                Err(error)
-            }
-        }
+        let settled = self.settle_work_in(&mut tx, workflow, rows, decided, now, sends_itself).await;
+        self.end(tx, workflow, settled).await
     }
 
     /// Writes decisions with the version check; rows that another worker has taken over are left alone.
     pub(super) async fn settle_work_in(
         &self,
         tx: &mut Tx,
-        batch: &Batch,
-        decided: Vec<Decided>,
+        workflow: &Registration,
+        rows: &[Claimed],
+        decided: DecidedBatch,
         now: Timestamp,
         sends_itself: bool,
     ) -> Result<SettledBatch, EngineError> {
-        let follows = batch.workflow.follows_deliveries();
-        let mut outcomes: Vec<Outcome> = batch
-            .rows
+        let follows = workflow.follows.is_some();
+        let DecidedBatch { decided, mut own } = decided;
+        let mut outcomes: Vec<Outcome> = rows
             .iter()
             .zip(decided)
-            .map(|(row, decided)| self.outcome(batch, row, decided, now))
+            .map(|(row, decided)| self.outcome(workflow, row, decided, now))
             .collect();
         let wanted: Vec<(i64, NewNotification)> = outcomes
             .iter_mut()
@@ -121,23 +115,30 @@ impl Engine {
         }
         if !everything_held {
             queued.retain(|item| item.work_id.is_some_and(|id| held.contains(&id.0)));
+            if let Some(own) = &mut own {
+                own.retain(&|work| held.contains(&work));
+            }
         }
         report.notifications = queued.len();
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
         self.publish_arrivals(tx, now, &arrived).await?;
-        let planned = effects::write(tx, now, &*batch.workflow, effects).await?;
+        let planned = self.write_beside(tx, now, own, effects).await?;
         audit::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces, planned })
     }
 
     /// Counts, logs and traces a batch whose decisions are on disk.
-    pub(super) async fn settled(&self, batch: &Batch, settled: SettledBatch) -> (DueReport, HandOver) {
+    pub(super) async fn settled(
+        &self,
+        workflow: &Registration,
+        settled: SettledBatch,
+    ) -> (DueReport, HandOver) {
         let SettledBatch { report, hand_over, traces, planned } = settled;
         self.keep_traces(traces).await;
-        self.metrics.worked(batch.workflow.kind(), &report);
-        self.metrics.planned(batch.workflow.kind(), &planned);
+        self.metrics.worked(workflow.kind(), &report);
+        self.metrics.planned(workflow.kind(), &planned);
         tracing::debug!(
-            work.kind = batch.workflow.kind(),
+            work.kind = workflow.kind(),
             work.claimed = report.claimed,
             work.completed = report.completed,
             work.deactivated = report.deactivated,
@@ -167,7 +168,7 @@ impl Engine {
         self.intend_own(tx, queued, inserted, reserved, now).await
     }
 
-    fn outcome(&self, batch: &Batch, row: &Claimed, decided: Decided, now: Timestamp) -> Outcome {
+    fn outcome(&self, workflow: &Registration, row: &Claimed, decided: Decided, now: Timestamp) -> Outcome {
         let mut settlement = Settlement {
             id: row.id,
             token: row.version,
@@ -195,7 +196,7 @@ impl Engine {
                 settlement.status = WorkStatus::Completed.as_str();
                 identify(row, &mut new);
                 settlement.result = Some(coordinates(&new));
-                if batch.workflow.follows_deliveries() {
+                if workflow.follows.is_some() {
                     settlement.open_notifications = i64::try_from(new.len()).unwrap_or(i64::MAX);
                 }
                 queue = new;
@@ -226,7 +227,7 @@ impl Engine {
                 settlement.reason = Some(reason.into());
                 settlement.retry_count += 1;
                 let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
-                match batch.workflow.retry_policy().next(failures, now, self.random.unit(), None) {
+                match workflow.retry_policy().next(failures, now, self.random.unit(), None) {
                     NextAttempt::At(at) => settlement.retry_at = Some(at),
                     NextAttempt::GiveUp => hold(&mut settlement),
                 }

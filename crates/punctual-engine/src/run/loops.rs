@@ -85,7 +85,16 @@ impl Node {
                     },
                 }
             };
-            match engine.claim(&kind, now, ready_by, engine.config.batch).await? {
+            let claimed = match engine.claim(&kind, now, ready_by, engine.config.batch).await {
+                // One kind must not keep the others from their turn.
+                Err(error) if !error.is_unavailable() => {
+                    self.failed("due", &error);
+                    next = next.min(later(now, REST_AFTER_FAILURE));
+                    continue;
+                }
+                claimed => claimed?,
+            };
+            match claimed {
                 Some(batch) => {
                     self.spawn_batch(batch, permit);
                     next = Timestamp::MIN;

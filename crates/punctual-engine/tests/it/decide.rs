@@ -14,7 +14,8 @@ on_both! {
     defer_waits_without_counting_a_failure with deciding;
     r12_retries_climb_the_ladder_and_then_hold with deciding;
     r12_a_daily_policy_never_gives_up with deciding;
-    a_batch_that_cannot_be_written_is_split_and_its_rows_are_retried with deciding;
+    a_batch_that_cannot_be_written_is_split_and_the_row_at_fault_is_retried with deciding;
+    a_batch_that_meets_an_outage_is_written_a_moment_later_or_retried with deciding;
     a_row_of_a_kind_that_nobody_knows_waits with deciding;
 }
 
@@ -167,15 +168,32 @@ async fn r12_a_daily_policy_never_gives_up(bed: TestBed) {
     bed.leaves_open("it is retried for good");
 }
 
-async fn a_batch_that_cannot_be_written_is_split_and_its_rows_are_retried(bed: TestBed) {
+async fn a_batch_that_cannot_be_written_is_split_and_the_row_at_fault_is_retried(bed: TestBed) {
     let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("deliver:{n}"), bed.now())).collect();
     bed.ensure(&rows).await;
-    // The whole batch fails, locked and claimed, and then the first row on its own: the other nine do not suffer.
-    bed.faults.fail("notifications.insert_absent", false, 3);
+    // The notifications of one row are refused: the other nine do not suffer.
+    let refused = bed.work("deliver:4").await.id;
+    bed.refuse("notifications", "INSERT", &format!("NEW.work_id = {refused}")).await;
     let report = bed.engine.due_tick(bed.now(), 100).await.unwrap();
     assert_eq!((report.completed, report.retried), (9, 1));
+    bed.tick().await;
+    assert_eq!(bed.sent().len(), 18);
+    bed.leaves_open("what the database refuses is retried later");
+}
+
+async fn a_batch_that_meets_an_outage_is_written_a_moment_later_or_retried(bed: TestBed) {
+    let rows: Vec<_> = (0..10).map(|n| new_work("test", &format!("deliver:{n}"), bed.now())).collect();
+    bed.ensure(&rows[..5]).await;
+    // Locked, and claimed: the next attempt works.
+    bed.faults.fail("notifications.insert_absent", false, 2);
+    let report = bed.engine.due_tick(bed.now(), 100).await.unwrap();
+    assert_eq!((report.completed, report.retried), (5, 0));
+    bed.ensure(&rows[5..]).await;
+    bed.faults.fail("notifications.insert_absent", false, 3);
+    let report = bed.engine.due_tick(bed.now(), 100).await.unwrap();
+    assert_eq!((report.completed, report.retried), (0, 5));
     let report = bed.run_for(300).await.done;
-    assert_eq!(report.due.completed, 1);
+    assert_eq!(report.due.completed, 5);
     assert_eq!(bed.sent().len(), 20);
 }
 

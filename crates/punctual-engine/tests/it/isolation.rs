@@ -23,6 +23,9 @@ on_both! {
     a_refused_answer_of_a_message_to_many_parks_it_and_no_target_is_called_twice;
     a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over;
     work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done;
+    work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done;
+    long_running_work_that_cannot_be_claimed_is_held_and_the_next_is_done;
+    work_that_nobody_may_touch_keeps_neither_its_kind_nor_another_from_its_turn;
     a_channel_that_fails_at_its_claim_keeps_no_other_from_sending with loops;
     an_alarm_leaves_while_a_list_has_all_other_permits with loops;
     an_alarm_takes_the_next_free_permit_where_there_are_few with loops;
@@ -198,6 +201,58 @@ async fn work_whose_completion_the_database_refuses_is_put_back_and_its_neighbou
         assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("pending", Some("decision-failed")));
     }
     bed.leaves_open("what the database refuses is retried later");
+}
+
+/// The reason of a row that is on hold.
+async fn held_for(bed: &TestBed, key: &str) -> Option<String> {
+    let row = bed.work(key).await;
+    row.reason_code.filter(|_| row.on_hold)
+}
+
+async fn work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(TestWorkflow::new("test", |_, _| Decision::Deliver(Vec::new()))));
+    for n in 0..10 {
+        bed.schedule(&n.to_string(), "t", bed.now()).await;
+        bed.ensure_one(new_work("test", &format!("k:{n}"), bed.now())).await;
+    }
+    let refused = "NEW.status IN ('processing', 'completed') AND NEW.key IN ('schedule:4', 'k:4')";
+    bed.refuse("work", "UPDATE", refused).await;
+    assert_eq!(bed.tick().await.due.completed, 18);
+    for key in ["schedule:4", "k:4"] {
+        assert_eq!(held_for(&bed, key).await.as_deref(), Some("claim-failed"));
+        let id = bed.work(key).await.id.to_string();
+        assert_eq!(bed.audit("work", &id).await, ["hold:claim-failed"]);
+    }
+    assert!(bed.engine.metrics.encode().contains("punctual_rows_isolated_total 2"));
+    assert_eq!(bed.tick().await.due.claimed, 0, "nobody tries them again and again");
+}
+
+async fn long_running_work_that_cannot_be_claimed_is_held_and_the_next_is_done(bed: TestBed) {
+    let long =
+        TestWorkflow::new("long", |_, _| Decision::Deliver(Vec::new())).prepared_by(|_| async { Ok(()) });
+    let bed = bed.with(|bed| bed.workflow(long));
+    for key in ["bad:1", "good:1", "good:2"] {
+        bed.ensure_one(new_work("long", key, bed.now())).await;
+    }
+    bed.refuse("work", "UPDATE", "NEW.status = 'processing' AND NEW.key = 'bad:1'").await;
+    assert_eq!(bed.tick().await.due.completed, 2);
+    assert_eq!(held_for(&bed, "bad:1").await.as_deref(), Some("claim-failed"));
+}
+
+async fn work_that_nobody_may_touch_keeps_neither_its_kind_nor_another_from_its_turn(bed: TestBed) {
+    let done = |kind| TestWorkflow::new(kind, |_, _| Decision::Deliver(Vec::new()));
+    let bed = bed.with(|bed| bed.workflow(done("first")).workflow(done("second")));
+    for n in 0..10 {
+        bed.ensure_one(new_work("first", &format!("k:{n}"), bed.now())).await;
+    }
+    bed.refuse("work", "UPDATE", "NEW.key = 'k:4'").await;
+    assert_eq!(bed.engine.due_tick(bed.now(), 100).await.unwrap().completed, 9);
+    bed.ensure_one(new_work("second", "other:1", bed.now())).await;
+    let fault = bed.engine.due_tick(bed.now(), 100).await.unwrap_err();
+    assert!(!fault.is_unavailable(), "{fault:?}");
+    assert_eq!(bed.work("other:1").await.status, "completed");
+    assert_eq!(bed.work("k:4").await.status, "pending");
+    bed.leaves_open("a row that the database does not let anybody touch");
 }
 
 /// Waits until this notification has that status.

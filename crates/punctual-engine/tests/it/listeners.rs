@@ -109,8 +109,8 @@ async fn a_listener_that_panics_holds_the_row_and_harms_no_other(bed: TestBed) {
 async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: TestBed) {
     let (bed, ears) = listening(bed);
     bed.schedule("a", "backup", bed.now()).await;
-    // Once in the transaction that locked the row, which left no trace, and once after it was claimed.
-    bed.faults.fail("work.settle", true, 2);
+    // In the transaction that locked the row, which left no trace, twice after it was claimed, and when it is put back.
+    bed.faults.fail("work.settle", true, 4);
     let failed = bed.engine.due_tick(bed.now(), 10).await;
     assert!(matches!(failed, Err(EngineError::Store(_))), "{failed:?}");
     assert_eq!(bed.work("schedule:a").await.status, "processing");

@@ -197,7 +197,7 @@ async fn long_running_rows_follow_one_another_without_the_poll(bed: TestBed) {
             let (sender, key) = (sender.clone(), row.key.clone());
             async move {
                 sender.send(key).unwrap();
-                Ok(serde_json::Value::Null)
+                Ok(())
             }
         },
     );

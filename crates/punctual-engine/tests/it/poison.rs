@@ -1,6 +1,8 @@
 //! R10: a poison row harms only itself.
 
-use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_engine::{Claimed, Decide, Loads, Registration, Workflow};
+use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
+use punctual_store::{Conn, StoreError};
 use punctual_testkit::{
     Scripted, TestBed, TestWorkflow, channel::delivered, new_work, new_work_with, on_both, scale,
 };
@@ -10,6 +12,7 @@ on_both! {
     r10_one_poison_row_in_a_hundred_of_each_kind_harms_only_itself;
     r10_a_preparation_that_panics_is_held_and_harms_no_other;
     r10_a_load_that_panics_ends_in_hold;
+    r10_a_load_that_fails_for_one_row_is_retried_for_that_row;
 }
 
 /// Each kind of poison, by the number of the row in its hundred.
@@ -92,7 +95,7 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
             let bad = row.key.starts_with("bad");
             async move {
                 assert!(!bad, "a preparation that panics");
-                Ok(serde_json::Value::Null)
+                Ok(())
             }
         });
     let bed = bed.with(|bed| bed.workflow(workflow));
@@ -103,44 +106,37 @@ async fn r10_a_preparation_that_panics_is_held_and_harms_no_other(bed: TestBed) 
     assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("panic")));
 }
 
-/// A workflow whose reading panics for one row of the batch.
+/// A workflow whose reading fails for one row of the batch: the row of the key `bad:1` panics, that of `bad:2` returns an error.
 struct BadLoad;
 
-impl punctual_engine::Workflow for BadLoad {
+impl Workflow for BadLoad {
     fn kind(&self) -> &'static str {
         "bad-load"
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        _conn: &'a mut punctual_store::Conn<'_>,
-        batch: &'a [punctual_engine::Claimed],
-    ) -> futures_util::future::BoxFuture<
-        'a,
-        Result<Box<dyn punctual_engine::Decide>, punctual_store::StoreError>,
-    > {
-        Box::pin(async move {
-            assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
-            Ok(Box::new(AllDone) as Box<dyn punctual_engine::Decide>)
-        })
+impl Loads for BadLoad {
+    type Loaded = AllDone;
+
+    async fn load(&self, _conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<AllDone, StoreError> {
+        assert!(batch.iter().all(|row| row.key != "bad:1"), "a load that panics");
+        match batch.iter().any(|row| row.key == "bad:2") {
+            true => Err(StoreError::Stored("something that cannot be read")),
+            false => Ok(AllDone),
+        }
     }
 }
 
 struct AllDone;
 
-impl punctual_engine::Decide for AllDone {
-    fn decide(
-        &self,
-        _row: &punctual_engine::Claimed,
-        _prepared: &serde_json::Value,
-        _now: jiff::Timestamp,
-    ) -> punctual_model::Decided {
+impl Decide for AllDone {
+    fn decide(&self, _row: &Claimed, _now: jiff::Timestamp) -> Decided {
         Decision::Deliver(Vec::new()).into()
     }
 }
 
 async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
-    let bed = bed.with(|bed| bed.workflow(BadLoad));
+    let bed = bed.with(|bed| bed.workflow(Registration::of(BadLoad).loads()));
     let rows: Vec<_> = ["bad:1", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
     bed.ensure(&rows).await;
     let report = bed.tick().await.due;
@@ -151,6 +147,18 @@ async fn r10_a_load_that_panics_ends_in_hold(bed: TestBed) {
     let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
     assert_eq!(
         (&trace["key"], &trace["path"]),
-        (&json!("bad:1"), &json!({ "error": "the workflow panicked" }))
+        (&json!("bad:1"), &json!({ "error": "the workflow panicked: a load that panics" }))
     );
+}
+
+async fn r10_a_load_that_fails_for_one_row_is_retried_for_that_row(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(Registration::of(BadLoad).loads()));
+    let rows: Vec<_> = ["bad:2", "good:1", "good:2"].map(|key| new_work("bad-load", key, bed.now())).into();
+    bed.ensure(&rows).await;
+    let report = bed.tick().await.due;
+    assert_eq!((report.completed, report.retried), (2, 1));
+    assert_eq!(bed.work("bad:2").await.reason_code.as_deref(), Some("decision-failed"));
+    bed.run_for(7 * 86_400).await;
+    let row = bed.work("bad:2").await;
+    assert_eq!((row.on_hold, row.reason_code.as_deref()), (true, Some("decision-failed")), "given up");
 }

@@ -1,7 +1,9 @@
 //! Withdrawing by origin: in time it is never sent, too late it is written down (R13).
 
 use punctual_engine::effects;
-use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey};
+use punctual_model::{
+    Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey,
+};
 use punctual_testkit::{Gated, TestBed, TestWorkflow, new_work, on_both, signal};
 
 on_both! {
@@ -19,9 +21,8 @@ fn sending(bed: &TestBed) -> TestBed {
         new.channel = row.key.split('/').nth(1).and_then(|channel| channel.parse().ok());
         Decision::Deliver(vec![new])
     });
-    let stopping = TestWorkflow::new("stop", |row, _| punctual_model::Decided {
-        decision: Decision::Deliver(Vec::new()),
-        effects: vec![
+    let stopping = TestWorkflow::new("stop", |row, _| {
+        Decided::from(Decision::Deliver(Vec::new())).with_effects([
             Effect::Withdraw {
                 origin: WorkKey::parse(row.key.trim_start_matches("stop/")).unwrap(),
                 reason: ReasonCode::Answered,
@@ -30,8 +31,7 @@ fn sending(bed: &TestBed) -> TestBed {
                 keys: vec![WorkKey::parse("later/memory:default").unwrap()],
                 reason: ReasonCode::Answered,
             },
-        ],
-        trace: None,
+        ])
     });
     bed.with(|bed| bed.workflow(workflow).workflow(stopping))
 }

@@ -16,6 +16,12 @@ pub(super) struct Decimal {
 const LARGEST_EXPONENT: i64 = i64::MAX / 4;
 
 impl Decimal {
+    /// As it stands in the identity of a filter.
+    pub(super) fn identity(&self) -> String {
+        let Self { negative, exponent, digits } = self;
+        format!("Decimal {{ negative: {negative}, exponent: {exponent}, digits: {digits:?} }}")
+    }
+
     /// Reads a JSON number that is the whole text; anything else is none, such as `+1`, `007` or `1 `.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (negative, unsigned) = match text.strip_prefix('-') {

@@ -4,6 +4,8 @@
 //! claim produced, and changes nothing when the row has moved on. The status is not compared beside the version: it
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 
@@ -93,6 +95,35 @@ pub async fn claim(
     let mut rows: Vec<Claimed> = conn.fetch_all(sql, args![kind, ready_by, lease_until, limit]).await?;
     rows.sort_by_key(|row| (row.ready_at, row.id));
     Ok(rows)
+}
+
+/// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: whoever claims one names the version that was
+/// read.
+#[boxed]
+pub async fn ready(conn: &mut Conn<'_>, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
+    conn.fetch_all(&READY, args![kind, ready_by, limit]).await
+}
+
+const CLAIM_THESE: Sql = sql!(
+    "work.claim_these", each Held, after 1,
+    "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1
+     {from rows}
+     WHERE work.id = {.id} AND version = {.token}
+     {postgres RETURNING work.id}",
+);
+
+/// Claims these rows, as far as they are still as they were read.
+#[boxed]
+pub async fn claim_these(
+    conn: &mut Conn<'_>,
+    lease_until: Timestamp,
+    rows: &[Claimed],
+) -> Result<Vec<Claimed>> {
+    let read: Vec<Held> = rows.iter().map(|row| Held { id: row.id, token: row.version }).collect();
+    let taken = conn.change(&CLAIM_THESE, with_rows(args![lease_until], &read), |row| rows[row].id).await?;
+    let taken: HashSet<i64> = taken.into_iter().collect();
+    let claimed = rows.iter().filter(|row| taken.contains(&row.id));
+    Ok(claimed.map(|row| Claimed { version: row.version + 1, ..row.clone() }).collect())
 }
 
 const LOCK_DUE: Sql = sql!(
@@ -235,6 +266,7 @@ crate::db::statements![
     CLAIM_WITHOUT_SKIP,
     READY,
     TAKE,
+    CLAIM_THESE,
     LOCK_DUE,
     RENEW,
     RELEASE,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
-use punctual_engine::{EngineConfig, Listener, Listeners, Workflow};
+use punctual_engine::{EngineConfig, Listener, Listeners, Registration};
 use punctual_model::{Adapter, Clock, ManualClock, delivery_policy::Breaker};
 use punctual_store::blobs::Blobs;
 
@@ -20,7 +20,7 @@ pub struct Recipe {
     pub(super) without_skip_locked: bool,
     pub(super) notifies_nodes: bool,
     pub(super) config: EngineConfig,
-    pub(super) workflows: Vec<Arc<dyn Workflow>>,
+    pub(super) workflows: Vec<Registration>,
     pub(super) adapters: Vec<Arc<dyn Adapter>>,
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<ManualClock>,
@@ -104,13 +104,13 @@ impl TestBedBuilder {
         self
     }
 
-    pub fn workflow(mut self, workflow: impl Workflow + 'static) -> Self {
-        self.0.workflows.push(Arc::new(workflow));
+    pub fn workflow(mut self, workflow: impl Into<Registration>) -> Self {
+        self.0.workflows.push(workflow.into());
         self
     }
 
     /// Sets the workflows, instead of the built-in ones.
-    pub fn workflows(mut self, workflows: Vec<Arc<dyn Workflow>>) -> Self {
+    pub fn workflows(mut self, workflows: Vec<Registration>) -> Self {
         self.0.workflows = workflows;
         self
     }

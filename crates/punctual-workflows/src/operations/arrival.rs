@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, Settled, SettledWork, Workflow};
+use punctual_engine::{
+    Claimed, Decide, Engine, EngineError, FollowsDeliveries, Loads, Maintains, SettledWork, Workflow,
+    WritesRows,
+};
 use punctual_model::{
     Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
     delivery_policy::Handling,
@@ -20,7 +22,7 @@ use punctual_store::{
     },
     templates,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Input, KIND, Payload, Reach, instant,
@@ -38,46 +40,40 @@ impl Workflow for Operations {
     fn kind(&self) -> &'static str {
         KIND
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let inputs = batch.iter().filter_map(|row| read(&row.input));
-            let known = Known::load(conn, inputs.map(|input| input.payload).collect()).await?;
-            Ok(Box::new(known) as Box<dyn Decide>)
-        })
+impl Loads for Operations {
+    type Loaded = Known;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Known, StoreError> {
+        let inputs = batch.iter().filter_map(|row| read(&row.input));
+        Known::load(conn, inputs.map(|input| input.payload).collect()).await
     }
+}
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(log::write(conn, now, rows))
+impl WritesRows for Operations {
+    type Row = Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+        log::write(conn, now, rows).await
     }
+}
 
-    fn reconcile<'a>(
-        &'a self,
-        engine: &'a Engine,
-        now: Timestamp,
-    ) -> BoxFuture<'a, Result<usize, EngineError>> {
-        Box::pin(sync::reconcile(engine, now))
+impl FollowsDeliveries for Operations {
+    type Loaded = settled::Told;
+
+    async fn load_settled(
+        &self,
+        conn: &mut Conn<'_>,
+        works: &[SettledWork],
+    ) -> Result<settled::Told, StoreError> {
+        settled::load(conn, works).await
     }
+}
 
-    fn follows_deliveries(&self) -> bool {
-        true
-    }
-
-    fn load_settled<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        works: &'a [SettledWork],
-    ) -> BoxFuture<'a, Result<Box<dyn Settled>, StoreError>> {
-        Box::pin(settled::load(conn, works))
+impl Maintains for Operations {
+    async fn reconcile(&self, engine: &Engine, now: Timestamp) -> Result<usize, EngineError> {
+        sync::reconcile(engine, now).await
     }
 }
 
@@ -89,7 +85,7 @@ pub(super) fn read(input: &str) -> Option<Input> {
 }
 
 /// Everything that the rows of a batch are about, read in sets.
-pub(super) struct Known {
+pub struct Known {
     pub rules: HashMap<String, RuleRow>,
     pub subjects: HashMap<String, SubjectRow>,
     pub organisations: HashMap<String, OrganisationRow>,
@@ -217,8 +213,8 @@ impl Known {
     }
 }
 
-impl Decide for Known {
-    fn decide(&self, row: &Claimed, _prepared: &Value, _now: Timestamp) -> Decided {
+impl Decide<Put> for Known {
+    fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided<Put> {
         let input = read(&row.input);
         let checked = input
             .as_ref()
@@ -226,28 +222,20 @@ impl Decide for Known {
             .and_then(|input| Ok((input, self.check(row, input)?)));
         match checked {
             Ok((input, told)) => {
-                let arrival = Arrival {
-                    id: row.key.clone(),
-                    topic: input.topic.clone(),
-                    due_at: instant(row.due_at),
-                    payload: serde_json::to_string(&input.payload).unwrap_or_default(),
+                let Ok(payload) = serde_json::to_string(&input.payload) else {
+                    return Decision::Hold(ReasonCode::InputUnreadable).into();
                 };
+                let (id, topic) = (row.key.clone(), input.topic.clone());
+                let arrival = Arrival { id, topic, due_at: instant(row.due_at), payload };
                 // The occurrence is published to listeners, not each channel that is used for it.
                 let is_first = input.fallback.is_none();
-                Decided {
-                    decision: Decision::Deliver(self.messages(input, told)),
-                    effects: is_first.then_some(Effect::Publish(arrival)).into_iter().collect(),
-                    trace: None,
-                }
+                let decided = Decided::from(Decision::Deliver(self.messages(input, told)));
+                decided.with_effects(is_first.then_some(Effect::Publish(arrival)))
             }
             Err(reason) => {
                 let payload = input.map(|input| input.payload);
                 let put = Put::Skipped { reason, payload, key: row.key.clone() };
-                Decided {
-                    decision: Decision::Skip(reason),
-                    effects: vec![Effect::Put(put.to_value())],
-                    trace: None,
-                }
+                Decided::from(Decision::Skip(reason)).with_rows([put])
             }
         }
     }

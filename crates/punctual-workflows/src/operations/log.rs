@@ -6,25 +6,17 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::ReasonCode;
 use punctual_store::{Conn, StoreError, operations::rules};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Payload;
 
 /// One row that the workflow writes through `put`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Put {
     Skipped { reason: ReasonCode, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
     Failed { rule_id: String, error_name: String, error_message: String },
     Told { template: String, recipient: String },
     NotTold { template: String, recipient: String, provider: String },
-}
-
-impl Put {
-    pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
 }
 
 /// Skips that point to a fault; the others are intended.
@@ -36,8 +28,7 @@ const WARNED: [ReasonCode; 4] = [
 ];
 
 #[boxed]
-pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
-    let rows: Vec<Put> = rows.into_iter().filter_map(|row| serde_json::from_value(row).ok()).collect();
+pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
     let sent: Vec<(String, String)> = rows
         .iter()
         .filter_map(|row| match row {

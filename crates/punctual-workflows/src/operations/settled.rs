@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
-use punctual_model::{Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
+use punctual_model::{Effect, Followed, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
 use punctual_store::{
     Conn, StoreError,
     attempts::{self, AttemptRow},
@@ -22,14 +22,14 @@ use super::{
 };
 
 /// What was loaded for occurrences that have settled.
-struct Told {
+pub struct Told {
     known: Known,
     works: HashMap<String, WorkRow>,
     messages: HashMap<i64, Vec<NotificationRow>>,
     attempts: HashMap<i64, Vec<AttemptRow>>,
 }
 
-pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Box<dyn Settled>, StoreError> {
+pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Told, StoreError> {
     let rows = work::by_keys(conn, works.iter().map(|work| work.key.clone()).collect()).await?;
     let ids = rows.iter().flat_map(coordinates).collect();
     let found = notifications::by_ids(conn, ids).await?;
@@ -45,7 +45,7 @@ pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<B
         attempts.entry(row.notification_seq).or_default().push(row);
     }
     let works = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
-    Ok(Box::new(Told { known, works, messages, attempts }))
+    Ok(Told { known, works, messages, attempts })
 }
 
 /// The notifications that a completed row has queued.
@@ -58,43 +58,41 @@ fn coordinates(row: &WorkRow) -> Vec<String> {
     result.map(|result| result.notifications).unwrap_or_default()
 }
 
-impl Settled for Told {
-    fn settled(&self, settled: &SettledWork, now: Timestamp) -> Vec<Effect> {
-        let Some(work) = self.works.get(&settled.key) else { return Vec::new() };
+impl Settled<Put> for Told {
+    fn settled(&self, settled: &SettledWork, now: Timestamp) -> Followed<Put> {
+        let Some(work) = self.works.get(&settled.key) else { return Followed::default() };
         let (Some(input), Some((occurrence, step, _))) = (read(&work.input), occurrence_of(&work.key)) else {
-            return Vec::new();
+            return Followed::default();
         };
         let nothing = Vec::new();
         let messages = self.messages.get(&work.id).unwrap_or(&nothing);
-        let mut effects = Vec::new();
-        let put = |row: Put| Effect::Put(row.to_value());
+        let mut rows = Vec::new();
         let mut told = HashSet::new();
         for message in messages {
             for attempt in self.attempts.get(&message.seq).unwrap_or(&Vec::new()) {
                 let (template, recipient) = (input.topic.clone(), attempt.target.clone());
                 if attempt.outcome.as_deref() == Some("delivered") {
                     told.insert(attempt.target.to_lowercase());
-                    effects.push(put(Put::Told { template, recipient }));
+                    rows.push(Put::Told { template, recipient });
                 } else {
                     let provider = attempt.channel.clone();
-                    effects.push(put(Put::NotTold { template, recipient, provider }));
+                    rows.push(Put::NotTold { template, recipient, provider });
                 }
             }
             if message.status == "parked" {
-                effects.push(put(Put::Failed {
+                rows.push(Put::Failed {
                     rule_id: input.payload.notification_rule_id.clone(),
                     error_name: message.reason_code.clone().unwrap_or_else(|| "parked".into()),
                     error_message: message.last_error.clone().unwrap_or_default(),
-                }));
+                });
             }
         }
         if !told.is_empty() {
             let recipients = told.len();
             let payload = input.payload.clone();
-            effects.push(put(Put::Sent { payload, occurrence: occurrence.clone(), recipients }));
+            rows.push(Put::Sent { payload, occurrence: occurrence.clone(), recipients });
         }
-        effects.extend(self.fall_back(work, &input, &occurrence, step, messages, now));
-        effects
+        Followed { effects: self.fall_back(work, &input, &occurrence, step, messages, now), rows }
     }
 }
 

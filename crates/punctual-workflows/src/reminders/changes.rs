@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, Workflow, ensure_in, events::Touched};
+use punctual_engine::{
+    Claimed, Decide, Engine, EngineError, Loads, Workflow, WritesRows, ensure_in, events::Touched,
+};
 use punctual_model::{
     Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
 };
@@ -16,14 +17,12 @@ use punctual_store::{
     Conn, Lane, Reader, StoreError, Tx,
     reminders::{
         changes::{self, ChangeRow},
-        children::ChildRow,
         settings,
         states::{self, StateRow},
     },
     sources::{self, SourceRow},
     work::{self, Settlement, Transfer},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
@@ -296,62 +295,53 @@ impl Workflow for Changes {
     fn is_housekeeping(&self) -> bool {
         true
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            // One change at a time: a batch of sources is as much as a transaction should hold.
-            let mut loaded = Loaded { providers: self.providers.clone(), id: 0, next: None };
-            if let Some(first) = batch.first() {
-                loaded.id = first.id;
-                loaded.next = Next::read(conn, &self.providers, &first.key, &first.input, false).await?;
-            }
-            Ok(Box::new(loaded) as Box<dyn Decide>)
-        })
+impl Loads for Changes {
+    type Loaded = Loaded;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
+        // One change at a time: a batch of sources is as much as a transaction should hold.
+        let mut loaded = Loaded { providers: self.providers.clone(), id: 0, next: None };
+        if let Some(first) = batch.first() {
+            loaded.id = first.id;
+            loaded.next = Next::read(conn, &self.providers, &first.key, &first.input, false).await?;
+        }
+        Ok(loaded)
     }
+}
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            for row in rows {
-                let put: Put =
-                    serde_json::from_value(row).map_err(|_| StoreError::Stored("a change of reminders"))?;
-                let counted = Diff { put: put.put, gone: put.gone, ..Diff::default() };
-                counted.write(conn).await?;
-                states::put(conn, now, &put.states).await?;
-                sink::transfer(conn, now, &put.transfers).await?;
-                changes::put(conn, now, &put.progress).await?;
-            }
-            Ok(())
-        })
+impl WritesRows for Changes {
+    type Row = Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+        for row in rows {
+            row.counted.write(conn).await?;
+            states::put(conn, now, &row.states).await?;
+            sink::transfer(conn, now, &row.transfers).await?;
+            changes::put(conn, now, &row.progress).await?;
+        }
+        Ok(())
     }
 }
 
 /// What a batch writes to the tables of reminders.
-#[derive(Serialize, Deserialize)]
-struct Put {
+pub struct Put {
     progress: ChangeRow,
     states: Vec<StateRow>,
     transfers: Vec<Transfer>,
-    put: Vec<ChildRow>,
-    gone: Vec<(String, String)>,
+    counted: Diff,
 }
 
-struct Loaded {
+/// The next batch of the change that comes first.
+pub struct Loaded {
     providers: Arc<Providers>,
     id: i64,
     next: Option<Next>,
 }
 
-impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+impl Decide<Put> for Loaded {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
@@ -364,17 +354,16 @@ impl Decide for Loaded {
             progress: next.progress_after(&outcome.plan),
             states: outcome.states,
             transfers: outcome.transfers,
-            put: next.counted.put.clone(),
-            gone: next.counted.gone.clone(),
+            counted: next.counted.clone(),
         };
-        let mut effects: Vec<Effect> = serde_json::to_value(put).map(Effect::Put).into_iter().collect();
+        let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: reason });
+            effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         let decision = if next.is_last { Decision::Deliver(Vec::new()) } else { again };
-        Decided { decision, effects, trace: None }
+        Decided::from(decision).with_effects(effects).with_rows([put])
     }
 }
 

@@ -3,9 +3,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Workflow};
+use punctual_engine::{Claimed, Decide, Loads, Workflow, WritesRows};
 use punctual_model::{Decided, Decision, Effect, KeyParts, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError,
@@ -13,7 +12,6 @@ use punctual_store::{
     sources,
     work::Transfer,
 };
-use serde_json::{Value, json};
 
 use super::{
     KIND, Providers, Setting,
@@ -39,70 +37,80 @@ impl Workflow for Reminders {
     fn kind(&self) -> &'static str {
         KIND
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let ids = batch.iter().filter_map(|row| row.setting_id.clone()).collect();
-            let rows = settings::by_ids(conn, ids).await?;
-            let settings = load::read_settings(&self.providers, &rows);
-            let unreadable = rows.len() - settings.len();
-            let places: Vec<(&str, &str)> = batch
-                .iter()
-                .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
-                .collect();
-            let rows = sources::by_keys(conn, &places).await?;
-            let mut inputs = Inputs {
-                zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
-                ..Inputs::default()
-            };
-            inputs.load_measures(conn, &settings, &rows).await?;
-            let sources: HashMap<(String, String), Source> = rows.into_iter().map(keyed).collect();
-            let looked_at = self.looked_at(batch, &settings, &sources);
-            let borrowed: Vec<(&str, &str)> =
-                looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
-            let others = sources::by_keys(conn, &borrowed).await?;
-            Ok(Box::new(Loaded {
-                providers: self.providers.clone(),
-                settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),
-                unreadable: unreadable > 0,
-                inputs,
-                sources,
-                others: others.into_iter().map(keyed).collect(),
-            }) as Box<dyn Decide>)
+impl Loads for Reminders {
+    type Loaded = Loaded;
+
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
+        let ids = batch.iter().filter_map(|row| row.setting_id.clone()).collect();
+        let rows = settings::by_ids(conn, ids).await?;
+        let settings = load::read_settings(&self.providers, &rows);
+        let unreadable = rows.len() - settings.len();
+        let places: Vec<(&str, &str)> = batch
+            .iter()
+            .filter_map(|row| Some((row.source_type.as_deref()?, row.source_id.as_deref()?)))
+            .collect();
+        let rows = sources::by_keys(conn, &places).await?;
+        let mut inputs = Inputs {
+            zones: load::zones(conn, rows.iter().map(|row| row.business_unit.clone())).await?,
+            ..Inputs::default()
+        };
+        inputs.load_measures(conn, &settings, &rows).await?;
+        let sources: HashMap<(String, String), Source> = rows.into_iter().map(keyed).collect();
+        let looked_at = self.looked_at(batch, &settings, &sources);
+        let borrowed: Vec<(&str, &str)> =
+            looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
+        let others = sources::by_keys(conn, &borrowed).await?;
+        Ok(Loaded {
+            providers: self.providers.clone(),
+            settings: settings.into_iter().map(|setting| (setting.id.clone(), setting)).collect(),
+            unreadable: unreadable > 0,
+            inputs,
+            sources,
+            others: others.into_iter().map(keyed).collect(),
         })
     }
+}
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let transfers: Vec<Transfer> = rows
-                .iter()
-                .filter_map(|row| serde_json::from_value(row.get("transfer")?.clone()).ok())
-                .collect();
-            sink::transfer(conn, now, &transfers).await?;
-            let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            let mut fired: Vec<(String, String, String, String)> = rows
-                .iter()
-                .filter(|row| row.get("transfer").is_none())
-                .map(|row| {
-                    (text(row, "setting"), text(row, "source"), text(row, "metric"), text(row, "scope"))
-                })
-                .collect();
-            fired.sort_unstable();
-            fired.dedup();
-            if !fired.is_empty() {
-                states::fire(conn, now, &fired).await?;
+/// What decisions about reminders write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Put {
+    /// The row goes along with its source to another business unit.
+    Transfer(Transfer),
+    /// A threshold has been reported and stays quiet until it is armed again.
+    Fired(Fired),
+}
+
+/// The state of a threshold that has fired.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fired {
+    setting: String,
+    source: String,
+    metric: String,
+    scope: String,
+}
+
+impl WritesRows for Reminders {
+    type Row = Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+        let (mut transfers, mut fired) = (Vec::new(), Vec::new());
+        for row in rows {
+            match row {
+                Put::Transfer(transfer) => transfers.push(transfer.clone()),
+                Put::Fired(Fired { setting, source, metric, scope }) => {
+                    fired.push((setting.clone(), source.clone(), metric.clone(), scope.clone()));
+                }
             }
-            Ok(())
-        })
+        }
+        sink::transfer(conn, now, &transfers).await?;
+        fired.sort_unstable();
+        fired.dedup();
+        if !fired.is_empty() {
+            states::fire(conn, now, &fired).await?;
+        }
+        Ok(())
     }
 }
 
@@ -130,7 +138,8 @@ fn keyed(row: sources::SourceRow) -> ((String, String), Source) {
     ((row.source_type.clone(), row.source_id.clone()), Source::new(row))
 }
 
-struct Loaded {
+/// What a batch of reminders is decided on.
+pub struct Loaded {
     providers: Arc<Providers>,
     settings: HashMap<String, Setting>,
     /// A setting of the batch is there and cannot be read.
@@ -140,8 +149,8 @@ struct Loaded {
     others: HashMap<(String, String), Source>,
 }
 
-impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+impl Decide<Put> for Loaded {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let skip = |reason| Decided::from(Decision::Skip(reason));
         let Some(setting) = row.setting_id.as_ref().and_then(|id| self.settings.get(id)) else {
             if self.unreadable {
@@ -176,7 +185,7 @@ impl Loaded {
         zone: &Zone,
         key: &WorkKey,
         now: Timestamp,
-    ) -> Decided {
+    ) -> Decided<Put> {
         let case = self.inputs.case(setting, source, zone);
         let there = source.row.business_unit.clone();
         let transfer = Transfer {
@@ -184,17 +193,12 @@ impl Loaded {
             input_hash: input_hash(key, there.as_deref()).to_string(),
             business_unit: there,
         };
-        let mut effects: Vec<Effect> = serde_json::to_value(transfer)
-            .map(|row| Effect::Put(json!({ "transfer": row })))
-            .into_iter()
-            .collect();
         let wanted = setting.rule.wanted(&case, now).candidates.into_iter();
         let own = wanted.filter(|candidate| candidate.key == *key);
-        effects.extend(
-            own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate)))),
-        );
-        let decision = Decision::Defer(now, ReasonCode::BusinessUnitChanged);
-        Decided { decision, effects, trace: None }
+        let effects =
+            own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))));
+        let decided = Decided::from(Decision::Defer(now, ReasonCode::BusinessUnitChanged));
+        decided.with_effects(effects).with_rows([Put::Transfer(transfer)])
     }
 
     fn decide_case(
@@ -204,7 +208,7 @@ impl Loaded {
         source: &Source,
         zone: &Zone,
         now: Timestamp,
-    ) -> Decided {
+    ) -> Decided<Put> {
         let case = self.inputs.case(setting, source, zone);
         if let Some(reason) = evaluate::invalid(&self.providers, &case) {
             return Decision::Skip(reason).into();
@@ -241,10 +245,9 @@ impl Loaded {
             .map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))))
             .into_iter()
             .collect();
-        let decided = |decision, effects| Decided { decision, effects, trace: None };
         // Counted from when it could first be worked on: what waited for quiet hours or a person is not late.
         if setting.lateness.is_over(ready_at, now, zone) {
-            return decided(Decision::Skip(ReasonCode::DueInPast), next);
+            return Decided::from(Decision::Skip(ReasonCode::DueInPast)).with_effects(next);
         }
         let Some(policy) = delivery::named(&self.providers, &setting.definition) else {
             return Decision::Hold(ReasonCode::SettingUnreadable).into();
@@ -257,20 +260,21 @@ impl Loaded {
         };
         let audience = match provider.resolve(spec, &case, &Parts { sources: &self.others }) {
             Ok(audience) => audience,
-            Err(reason) => return decided(Decision::Skip(reason), next),
+            Err(reason) => return Decided::from(Decision::Skip(reason)).with_effects(next),
         };
         let mut message = policy.message(&case, &Occasion::of(&key, due_at), audience);
         if immediate {
             message.kind = immediate::NOTIFICATION_KIND.to_owned();
             return Decision::Deliver(vec![message]).into();
         }
-        let mut effects = next;
-        effects.extend(setting.rule.fired(&case).map(|state| {
-            Effect::Put(
-                json!({ "setting": state.setting_id, "source": state.source_id, "metric": state.metric,
-                "scope": state.scope }),
-            )
-        }));
-        decided(Decision::Deliver(vec![message]), effects)
+        let fired = setting.rule.fired(&case).map(|state| {
+            Put::Fired(Fired {
+                setting: state.setting_id,
+                source: state.source_id,
+                metric: state.metric,
+                scope: state.scope,
+            })
+        });
+        Decided::from(Decision::Deliver(vec![message])).with_effects(next).with_rows(fired)
     }
 }

@@ -6,11 +6,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Claimed, Decide, Engine, Event, EventSinks, Workflow,
+    Claimed, Decide, Engine, Event, EventSinks, Prepares, Workflow,
     events::{EventTaken, IncomingEvent, SOURCE_CHANGED, take_in},
 };
 use punctual_model::{
@@ -103,7 +102,7 @@ pub struct Cursor {
 }
 
 /// One batch, read.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     rows: Vec<FoundRow>,
     /// Where the next batch begins.
@@ -113,7 +112,7 @@ pub struct Found {
     left_out: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 struct FoundRow {
     id: String,
     business_unit: Option<String>,
@@ -323,83 +322,87 @@ impl Workflow for Externals {
     fn is_housekeeping(&self) -> bool {
         true
     }
+}
 
-    fn is_long_running(&self) -> bool {
-        true
-    }
+/// What came of a look.
+pub enum Looked {
+    /// The row names no database that there is.
+    Unknown,
+    Found(Found),
+    /// Nothing that passes by itself.
+    Fault(FetchFault),
+}
 
-    fn prepare<'a>(
-        &'a self,
-        _engine: &'a Engine,
-        row: &'a Claimed,
-    ) -> BoxFuture<'a, Result<Value, ReasonCode>> {
-        Box::pin(async move {
-            let Some((external, cursor)) = self.read(row) else { return Ok(Value::Null) };
-            match external.fetch(&cursor).await {
-                Ok(found) => Ok(json!({ "found": found })),
-                Err(fault) => {
-                    let fault = FetchFault::from(fault);
-                    tracing::warn!(
-                        external = external.name,
-                        code = fault.code,
-                        detail = fault.detail,
-                        "a query on another database failed"
-                    );
-                    if fault.may_pass {
-                        return Err(fault.reason());
-                    }
-                    Ok(json!({ "fault": fault.reason(), "detail": fault.detail }))
+impl Prepares for Externals {
+    type Prepared = Looked;
+    type Loaded = Loaded;
+
+    async fn prepare(&self, _engine: &Engine, row: &Claimed) -> Result<Looked, ReasonCode> {
+        let Some((external, cursor)) = self.read(row) else { return Ok(Looked::Unknown) };
+        match external.fetch(&cursor).await {
+            Ok(found) => Ok(Looked::Found(found)),
+            Err(fault) => {
+                let fault = FetchFault::from(fault);
+                tracing::warn!(
+                    external = external.name,
+                    code = fault.code,
+                    detail = fault.detail,
+                    "a query on another database failed"
+                );
+                if fault.may_pass {
+                    return Err(fault.reason());
                 }
+                Ok(Looked::Fault(fault))
             }
-        })
+        }
     }
 
-    fn take<'a>(
-        &'a self,
-        tx: &'a mut Tx,
+    /// Takes in what was found, with how far the look has come.
+    async fn load(
+        &self,
+        tx: &mut Tx,
         now: Timestamp,
-        row: &'a Claimed,
-        prepared: &'a Value,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let Some((external, _)) = self.read(row) else { return Ok(()) };
-            let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
-            let Some(found) = found else { return Ok(()) };
-            let incoming: Vec<IncomingEvent> = external
-                .changes(&found, now)
-                .into_iter()
-                .map(|change| incoming_event(&external.name, change))
-                .collect();
-            let mut report = Report { sources: found.rows.len() as u64, ..Report::default() };
-            for taken in take_in(tx, now, &self.sinks, &incoming).await? {
-                if let EventTaken::Accepted { touched, .. } = taken {
-                    report.created += touched.created;
-                    report.moved += touched.updated;
-                    report.deactivated += touched.deactivated;
-                }
-            }
-            // A look that began earlier and ended later takes nothing back.
-            let stored = external.cursor(&mut tx.conn()).await?;
-            let cursor = found.cursor.filter(|cursor| *cursor >= stored).unwrap_or(stored);
-            let mut kept = serde_json::to_value(&report).unwrap_or_default();
-            kept["cursor"] = json!(cursor);
-            kept["leftOut"] = found.left_out.into();
-            let watermark = cursor.since.as_micros();
-            reconciliations::put(&mut tx.conn(), now, &external.provider(), watermark, &kept.to_string())
-                .await
-        })
+        row: &Claimed,
+        looked: Looked,
+    ) -> Result<Loaded, StoreError> {
+        let own = self.read(row);
+        if let (Some((external, _)), Looked::Found(found)) = (&own, &looked) {
+            self.take(tx, now, external, found).await?;
+        }
+        let own = own.map(|(external, cursor)| (external.clone(), cursor));
+        Ok(Loaded { own, looked, every: self.providers.reconcile_every })
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        _conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let own = batch.first().and_then(|row| self.read(row));
-            let own = own.map(|(external, cursor)| (external.clone(), cursor));
-            Ok(Box::new(Looked { own, every: self.providers.reconcile_every }) as Box<dyn Decide>)
-        })
+impl Externals {
+    async fn take(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        external: &External,
+        found: &Found,
+    ) -> Result<(), StoreError> {
+        let incoming: Vec<IncomingEvent> = external
+            .changes(found, now)
+            .into_iter()
+            .map(|change| incoming_event(&external.name, change))
+            .collect();
+        let mut report = Report { sources: found.rows.len() as u64, ..Report::default() };
+        for taken in take_in(tx, now, &self.sinks, &incoming).await? {
+            if let EventTaken::Accepted { touched, .. } = taken {
+                report.created += touched.created;
+                report.moved += touched.updated;
+                report.deactivated += touched.deactivated;
+            }
+        }
+        // A look that began earlier and ended later takes nothing back.
+        let stored = external.cursor(&mut tx.conn()).await?;
+        let cursor = found.cursor.clone().filter(|cursor| *cursor >= stored).unwrap_or(stored);
+        let mut kept = json!(report);
+        kept["cursor"] = json!(cursor);
+        kept["leftOut"] = found.left_out.into();
+        let watermark = cursor.since.as_micros();
+        reconciliations::put(&mut tx.conn(), now, &external.provider(), watermark, &kept.to_string()).await
     }
 }
 
@@ -417,35 +420,35 @@ fn incoming_event(name: &str, change: SourceChange) -> IncomingEvent {
     IncomingEvent { event, change: Some(change) }
 }
 
-struct Looked {
+/// What the end of a look is decided on.
+pub struct Loaded {
     own: Option<(External, Cursor)>,
+    looked: Looked,
     every: SignedDuration,
 }
 
-impl Decide for Looked {
-    fn decide(&self, _row: &Claimed, prepared: &Value, now: Timestamp) -> Decided {
+impl Decide for Loaded {
+    fn decide(&self, _row: &Claimed, now: Timestamp) -> Decided {
         let Some((external, cursor)) = &self.own else {
             return Decision::Skip(ReasonCode::Superseded).into();
         };
-        let found: Option<Found> = serde_json::from_value(prepared["found"].clone()).ok();
-        let next = found.as_ref().and_then(|found| found.cursor.as_ref()).unwrap_or(cursor);
-        let ensure = |at: Timestamp| external.at(at, next).map(|row| Effect::Ensure(Box::new(row)));
-        let decided = |decision, effect: Option<Effect>| Decided {
-            decision,
-            effects: effect.into_iter().collect(),
-            trace: None,
-        };
-        if found.as_ref().is_some_and(|found| !found.is_last && found.cursor.as_ref() != Some(cursor)) {
-            let at = now.checked_add(PAUSE).unwrap_or(now);
-            return decided(Decision::Deliver(Vec::new()), ensure(at));
-        }
-        let effect = ensure(next_moment(now, self.every));
-        match ReasonCode::deserialize(&prepared["fault"]) {
-            Ok(reason) => {
-                let failed = decided(Decision::Fail(reason), effect);
-                failed.with_trace(json!({ "detail": prepared["detail"] }))
+        let ensure =
+            |at: Timestamp, from: &Cursor| external.at(at, from).map(|row| Effect::Ensure(Box::new(row)));
+        let done = Decided::from(Decision::Deliver(Vec::new()));
+        let next_look = next_moment(now, self.every);
+        match &self.looked {
+            Looked::Found(Found { cursor: Some(next), is_last: false, .. }) if next != cursor => {
+                done.with_effects(ensure(now.checked_add(PAUSE).unwrap_or(now), next))
             }
-            Err(_) => decided(Decision::Deliver(Vec::new()), effect),
+            Looked::Found(found) => {
+                done.with_effects(ensure(next_look, found.cursor.as_ref().unwrap_or(cursor)))
+            }
+            Looked::Fault(fault) => {
+                let failed = Decided::from(Decision::Fail(fault.reason()));
+                let failed = failed.with_effects(ensure(next_look, cursor));
+                failed.with_trace(json!({ "detail": fault.detail }))
+            }
+            Looked::Unknown => done.with_effects(ensure(next_look, cursor)),
         }
     }
 }

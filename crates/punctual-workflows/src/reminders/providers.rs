@@ -239,7 +239,8 @@ pub trait TriggerRule: Send + Sync {
         false
     }
 
-    /// What of the key stays the same through every change of this part: equal texts mean that nothing moves.
+    /// All of this part as one text in a format that is written out and stays the same from release to release, never
+    /// `Debug` text: equal texts mean that nothing moves when a setting is saved.
     fn identity(&self) -> String;
 }
 

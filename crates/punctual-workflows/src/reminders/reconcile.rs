@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, Workflow};
+use punctual_engine::{Claimed, Decide, Engine, EngineError, Loads, Workflow, WritesRows};
 use punctual_model::{Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
 use punctual_store::{
     Conn, StoreError,
@@ -317,47 +316,40 @@ impl Workflow for Reconcile {
     fn is_housekeeping(&self) -> bool {
         true
     }
+}
 
-    fn load<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        batch: &'a [Claimed],
-    ) -> BoxFuture<'a, Result<Box<dyn Decide>, StoreError>> {
-        Box::pin(async move {
-            let mut loaded = Loaded { providers: self.providers.clone(), id: 0, batch: None };
-            if let Some(first) = batch.first() {
-                loaded.id = first.id;
-                let input: Value = serde_json::from_str(&first.input).unwrap_or(Value::Null);
-                let provider = input["provider"].as_str().unwrap_or_default();
-                // How far it looks is when it was ready; a later batch of the same run keeps to it.
-                let ready = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
-                loaded.batch = Batch::read(conn, &self.providers, provider, ready).await?;
-            }
-            Ok(Box::new(loaded) as Box<dyn Decide>)
-        })
-    }
+impl Loads for Reconcile {
+    type Loaded = Loaded;
 
-    fn put<'a>(
-        &'a self,
-        conn: &'a mut Conn<'_>,
-        now: Timestamp,
-        rows: Vec<Value>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            for row in rows {
-                let put: Put =
-                    serde_json::from_value(row).map_err(|_| StoreError::Stored("a reconciliation"))?;
-                states::put(conn, now, &put.states).await?;
-                sink::transfer(conn, now, &put.transfers).await?;
-                reconciliations::put(conn, now, &put.provider, put.watermark, &put.report).await?;
-            }
-            Ok(())
-        })
+    async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
+        let mut loaded = Loaded { providers: self.providers.clone(), id: 0, batch: None };
+        if let Some(first) = batch.first() {
+            loaded.id = first.id;
+            let input: Value = serde_json::from_str(&first.input).unwrap_or(Value::Null);
+            let provider = input["provider"].as_str().unwrap_or_default();
+            // How far it looks is when it was ready; a later batch of the same run keeps to it.
+            let ready = Timestamp::from_microsecond(first.ready_at).unwrap_or_default();
+            loaded.batch = Batch::read(conn, &self.providers, provider, ready).await?;
+        }
+        Ok(loaded)
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Put {
+impl WritesRows for Reconcile {
+    type Row = Put;
+
+    async fn put(&self, conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
+        for row in rows {
+            states::put(conn, now, &row.states).await?;
+            sink::transfer(conn, now, &row.transfers).await?;
+            reconciliations::put(conn, now, &row.provider, row.watermark, &row.report).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What a batch writes to the tables of reminders.
+pub struct Put {
     provider: String,
     watermark: i64,
     report: String,
@@ -365,14 +357,15 @@ struct Put {
     transfers: Vec<Transfer>,
 }
 
-struct Loaded {
+/// The next batch of the look that comes first.
+pub struct Loaded {
     providers: Arc<Providers>,
     id: i64,
     batch: Option<Batch>,
 }
 
-impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+impl Decide<Put> for Loaded {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let again = Decision::Defer(now, ReasonCode::Applying);
         if row.id != self.id {
             return again.into();
@@ -389,14 +382,14 @@ impl Decide for Loaded {
             states: outcome.states,
             transfers: outcome.transfers,
         };
-        let mut effects: Vec<Effect> = serde_json::to_value(put).map(Effect::Put).into_iter().collect();
+        let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
             let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
-            effects.push(Effect::Deactivate { keys, reason: reason });
+            effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));
         if !batch.is_last {
-            return Decided { decision: again, effects, trace: None };
+            return Decided::from(again).with_effects(effects).with_rows([put]);
         }
         // A look that a person asked for, beside the regular ones, is followed by none.
         let due = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
@@ -405,6 +398,6 @@ impl Decide for Loaded {
         let is_regular = next_moment(before, every) == due;
         let next = is_regular.then(|| at(&batch.provider, next_moment(now, every))).flatten();
         effects.extend(next.map(|row| Effect::Ensure(Box::new(row))));
-        Decided { decision: Decision::Deliver(Vec::new()), effects, trace: None }
+        Decided::from(Decision::Deliver(Vec::new())).with_effects(effects).with_rows([put])
     }
 }

@@ -41,6 +41,13 @@ pub enum Lateness {
 }
 
 impl Lateness {
+    fn identity(self) -> String {
+        match self {
+            Self::EndOfDay => "EndOfDay".to_owned(),
+            Self::AtMost(most) => format!("AtMost({}ns)", most.as_nanos()),
+        }
+    }
+
     /// Whether what was due at `due` is too late at `now`.
     pub fn is_over(self, due: Timestamp, now: Timestamp, zone: &Zone) -> bool {
         match self {
@@ -143,12 +150,12 @@ impl Setting {
     pub fn plan_identity(&self) -> String {
         let filter = self.definition.get("filter").map(Value::to_string);
         format!(
-            "{}|{}|{:?}|{:?}|{:?}|{}|{}",
+            "{}|{}|{:?}|{:?}|{}|{}|{}",
             self.kind,
             self.trigger_key,
             self.business_unit,
             filter,
-            self.lateness,
+            self.lateness.identity(),
             self.is_on(),
             self.rule.identity()
         )

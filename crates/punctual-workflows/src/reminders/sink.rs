@@ -1,20 +1,20 @@
 //! Source events: what is no longer valid goes first, then what is wanted is ensured, for a whole batch of sources at
 //! once and in the transaction of the events.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
-    EnsureOutcome, Event, EventSink, effects, ensure_in,
+    EnsureOutcome, EventSink, StoredEvent, effects, ensure_in,
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
 };
 use punctual_model::{Cause, NewWork, ReasonCode};
 use punctual_store::{
     Conn, StoreError, Tx, audit,
     reminders::states,
-    sources,
+    sources::{self, SourceRow},
     work::{self, Transfer},
 };
 use std::sync::Arc;
@@ -45,22 +45,22 @@ impl EventSink for ReminderSink {
         &'a self,
         tx: &'a mut Tx,
         now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
         Box::pin(async move {
             // Which event speaks for a source: the last one about it.
-            let mut told: HashMap<(String, String), usize> = HashMap::new();
+            let mut speaks: BTreeMap<(String, String), (usize, &SourceRow)> = BTreeMap::new();
             for (index, event) in events.iter().enumerate() {
-                for place in places(event.subject.as_deref().unwrap_or_default()) {
-                    told.insert(place, index);
+                if let Some(source) = event.source {
+                    speaks.insert((source.source_type.clone(), source.source_id.clone()), (index, source));
                 }
             }
-            let places: BTreeSet<(String, String)> = told.keys().cloned().collect();
-            let touched = apply_to(&self.providers, tx, now, places).await?;
+            let rows = speaks.values().map(|(_, source)| (*source).clone()).collect();
+            let touched = apply_to(&self.providers, tx, now, rows).await?;
             let mut answers = vec![Touched::default(); events.len()];
             for (place, did) in touched {
                 // Parents of what was counted have no event of their own: the first of the batch speaks for them.
-                let index = told.get(&place).copied().unwrap_or(0);
+                let index = speaks.get(&place).map_or(0, |(index, _)| *index);
                 if let Some(answer) = answers.get_mut(index) {
                     answer.add(&did);
                 }
@@ -70,30 +70,21 @@ impl EventSink for ReminderSink {
     }
 }
 
-/// The sources that a subject `type/id` may mean: a type or an id may have slashes of its own.
-fn places(subject: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    subject
-        .match_indices('/')
-        .take(8)
-        .map(|(at, _)| (subject[..at].to_owned(), subject[at + 1..].to_owned()))
-        .filter(|(kind, id)| !kind.is_empty() && !id.is_empty())
-}
-
-/// Updates the rows of these sources, and of the parents that they count for, to all settings.
-#[boxed]
-pub async fn apply_to(
+/// Brings the work of these sources, and of the parents that they count for, in line with all settings. The transaction
+/// holds the rows of the sources: whoever wrote them does.
+async fn apply_to(
     providers: &Providers,
     tx: &mut Tx,
     now: Timestamp,
-    places: BTreeSet<(String, String)>,
+    mut rows: Vec<SourceRow>,
 ) -> Result<HashMap<(String, String), Touched>, StoreError> {
+    let places: BTreeSet<(String, String)> =
+        rows.iter().map(|row| (row.source_type.clone(), row.source_id.clone())).collect();
     let mut types: Vec<String> = places.iter().map(|(kind, _)| kind.clone()).collect();
     types.dedup();
     let mut conn = tx.conn();
+    // Without settings there may still be rows of old ones.
     let settings = load::heard(&mut conn, providers, &types).await?;
-    let held: Vec<(&str, &str)> = borrowed(&places);
-    // The sources are held already by whoever wrote them; without settings there may still be rows of old ones.
-    let mut rows = sources::lock(&mut conn, &held).await?;
     let counted = children::diff(&mut conn, &settings, &rows).await?;
     counted.write(&mut conn).await?;
     let more: BTreeSet<(String, String)> = counted.parents.difference(&places).cloned().collect();

@@ -5,6 +5,9 @@ pub mod metric;
 pub mod recurring;
 pub mod threshold;
 
+#[cfg(test)]
+mod tests;
+
 use jiff::{
     Timestamp,
     civil::{Date, Time},

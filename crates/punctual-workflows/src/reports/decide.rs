@@ -18,14 +18,13 @@ use punctual_store::{
     run_ownership::{self, OwnershipRow},
     run_records::{self, RecordRow},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     KIND, RunKey,
     period::Period,
     plan,
-    prepare::{Made, Prepared, Presentation},
+    prepare::{Artefact, Made, Prepared, Presentation},
     readers::{Readers, Reading},
     subscription::Subscription,
 };
@@ -42,14 +41,18 @@ pub struct Loaded {
     rollouts: HashMap<String, RolloutRow>,
     /// Who gets it now, by subscription.
     readers: HashMap<String, Readers>,
+    prepared: Prepared,
 }
 
 impl Loaded {
     /// Reads it fresh; the stage and the ownership are held until the decision is written, so that a roll back comes
     /// before or after it and never in between.
-    pub(super) async fn load(conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Self, StoreError> {
-        let guids: Vec<String> =
-            batch.iter().filter_map(|row| RunKey::read(&row.key)).map(|run| run.guid).collect();
+    pub(super) async fn load(
+        conn: &mut Conn<'_>,
+        row: &Claimed,
+        prepared: Prepared,
+    ) -> Result<Self, StoreError> {
+        let guids: Vec<String> = RunKey::read(&row.key).into_iter().map(|run| run.guid).collect();
         let rows = report_subscriptions::by_guids(conn, guids).await?;
         let (mut over, mut readers) = (HashMap::new(), HashMap::new());
         for row in &rows {
@@ -61,12 +64,13 @@ impl Loaded {
                 over.insert(row.guid.clone(), found);
             }
         }
-        let ownership = run_ownership::lock(conn, batch.iter().map(|row| row.key.clone()).collect()).await?;
+        let ownership = run_ownership::lock(conn, vec![row.key.clone()]).await?;
         Ok(Self {
             subscriptions: rows.into_iter().map(|row| (row.guid.clone(), row)).collect(),
             ownership: ownership.into_iter().map(|row| (row.key.clone(), row)).collect(),
             rollouts: over,
             readers,
+            prepared,
         })
     }
 }
@@ -75,7 +79,7 @@ impl Loaded {
 struct Outcome {
     word: &'static str,
     decision: Decision,
-    details: Value,
+    details: Details,
     delivered: Option<String>,
 }
 
@@ -85,19 +89,18 @@ impl Outcome {
     }
 
     fn plain(word: &'static str, decision: Decision) -> Self {
-        Self { word, decision, details: json!({}), delivered: None }
+        Self { word, decision, details: Details::None, delivered: None }
     }
 }
 
-impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, prepared: &Value, now: Timestamp) -> Decided {
+impl Decide<Put> for Loaded {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let Some(run) = RunKey::read(&row.key) else {
             return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
         let stored = self.subscriptions.get(&run.guid);
         let subscription = stored.map(Subscription::read);
         let stage = Stage::of(self.rollouts.get(&run.guid));
-        let prepared: Prepared = serde_json::from_value(prepared.clone()).unwrap_or(Prepared::Inactive);
         let outcome = match (&subscription, stored) {
             (None, _) | (_, None) => Outcome::skipped(ReasonCode::SubscriptionMissing),
             (Some(_), Some(stored)) if stored.deleted => Outcome::skipped(ReasonCode::SubscriptionDeleted),
@@ -105,29 +108,35 @@ impl Decide for Loaded {
             (Some(Err(faults)), _) => {
                 let fault = faults.first().map(|fault| format!("{}: {}", fault.pointer, fault.detail));
                 Outcome {
-                    details: json!({ "fault": { "code": "definition-invalid", "detail": fault } }),
+                    details: Details::Fault {
+                        code: "definition-invalid".to_owned(),
+                        detail: fault,
+                        may_pass: None,
+                    },
                     ..Outcome::plain("failed", Decision::Fail(ReasonCode::DefinitionInvalid))
                 }
             }
-            (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage, prepared.clone()),
+            (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage),
         };
-        let mut effects = Vec::new();
         let stored_unit = stored.and_then(|stored| stored.business_unit.clone());
-        effects.extend(record(row, &run, stage, stored_unit, &outcome).to_effect());
+        let mut rows = vec![Put::Record(record(row, &run, stage, stored_unit, &outcome))];
         if let Some(coordinates) = &outcome.delivered {
-            let put = Put::Delivered { key: row.key.clone(), coordinates: coordinates.clone() };
-            effects.extend(put.to_effect());
+            rows.push(Put::Delivered { key: row.key.clone(), coordinates: coordinates.clone() });
         }
+        let mut next = None;
         if let Some(Ok(subscription)) = &subscription
             && subscription.is_active()
         {
-            let begun = !matches!(prepared, Prepared::Missed);
+            let begun = !matches!(self.prepared, Prepared::Missed);
             let turn = plan::turn(subscription, &row.key, instant(row.ready_at), now, begun);
-            effects.extend(turn.next.map(|next| Effect::Ensure(Box::new(plan::work(subscription, &next)))));
+            next = turn.next.map(|next| Effect::Ensure(Box::new(plan::work(subscription, &next))));
         }
-        let has_fault = outcome.details.get("fault").is_some();
-        let trace = (has_fault || outcome.word == "conflict").then_some(outcome.details);
-        Decided { decision: outcome.decision, effects, trace }
+        let mut decided = Decided::from(outcome.decision).with_rows(rows).with_effects(next);
+        decided.trace = match &outcome.details {
+            Details::Fault { .. } | Details::Conflict { .. } => Some(outcome.details.json()),
+            Details::None | Details::Made { .. } => None,
+        };
+        decided
     }
 }
 
@@ -138,9 +147,8 @@ impl Loaded {
         run: &RunKey,
         subscription: &Subscription,
         stage: Option<Stage>,
-        prepared: Prepared,
     ) -> Outcome {
-        match prepared {
+        match &self.prepared {
             // It has become active since it was checked: retry.
             Prepared::Inactive => {
                 Outcome::plain("retrying", Decision::Retry(ReasonCode::SubscriptionChanged))
@@ -148,18 +156,19 @@ impl Loaded {
             Prepared::Missed => Outcome::skipped(ReasonCode::Missed),
             Prepared::NotOurs => not_ours(stage, run),
             Prepared::Conflict { owner, status } => Outcome {
-                details: json!({ "conflict": { "owner": owner, "status": status } }),
+                details: Details::Conflict { owner: owner.clone(), status: status.clone() },
                 ..Outcome::plain("conflict", Decision::Hold(ReasonCode::OwnershipConflict))
             },
             // Whoever asks again gets what was made the first time.
             Prepared::Delivered { .. } => Outcome::skipped(ReasonCode::AlreadyDelivered),
             Prepared::Fault { may_pass, reason, code, detail } => {
                 let (word, decision) = match may_pass {
-                    true => ("retrying", Decision::Retry(reason)),
-                    false => ("failed", Decision::Fail(reason)),
+                    true => ("retrying", Decision::Retry(*reason)),
+                    false => ("failed", Decision::Fail(*reason)),
                 };
-                let fault = json!({ "code": code, "detail": detail, "mayPass": may_pass });
-                Outcome { details: json!({ "fault": fault }), ..Outcome::plain(word, decision) }
+                let (code, detail) = (code.clone(), Some(detail.clone()));
+                let details = Details::Fault { code, detail, may_pass: Some(*may_pass) };
+                Outcome { details, ..Outcome::plain(word, decision) }
             }
             Prepared::Made(made) => {
                 let owned = self.ownership.get(&row.key);
@@ -186,12 +195,15 @@ fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
     }
 }
 
-fn deliver(row: &Claimed, subscription: &Subscription, made: Made, readers: &Readers) -> Outcome {
+fn deliver(row: &Claimed, subscription: &Subscription, made: &Made, readers: &Readers) -> Outcome {
     let period = Period { start: made.period_start, end: made.period_end };
-    let details = json!({
-        "periodStart": made.period_start, "periodEnd": made.period_end, "rows": made.rows, "truncated": made.truncated,
-        "artefacts": made.artefacts, "startedAt": made.started_at,
-    });
+    let details = Details::Made {
+        period,
+        rows: made.rows,
+        truncated: made.truncated,
+        artefacts: made.artefacts.clone(),
+        started_at: made.started_at,
+    };
     let nobody = matches!(&subscription.audience, Audience::Targets(targets) if targets.is_empty());
     if nobody {
         return Outcome { details, ..Outcome::skipped(ReasonCode::NoRecipients) };
@@ -199,7 +211,7 @@ fn deliver(row: &Claimed, subscription: &Subscription, made: Made, readers: &Rea
     if made.rows == 0 && !subscription.sends_empty {
         return Outcome { details, ..Outcome::skipped(ReasonCode::ReportEmpty) };
     }
-    let new = messages(row, subscription, &made, period, readers);
+    let new = messages(row, subscription, made, period, readers);
     let hash = WorkKey::parse(&row.key).map(|key| key.storage_hash()).unwrap_or_default();
     let coordinates = json!({
         "storageRunKeyHash": hash,
@@ -299,32 +311,61 @@ fn message(
 }
 
 /// A row of the workflow's own tables, written with a decision.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "put", rename_all = "camelCase")]
-enum Put {
+#[derive(Debug)]
+pub enum Put {
     Delivered { key: String, coordinates: String },
     Record(Record),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
+/// What is written down about a run.
+#[derive(Debug)]
+pub struct Record {
     key: String,
     guid: String,
     unit: Option<String>,
     stage: Option<i64>,
     due_at: i64,
-    outcome: String,
+    outcome: &'static str,
     reason: Option<String>,
-    details: Value,
+    details: Details,
 }
 
-impl Put {
-    fn to_effect(&self) -> Option<Effect> {
-        serde_json::to_value(self).ok().map(Effect::Put)
+/// What there is to know about the outcome of a run.
+#[derive(Clone, Debug)]
+enum Details {
+    None,
+    Conflict { owner: String, status: String },
+    Fault { code: String, detail: Option<String>, may_pass: Option<bool> },
+    Made { period: Period, rows: usize, truncated: bool, artefacts: Vec<Artefact>, started_at: Timestamp },
+}
+
+impl Details {
+    /// As they are stored and shown.
+    fn json(&self) -> Value {
+        match self {
+            Self::None => json!({}),
+            Self::Conflict { owner, status } => json!({ "conflict": { "owner": owner, "status": status } }),
+            Self::Fault { code, detail, may_pass: None } => {
+                json!({ "fault": { "code": code, "detail": detail } })
+            }
+            Self::Fault { code, detail, may_pass: Some(may_pass) } => {
+                json!({ "fault": { "code": code, "detail": detail, "mayPass": may_pass } })
+            }
+            Self::Made { period, rows, truncated, artefacts, started_at } => json!({
+                "periodStart": period.start, "periodEnd": period.end, "rows": rows, "truncated": truncated,
+                "artefacts": artefacts, "startedAt": started_at,
+            }),
+        }
     }
 }
 
-fn record(row: &Claimed, run: &RunKey, stage: Option<Stage>, unit: Option<String>, outcome: &Outcome) -> Put {
+fn record(
+    row: &Claimed,
+    run: &RunKey,
+    stage: Option<Stage>,
+    unit: Option<String>,
+    outcome: &Outcome,
+) -> Record {
     let reason = match &outcome.decision {
         Decision::Skip(reason)
         | Decision::Fail(reason)
@@ -332,39 +373,39 @@ fn record(row: &Claimed, run: &RunKey, stage: Option<Stage>, unit: Option<String
         | Decision::Hold(reason) => Some(reason.as_str().to_owned()),
         Decision::Deliver(_) | Decision::Publish(_) | Decision::Defer(..) => None,
     };
-    Put::Record(Record {
+    Record {
         key: row.key.clone(),
         guid: run.guid.clone(),
         unit,
         stage: stage.map(Stage::number),
         due_at: row.due_at,
-        outcome: outcome.word.to_owned(),
+        outcome: outcome.word,
         reason,
         details: outcome.details.clone(),
-    })
+    }
 }
 
 /// Writes what decisions put, in their transaction.
-pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: Vec<Value>) -> Result<(), StoreError> {
+pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<(), StoreError> {
     let (mut records, mut delivered) = (Vec::new(), Vec::new());
     for row in rows {
-        match serde_json::from_value(row).map_err(|_| StoreError::Stored("a put of a report"))? {
-            Put::Delivered { key, coordinates } => delivered.push((key, coordinates)),
+        match row {
+            Put::Delivered { key, coordinates } => delivered.push((key.clone(), coordinates.clone())),
             Put::Record(record) => records.push(RecordRow {
                 conflicts: i64::from(record.outcome == "conflict"),
-                key: record.key,
+                key: record.key.clone(),
                 path: KIND.to_owned(),
-                subject_id: record.guid,
-                business_unit: record.unit,
+                subject_id: record.guid.clone(),
+                business_unit: record.unit.clone(),
                 stage: record.stage,
                 due_at: record.due_at,
                 decided_at: now.as_microsecond(),
-                outcome: record.outcome,
-                reason: record.reason,
+                outcome: record.outcome.to_owned(),
+                reason: record.reason.clone(),
                 tries: 1,
-                has_files: record.details["artefacts"].as_array().is_some_and(|files| !files.is_empty()),
+                has_files: matches!(&record.details, Details::Made { artefacts, .. } if !artefacts.is_empty()),
                 files_purged_at: None,
-                details: record.details.to_string(),
+                details: record.details.json().to_string(),
             }),
         }
     }

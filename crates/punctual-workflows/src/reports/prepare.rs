@@ -21,8 +21,7 @@ use super::{
 use crate::rollout::{Duty, Owner, Run, Stage, Taken, duty, take};
 
 /// What came of preparing a run, for the decision.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "step", rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Prepared {
     /// The subscription is gone, paused or cannot be read; the decision says which.
     Inactive,
@@ -41,8 +40,7 @@ pub enum Prepared {
 }
 
 /// A report that is ready to go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     /// One for each way of reading that its readers have.
     pub presentations: Vec<Presentation>,
@@ -55,7 +53,7 @@ pub struct Made {
 }
 
 /// A report as it is written for those who read alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Presentation {
     pub reading: Reading,
     pub html: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError, accept_in, effects};
+use punctual_engine::{Engine, EngineError, effects};
 use punctual_model::{
     Fault, ReasonCode, WorkKey,
     survey::{InstanceStatus, check_answers},
@@ -98,9 +98,8 @@ pub async fn opened(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> 
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let is_new = survey_instances::open(&mut tx.conn(), now, public_id).await?;
     if is_new {
-        let opened = Happened { event_type: INSTANCE_OPENED.to_owned(), public_id: public_id.to_owned() };
-        let queued = publish_all(&mut tx.conn(), catalogue, now, &[opened]).await?;
-        accept_in(&mut tx, now, queued).await?;
+        let opened = Happened { event_type: INSTANCE_OPENED, public_id: public_id.to_owned() };
+        publish_all(engine, &mut tx, catalogue, now, &[opened]).await?;
     }
     tx.commit().await?;
     Ok(is_new)
@@ -201,7 +200,7 @@ async fn keep(
         agent_id: submission.agent_id.as_deref(),
         completed_at: now,
     };
-    publish_answer(&mut tx, now, &answered).await?;
+    publish_answer(engine, &mut tx, now, &answered).await?;
     tx.commit().await?;
     Ok(Some(Taken { completed_at: now, submission_id: submission.submission_id.clone(), is_repeat: false }))
 }

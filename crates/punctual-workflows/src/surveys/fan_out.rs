@@ -4,24 +4,23 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{EVENT, accept_in, arrivals::SCHEDULE_ARRIVED, channels::subscriber_channel};
-use punctual_model::{
-    Audience, Effect, Filter, NewNotification, NotificationId,
-    ids::derive_uuid,
-    survey::{Candidate, Schema},
+use punctual_engine::{
+    Engine,
+    arrivals::SCHEDULE_ARRIVED,
+    subscribers::{Subscriber, SubscriberEvent},
 };
+use punctual_model::survey::{Candidate, Schema};
 use punctual_store::{
-    Conn, StoreError, Tx,
-    outbox::{self, About, InsertedEvent, NewDelivery, NewEvent},
-    subscribers::{self, SubscriberRow},
+    StoreError, Tx,
+    outbox::About,
     survey_instances::{self, InstanceRow},
     surveys,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Catalogue, Version};
@@ -50,56 +49,52 @@ pub struct Answered<'a> {
     pub completed_at: Timestamp,
 }
 
-/// Stores the event of an answer and queues a delivery to each subscriber; returns the event's id. The event is stored
-/// also where nobody subscribes to it.
+/// Stores the event of an answer and queues a delivery to each subscriber. The event is stored also where nobody subscribes
+/// to it.
 #[boxed]
 pub async fn publish_answer(
+    engine: &Engine,
     tx: &mut Tx,
     now: Timestamp,
     answered: &Answered<'_>,
-) -> Result<Option<i64>, StoreError> {
+) -> Result<(), StoreError> {
     let instance = answered.instance;
     let survey = surveys::get(&mut tx.conn(), instance.survey_id).await?;
     let integration = survey.and_then(|survey| survey.integration_id);
     let payload = answer_payload(answered, integration.as_deref());
-    let known = subscribers::all(&mut tx.conn()).await?;
+    let known = engine.subscribers(&mut tx.conn()).await?;
     let keys = concerned(&answered.version.schema, instance, answered.answers, &payload, &known);
-    let event = Event { event_type: RESPONSE_COMPLETED, instance, payload, keys };
-    let (ids, queued) = keep(&mut tx.conn(), now, &[event]).await?;
-    accept_in(tx, now, queued).await?;
-    Ok(ids.first().copied())
+    let event = subscriber_event(RESPONSE_COMPLETED, instance, payload, keys);
+    engine.publish_events(tx, now, &[event]).await
 }
 
 /// Something that happened to an instance beside an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Happened {
-    pub(super) event_type: String,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Happened {
+    pub(super) event_type: &'static str,
     pub(super) public_id: String,
 }
 
 impl Happened {
-    pub(super) fn new(event_type: &str, instance: &InstanceRow) -> Self {
-        Self { event_type: event_type.to_owned(), public_id: instance.public_id.clone() }
-    }
-
-    pub(super) fn effect(&self) -> Effect {
-        Effect::PublishEvent(serde_json::to_value(self).unwrap_or_default())
+    pub(super) fn new(event_type: &'static str, instance: &InstanceRow) -> Self {
+        Self { event_type, public_id: instance.public_id.clone() }
     }
 }
 
-/// Stores the events that have subscribers, and returns the notifications to queue. Most installations subscribe to answers
-/// alone, and then this is one read of a small table.
+/// Stores the events that have subscribers and queues their deliveries. Most installations subscribe to answers alone, and
+/// then this is one read of a small table.
 pub(super) async fn publish_all(
-    conn: &mut Conn<'_>,
+    engine: &Engine,
+    tx: &mut Tx,
     catalogue: &Catalogue,
     now: Timestamp,
     happened: &[Happened],
-) -> Result<Vec<NewNotification>, StoreError> {
-    let mut known = subscribers::all(conn).await?;
-    known.retain(|row| row.active && OF_INSTANCES.iter().any(|event_type| subscribes_to(row, event_type)));
+) -> Result<(), StoreError> {
+    let conn = &mut tx.conn();
+    let mut known = engine.subscribers(conn).await?;
+    known.retain(|one| one.active && OF_INSTANCES.iter().any(|event_type| one.lists(event_type)));
     if known.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     // They are held already; this is their present state.
     let rows =
@@ -115,10 +110,7 @@ pub(super) async fn publish_all(
     let mut events = Vec::new();
     for one in happened {
         let Some(instance) = rows.get(one.public_id.as_str()) else { continue };
-        let Some(event_type) = OF_INSTANCES.into_iter().find(|event_type| *event_type == one.event_type)
-        else {
-            continue;
-        };
+        let event_type = one.event_type;
         let mut payload = common_payload(event_type, instance);
         payload["surveyVersion"] = versions.get(&instance.version_id).map(|version| version.number).into();
         payload["surveyIntegrationId"] = integrations.get(&instance.survey_id).cloned().flatten().into();
@@ -127,62 +119,37 @@ pub(super) async fn publish_all(
         payload["reasonCode"] = json!(instance.reason_code);
         let none = Map::new();
         let lookup = lookup(instance, &none, &payload);
-        let takes = |row: &&SubscriberRow| takes(row, event_type, &lookup);
-        let keys: Vec<String> = known.iter().filter(takes).map(|row| row.key.clone()).collect();
+        let takers = known.iter().filter(|one| takes(one, event_type, &lookup));
+        let keys: Vec<String> = takers.map(|one| one.key.clone()).collect();
         drop(lookup);
         if !keys.is_empty() {
-            events.push(Event { event_type, instance, payload, keys });
+            events.push((instance.id, subscriber_event(event_type, instance, payload, keys)));
         }
     }
-    events.sort_by_key(|event| (event.instance.id, event.event_type));
-    Ok(keep(conn, now, &events).await?.1)
+    events.sort_by_key(|(instance, event)| (*instance, event.event_type));
+    let events: Vec<SubscriberEvent> = events.into_iter().map(|(_, event)| event).collect();
+    engine.publish_events(tx, now, &events).await
 }
 
-/// An event and its subscribers.
-struct Event<'i> {
+/// An event about an instance, for those subscribers.
+fn subscriber_event(
     event_type: &'static str,
-    instance: &'i InstanceRow,
+    instance: &InstanceRow,
     payload: Value,
-    keys: Vec<String>,
-}
-
-/// Stores events with their deliveries; returns the ids of those that are new, and the notifications to queue for them.
-async fn keep(
-    conn: &mut Conn<'_>,
-    now: Timestamp,
-    events: &[Event<'_>],
-) -> Result<(Vec<i64>, Vec<NewNotification>), StoreError> {
-    let new: Vec<NewEvent> = events
-        .iter()
-        .map(|event| NewEvent {
-            event_type: event.event_type.to_owned(),
-            about: About::Survey {
-                instance_public_id: event.instance.public_id.clone(),
-                survey_id: event.instance.survey_id,
-            },
-            business_unit: event.instance.business_unit.clone(),
-            payload: event.payload.to_string(),
-        })
-        .collect();
-    let inserted = if new.is_empty() { Vec::new() } else { outbox::insert(conn, now, &new).await? };
-    let (mut deliveries, mut queued) = (Vec::new(), Vec::new());
-    for InsertedEvent { id, event_type, about } in &inserted {
-        let is_it = |event: &&Event<'_>| event.event_type == event_type && event.instance.public_id == *about;
-        let Some(event) = events.iter().find(is_it) else { continue };
-        for key in &event.keys {
-            let new = notification(key, event);
-            deliveries.push(NewDelivery {
-                event_id: *id,
-                subscriber: key.clone(),
-                notification_id: new.id.to_string(),
-            });
-            queued.push(new);
-        }
+    subscribers: Vec<String>,
+) -> SubscriberEvent {
+    SubscriberEvent {
+        event_type,
+        about: About::Survey {
+            instance_public_id: instance.public_id.clone(),
+            survey_id: instance.survey_id,
+        },
+        business_unit: instance.business_unit.clone(),
+        payload,
+        title: event_type.to_owned(),
+        message_id: message_id(event_type, &instance.public_id),
+        subscribers,
     }
-    if !deliveries.is_empty() {
-        outbox::insert_deliveries(conn, &deliveries).await?;
-    }
-    Ok((inserted.into_iter().map(|event| event.id).collect(), queued))
 }
 
 /// What every event says of its instance.
@@ -235,21 +202,13 @@ fn lookup<'a>(
     }
 }
 
-/// Whether a subscriber lists this type of events.
-fn subscribes_to(row: &SubscriberRow, event_type: &str) -> bool {
-    let events: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
-    events.iter().any(|event| event == event_type)
-}
-
 /// Whether a subscriber gets an event: it is switched on, lists the type, and its own filter is true.
 fn takes<'v>(
-    row: &SubscriberRow,
+    subscriber: &Subscriber,
     event_type: &str,
     lookup: &impl Fn(&str) -> Option<Cow<'v, Value>>,
 ) -> bool {
-    let filter = row.filter.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let filter = filter.and_then(|json: Value| Filter::parse(&json).ok());
-    row.active && subscribes_to(row, event_type) && filter.is_none_or(|filter| filter.matches(lookup))
+    subscriber.active && subscriber.lists(event_type) && subscriber.matches(lookup)
 }
 
 /// The subscribers an answer goes to: those that the survey names and whose filter is true, or, where it names none, every
@@ -260,33 +219,19 @@ fn concerned(
     instance: &InstanceRow,
     answers: &Map<String, Value>,
     payload: &Value,
-    known: &[SubscriberRow],
+    known: &[Arc<Subscriber>],
 ) -> Vec<String> {
     let lookup = lookup(instance, answers, payload);
-    let takes = |row: &SubscriberRow| takes(row, RESPONSE_COMPLETED, &lookup);
+    let takes = |one: &Arc<Subscriber>| takes(one, RESPONSE_COMPLETED, &lookup);
     match schema.routes(&instance.trigger_id) {
-        None => known.iter().filter(|row| takes(row)).map(|row| row.key.clone()).collect(),
+        None => known.iter().filter(|one| takes(one)).map(|one| one.key.clone()).collect(),
         Some(routes) => routes
             .iter()
             .filter(|route| route.filter.as_ref().is_none_or(|filter| filter.matches(&lookup)))
-            .filter(|route| known.iter().find(|row| row.key == route.key).is_none_or(takes))
+            .filter(|route| known.iter().find(|one| one.key == route.key).is_none_or(takes))
             .map(|route| route.key.clone())
             .collect(),
     }
-}
-
-/// A delivery is a notification like any other, so that retry, park and what people do are the same.
-fn notification(key: &str, event: &Event<'_>) -> NewNotification {
-    let (event_type, instance) = (event.event_type, event.instance);
-    let id = NotificationId(derive_uuid(&["outbox", event_type, &instance.public_id, key]));
-    let subject = format!("{event_type} for {key}");
-    let mut new = NewNotification::new(id, Audience::Targets(vec![key.to_owned()]), subject, "");
-    new.kind = EVENT.to_owned();
-    new.channel = subscriber_channel(key).parse().ok();
-    new.type_data = Some(event.payload.clone());
-    new.context = Some(json!({ "messageId": message_id(event_type, &instance.public_id) }));
-    new.business_unit = instance.business_unit.clone();
-    new
 }
 
 /// The id by which a receiver drops repeats: the instance's for an answer, and for other events with their type.

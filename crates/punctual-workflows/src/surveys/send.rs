@@ -7,23 +7,22 @@ use punctual_model::{
     survey::{InstanceEvent, InstanceStatus, is_too_late},
 };
 use punctual_store::survey_instances::{Change, InstanceRow};
-use serde_json::Value;
 
 use super::{
-    Held, Step, SurveyLink, Version,
+    Held, Put, Step, SurveyLink, Version,
     fan_out::{Happened, INSTANCE_EXPIRED},
     message::message,
     read_key,
 };
 
 /// What was loaded for a batch.
-pub(super) struct Loaded {
+pub struct Loaded {
     pub(super) held: Held,
     pub(super) link: SurveyLink,
 }
 
-impl Decide for Loaded {
-    fn decide(&self, row: &Claimed, _prepared: &Value, now: Timestamp) -> Decided {
+impl Decide<Put> for Loaded {
+    fn decide(&self, row: &Claimed, now: Timestamp) -> Decided<Put> {
         let Some((public_id, step, is_again)) = read_key(&row.key) else {
             return Decision::Hold(ReasonCode::InputUnreadable).into();
         };
@@ -53,7 +52,7 @@ impl Loaded {
         is_again: bool,
         due_at: Timestamp,
         now: Timestamp,
-    ) -> Decided {
+    ) -> Decided<Put> {
         let Some(trigger) = version.schema.trigger(&instance.trigger_id) else {
             return Decision::Hold(ReasonCode::SurveyUnreadable).into();
         };
@@ -61,9 +60,7 @@ impl Loaded {
             return Decision::Skip(ReasonCode::AlreadySent).into();
         }
         if is_too_late(trigger, due_at, now) {
-            let mut decided = Decided::from(Decision::Skip(ReasonCode::TooLate));
-            decided.effects = over(instance, ReasonCode::TooLate, now);
-            return decided;
+            return over(Decision::Skip(ReasonCode::TooLate), instance, ReasonCode::TooLate, now);
         }
         Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
     }
@@ -81,14 +78,13 @@ fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
 }
 
 /// The grace time is over. A message that was planned in between keeps the instance alive.
-fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
+fn expire(instance: &InstanceRow, now: Timestamp) -> Decided<Put> {
     if instance.next_send_at.is_some() {
         return Decision::Skip(ReasonCode::ScheduleResumed).into();
     }
     let reason =
         if instance.last_sent_at.is_some() { ReasonCode::NotAnswered } else { ReasonCode::NeverSent };
-    let mut decided = Decided::from(Decision::Deliver(Vec::new()));
-    decided.effects = over(instance, reason, now);
+    let mut decided = over(Decision::Deliver(Vec::new()), instance, reason, now);
     // A message that waits for a person would lead to a page that is gone.
     if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
         decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::Expired });
@@ -97,9 +93,10 @@ fn expire(instance: &InstanceRow, now: Timestamp) -> Decided {
 }
 
 /// An instance is over without an answer.
-fn over(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Vec<Effect> {
-    let event = Happened::new(INSTANCE_EXPIRED, instance).effect();
-    vec![put(expired(instance, reason, now)), Effect::Noted("expired"), event]
+fn over(decision: Decision, instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Decided<Put> {
+    let change = Put::Change(expired(instance, reason, now));
+    let event = Put::Happened(Happened::new(INSTANCE_EXPIRED, instance));
+    Decided::from(decision).with_rows([change, event]).with_effects([Effect::Noted("expired")])
 }
 
 fn expired(instance: &InstanceRow, reason: ReasonCode, now: Timestamp) -> Change {
@@ -125,8 +122,4 @@ pub(super) fn as_it_stands(instance: &InstanceRow) -> Change {
         reminders_remaining: instance.reminders_remaining,
         finished_at: instance.finished_at,
     }
-}
-
-pub(super) fn put(change: Change) -> Effect {
-    Effect::Put(serde_json::to_value(change).unwrap_or_default())
 }

@@ -3,44 +3,47 @@
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
 use punctual_model::{
-    Effect, ReasonCode, WorkKey,
+    Effect, Followed, ReasonCode, WorkKey,
     survey::{InstanceEvent, InstanceStatus, SurveyTrigger, advance, expires_at},
 };
 use punctual_store::survey_instances::{Change, InstanceRow};
 
 use super::{
-    Held, Step,
+    Held, Put, Step,
     fan_out::{Happened, INSTANCE_SENT},
     read_key,
-    send::{as_it_stands, put},
+    send::as_it_stands,
     work,
 };
 
-pub(super) struct Loaded {
+/// What was loaded for rows whose messages have settled.
+pub struct Loaded {
     pub(super) held: Held,
 }
 
-impl Settled for Loaded {
-    fn settled(&self, settled: &SettledWork, now: Timestamp) -> Vec<Effect> {
+impl Settled<Put> for Loaded {
+    fn settled(&self, settled: &SettledWork, now: Timestamp) -> Followed<Put> {
         let Some((public_id, Step::Send(ordinal), is_again)) = read_key(&settled.key) else {
-            return Vec::new();
+            return Followed::default();
         };
-        let Some((instance, Some(version))) = self.held.instances.get(&public_id) else { return Vec::new() };
-        let Some(trigger) = version.schema.trigger(&instance.trigger_id) else { return Vec::new() };
+        let Some((instance, Some(version))) = self.held.instances.get(&public_id) else {
+            return Followed::default();
+        };
+        let Some(trigger) = version.schema.trigger(&instance.trigger_id) else { return Followed::default() };
         let arrived = settled.outcomes.iter().any(|(_, status)| *status == NotificationStatus::Delivered);
         if is_again {
             // A message sent once more by hand is no step of the schedule.
             let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
-            return if arrived { vec![put(sent)] } else { Vec::new() };
+            return if arrived { changed(sent) } else { Followed::default() };
         }
         if ordinal != instance.sends + 1 || instance.deleted {
-            return Vec::new();
+            return Followed::default();
         }
         let status = InstanceStatus::parse(&instance.status);
         match (arrived, status) {
             (true, Some(status)) => sent(instance, status, trigger, ordinal, now),
             (false, Some(status)) if status.is_active() => given_up(instance, trigger),
-            _ => Vec::new(),
+            _ => Followed::default(),
         }
     }
 }
@@ -52,12 +55,12 @@ fn sent(
     trigger: &SurveyTrigger,
     ordinal: i64,
     now: Timestamp,
-) -> Vec<Effect> {
+) -> Followed<Put> {
     let change =
         Change { sends: ordinal, last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
     let Some(after) = status.after(InstanceEvent::Deliver) else {
         // Answered or expired while it was on its way: it is recorded, and nothing follows.
-        return vec![put(change)];
+        return changed(change);
     };
     let next = advance(&trigger.schedule, ordinal, now);
     let change = Change {
@@ -66,34 +69,40 @@ fn sent(
         reminders_remaining: next.reminders_remaining,
         ..change
     };
-    let mut effects = vec![put(change)];
+    let mut followed = changed(change);
     if ordinal == 1 {
-        effects.push(Happened::new(INSTANCE_SENT, instance).effect());
+        followed.rows.push(Put::Happened(Happened::new(INSTANCE_SENT, instance)));
     }
     match next.next_send_at {
         Some(at) => {
-            effects.extend(ensure(instance, Step::Send(ordinal + 1), at));
+            followed.effects.extend(ensure(instance, Step::Send(ordinal + 1), at));
             // Planned where the message had been given up, and a person sent it all the same.
             if let (None, Ok(key)) = (instance.next_send_at, WorkKey::survey_expire(&instance.public_id)) {
-                effects.push(Effect::Deactivate { keys: vec![key], reason: ReasonCode::ScheduleResumed });
+                followed
+                    .effects
+                    .push(Effect::Deactivate { keys: vec![key], reason: ReasonCode::ScheduleResumed });
             }
         }
-        None => effects.extend(ensure(
+        None => followed.effects.extend(ensure(
             instance,
             Step::Expire,
             expires_at(trigger, triggered_at(instance), Some(now)),
         )),
     }
-    effects
+    followed
 }
 
 /// A message was given up: nothing more is planned until a person sends it, and the instance ends in its time.
-fn given_up(instance: &InstanceRow, trigger: &SurveyTrigger) -> Vec<Effect> {
+fn given_up(instance: &InstanceRow, trigger: &SurveyTrigger) -> Followed<Put> {
     let last = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
     let ends = expires_at(trigger, triggered_at(instance), last);
-    let mut effects = vec![put(Change { next_send_at: None, ..as_it_stands(instance) })];
-    effects.extend(ensure(instance, Step::Expire, ends));
-    effects
+    let mut followed = changed(Change { next_send_at: None, ..as_it_stands(instance) });
+    followed.effects.extend(ensure(instance, Step::Expire, ends));
+    followed
+}
+
+fn changed(change: Change) -> Followed<Put> {
+    Followed { effects: Vec::new(), rows: vec![Put::Change(change)] }
 }
 
 fn triggered_at(instance: &InstanceRow) -> Timestamp {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use punctual_engine::{Engine, Event, EventSink, events::Touched};
+use punctual_engine::{Engine, Event, EventSink, StoredEvent, events::Touched};
 use punctual_store::{StoreError, Tx};
 use serde_json::Value;
 
@@ -48,18 +48,18 @@ impl EventSink for SurveySink {
         &'a self,
         tx: &'a mut Tx,
         now: Timestamp,
-        events: &'a [&'a Event],
+        events: &'a [StoredEvent<'a>],
     ) -> BoxFuture<'a, Result<Vec<Touched>, StoreError>> {
         Box::pin(async move {
             let mut touched = vec![Touched::default(); events.len()];
             // One set for each kind. All events of a request have the same sender, and so the same limits.
             let mut by_kind: BTreeMap<&str, Vec<(usize, Item)>> = BTreeMap::new();
-            for (place, event) in events.iter().enumerate() {
+            for (place, StoredEvent { event, .. }) in events.iter().enumerate() {
                 by_kind.entry(&event.kind).or_default().extend(item(event).map(|item| (place, item)));
             }
             for (kind, own) in by_kind {
                 let items: Vec<&Item> = own.iter().map(|(_, item)| item).collect();
-                let units = events.first().and_then(|event| event.business_units.as_deref());
+                let units = events.first().and_then(|one| one.event.business_units.as_deref());
                 let random = self.engine.random.as_ref();
                 let asked = Asked::Kind(kind);
                 let done = ingest_in(tx, now, random, &self.catalogue, &asked, units, &items).await?;

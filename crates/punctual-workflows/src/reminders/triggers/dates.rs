@@ -69,7 +69,9 @@ impl TriggerRule for Dates {
     }
 
     fn identity(&self) -> String {
-        format!("{self:?}")
+        let Self { field, offsets, send_time } = self;
+        let offsets = offsets.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        format!("Dates {{ field: {field:?}, offsets: [{offsets}], send_time: {send_time} }}")
     }
 }
 

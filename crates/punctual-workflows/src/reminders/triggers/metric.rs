@@ -51,6 +51,14 @@ impl Metric {
         }
     }
 
+    /// All of it as one text, for the identity of a trigger.
+    pub(super) fn identity(&self) -> String {
+        match self {
+            Self::One(term) => format!("One({})", term.identity()),
+            Self::Share(part, whole) => format!("Share({}, {})", part.identity(), whole.identity()),
+        }
+    }
+
     pub fn counted(&self) -> Option<&Counted> {
         let terms = match self {
             Self::One(term) => vec![term],
@@ -101,6 +109,23 @@ impl Term {
                 None => format!("count({})", counted.source_type),
                 Some(field) => format!("sum({}{field})", counted.source_type),
             },
+        }
+    }
+
+    fn identity(&self) -> String {
+        match self {
+            Self::Field(pointer) => format!("Field({pointer:?})"),
+            Self::Children(Counted { source_type, parent_field, filter, sum }) => {
+                let filter = filter.as_ref().map(Filter::identity);
+                let sum = sum.as_ref().map(|field| format!("{field:?}"));
+                let optional =
+                    |text: Option<String>| text.map_or("None".to_owned(), |text| format!("Some({text})"));
+                format!(
+                    "Children(Counted {{ source_type: {source_type:?}, parent_field: {parent_field:?}, filter: {}, sum: {} }})",
+                    optional(filter),
+                    optional(sum)
+                )
+            }
         }
     }
 

@@ -111,7 +111,14 @@ impl TriggerRule for Anniversary {
     }
 
     fn identity(&self) -> String {
-        format!("{self:?}")
+        let Self { field, every, offset, send_time } = self;
+        let every = match every {
+            Every::Year => "Year",
+            Every::Month => "Month",
+        };
+        format!(
+            "Anniversary {{ field: {field:?}, every: {every}, offset: {offset}, send_time: {send_time} }}"
+        )
     }
 }
 

@@ -55,6 +55,15 @@ impl Op {
     const ALL: [(&'static str, Self); 4] =
         [(">=", Self::AtLeast), (">", Self::Above), ("<=", Self::AtMost), ("<", Self::Below)];
 
+    fn word(self) -> &'static str {
+        match self {
+            Self::AtLeast => "AtLeast",
+            Self::Above => "Above",
+            Self::AtMost => "AtMost",
+            Self::Below => "Below",
+        }
+    }
+
     fn is_met(self, value: f64, threshold: f64) -> bool {
         match self {
             Self::AtLeast => value >= threshold,
@@ -200,7 +209,11 @@ impl TriggerRule for Crossing {
     }
 
     fn identity(&self) -> String {
-        format!("{self:?}")
+        let Self { metric, metric_key, op, value, firing, scope } = self;
+        let (metric, op, firing) = (metric.identity(), op.word(), firing.as_str());
+        format!(
+            "Crossing {{ metric: {metric}, metric_key: {metric_key:?}, op: {op}, value: {value:?}, firing: {firing}, scope: {scope:?} }}"
+        )
     }
 }
 
