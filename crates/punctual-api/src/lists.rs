@@ -1,8 +1,9 @@
 //! `/api/v1/lists`: named sets of targets, resolved when a message is delivered.
 
 use axum::extract::State;
+use punctual_engine::commands::{NewList, SavedList};
 use punctual_store::{
-    Lane, StoreError, channels,
+    StoreError,
     lists::{self, ListRow},
     work::instant,
 };
@@ -18,7 +19,6 @@ use crate::{
     auth::{Author, Caller, Read},
     body::Json,
     parameters::{Parameters, Segments, checked_name},
-    trail::audited,
 };
 
 /// Define a list
@@ -33,35 +33,14 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&name, "/name")?;
-    let request = ListRequest::read(&body.value, "")?;
-    let now = app.engine.clock.now();
-    let business_unit = caller.unit_for(request.business_unit, "")?;
-    let mut row = ListRow {
-        channel: request.channel.unwrap_or_else(|| format!("{}:default", request.kind)),
-        targets: serde_json::Value::from(request.targets).to_string(),
-        kind: request.kind,
-        updated_at: now.as_microsecond(),
-        business_unit,
-        name,
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await?;
-    for before in &before {
-        caller.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
+    let ListRequest { kind, channel, targets, business_unit } = ListRequest::read(&body.value, "")?;
+    let new = NewList { name, kind, channel, targets, business_unit };
+    let SavedList { row, channel_is_known } = app.engine.save_list(&caller.by, new).await?;
+    let mut list = shape(row)?;
+    if !channel_is_known {
+        list.warnings.push(FieldError::channel_unknown("/channel", &list.channel));
     }
-    lists::put(&mut tx.conn(), now, &row).await?;
-    let is_known = app.engine.channels.built_in().contains(&row.channel.as_str())
-        || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
-    audited(&mut tx, now, &caller, "put", "list", &row.name).await?;
-    tx.commit().await?;
-    let channel = std::mem::take(&mut row.channel);
-    let mut list = shape(ListRow { channel: channel.clone(), ..row })?;
-    list.warnings.extend((!is_known).then(|| FieldError::channel_unknown("/channel", &channel)));
     JsonResponse::ok(&list)
-}
-
-fn missing(name: &str) -> Failure {
-    Problem::not_found("list", name).into()
 }
 
 /// Look at a list
@@ -74,7 +53,7 @@ pub async fn get(
 ) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("list", name)))?;
     JsonResponse::ok(&shape(row)?)
 }
@@ -88,7 +67,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let mut reader = app.engine.store.read().await?;
     let rows = lists::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let items: Vec<List> = seen.map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
@@ -101,14 +80,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let row = lists::by_names(&mut tx.conn(), vec![name.clone()]).await?.pop();
-    let row = row.ok_or_else(|| missing(&name))?;
-    caller.may_change(row.business_unit.as_deref(), || missing(&name))?;
-    lists::delete(&mut tx.conn(), &name).await?;
-    audited(&mut tx, now, &caller, "delete", "list", &name).await?;
-    tx.commit().await?;
+    app.engine.delete_list(&caller.by, &name).await?;
     JsonResponse::no_content()
 }
 

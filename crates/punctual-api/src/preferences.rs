@@ -4,7 +4,7 @@ use axum::extract::State;
 use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::delivery_policy::Preference as Wanted;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     delivery_policy::{
         SETTINGS,
         preferences::{self, PreferenceRow},
@@ -27,7 +27,6 @@ use crate::{
     body::Json,
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
-    trail::audited,
 };
 
 fn checked_person(person: &str) -> Result<(), Failure> {
@@ -51,7 +50,7 @@ pub async fn put(
     let wanted: Wanted = serde_json::to_value(&request)
         .and_then(serde_json::from_value)
         .map_err(|error| Failure::internal(&error))?;
-    let stored = app.engine.change_preference(&person, &caller.actor(), move |kept| *kept = wanted).await?;
+    let stored = app.engine.change_preference(&caller.by, &person, move |kept| *kept = wanted).await?;
     JsonResponse::ok(&shape(stored)?)
 }
 
@@ -94,7 +93,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(person): Segments<String>,
 ) -> Answer {
-    if !app.engine.forget_preference(&person, &caller.actor()).await? {
+    if !app.engine.forget_preference(&caller.by, &person).await? {
         return Err(Problem::not_found("preference", person).into());
     }
     JsonResponse::no_content()
@@ -137,14 +136,8 @@ pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -
     responses((status = 200, body = DeliveryPolicy)))]
 pub async fn put_delivery_policy(State(app): State<Shared>, caller: Caller<Admin>, body: Json) -> Answer {
     let policy = DeliveryPolicy::read(&body.value, "")?;
-    let text = serde_json::to_string(&policy).map_err(|error| Failure::internal(&error))?;
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    facts::put(&mut tx.conn(), now, SETTINGS, &text).await?;
-    // "manners" is a stored name: audit entries are not rewritten.
-    audited(&mut tx, now, &caller, "put", "manners", "settings").await?;
-    tx.commit().await?;
-    app.engine.policy.invalidate();
+    let stored = serde_json::to_value(&policy).map_err(|error| Failure::internal(&error))?;
+    app.engine.save_delivery_policy(&caller.by, &stored).await?;
     JsonResponse::ok(&policy)
 }
 

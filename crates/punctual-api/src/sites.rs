@@ -3,17 +3,14 @@
 pub(crate) mod hand_over;
 
 use axum::extract::State;
-use jiff::{SignedDuration, Timestamp};
 use punctual_store::{
-    Lane, StoreError, Tx,
-    api_keys::{self, ApiKeyRow},
+    StoreError,
     site_events::{self, SiteEventRow},
     sites::{self, SiteRow},
     work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
-    keys::Scope,
     page::NamePageQuery,
     sites::{Site, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
 };
@@ -24,9 +21,7 @@ use crate::{
     auth::{Admin, Caller, Principal, Read},
     body::{Json, Optional},
     idempotency::IdempotencyKey,
-    keys::{mint_key, secret_hash},
     parameters::{Parameters, Segments},
-    trail::audited,
 };
 
 /// A site's clock that is off by more is not to be trusted.
@@ -49,16 +44,7 @@ pub async fn post(
 }
 
 async fn create(app: &App, caller: &Principal, id: String) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::insert(&mut tx.conn(), now, &id).await? {
-        let known =
-            format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
-        return Err(Problem { detail: known, ..Problem::id_reused(&id) }.into());
-    }
-    let token = new_token(app, &mut tx, now, &id).await?;
-    audited(&mut tx, now, caller, "create", "site", &id).await?;
-    tx.commit().await?;
+    let token = app.engine.create_site(&caller.by, app.wall.now(), &id, app.env()).await?;
     without_token(&id, JsonResponse::created(&SiteToken { id: id.clone(), token })?)
 }
 
@@ -86,21 +72,8 @@ pub async fn rotate(
 }
 
 async fn replace_token(app: &App, caller: &Principal, id: String, request: SiteRotateRequest) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::set_revoked(&mut tx.conn(), &id, None).await? {
-        return Err(Problem::not_found("site", id).into());
-    }
-    match request.keep_old_seconds {
-        0 => api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?,
-        seconds => {
-            let until = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-            api_keys::end_of_site(&mut tx.conn(), until, &id).await?;
-        }
-    }
-    let token = new_token(app, &mut tx, now, &id).await?;
-    audited(&mut tx, now, caller, "rotate", "site", &id).await?;
-    tx.commit().await?;
+    let keep = request.keep_old_seconds;
+    let token = app.engine.rotate_site(&caller.by, app.wall.now(), &id, keep, app.env()).await?;
     app.keys.forget();
     without_token(&id, JsonResponse::ok(&SiteToken { id: id.clone(), token })?)
 }
@@ -115,17 +88,9 @@ pub async fn revoke(
     caller: Caller<Admin>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::set_revoked(&mut tx.conn(), &id, Some(now)).await? {
-        return Err(Problem::not_found("site", id).into());
-    }
-    api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?;
-    audited(&mut tx, now, &caller, "revoke", "site", &id).await?;
-    let row = sites::get(&mut tx.conn(), &id).await?;
-    tx.commit().await?;
+    let row = app.engine.revoke_site(&caller.by, app.wall.now(), &id).await?;
     app.keys.forget();
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    JsonResponse::ok(&shape(row)?)
 }
 
 /// All sites, by id
@@ -170,30 +135,6 @@ pub async fn events(
     let page = Page::cut(rows, page.limit, |row| row.seq);
     let items: Vec<SiteEvent> = page.items.into_iter().map(shape_event).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
-}
-
-/// Makes a token and keeps its hash.
-async fn new_token(app: &App, tx: &mut Tx, now: Timestamp, site: &str) -> Result<String, StoreError> {
-    let env = if app.sandbox.is_some() { "sandbox" } else { "live" };
-    loop {
-        let minted = mint_key(app.engine.random.as_ref(), "site", env);
-        let row = ApiKeyRow {
-            name: format!("site {site}"),
-            secret_hash: secret_hash(&minted.text),
-            scopes: Scope::Site.as_str().to_owned(),
-            business_units: None,
-            created_at: now.as_microsecond(),
-            expires_at: None,
-            revoked_at: None,
-            last_used_at: None,
-            site: Some(site.to_owned()),
-            id: minted.id,
-        };
-        // An id that is taken is as good as impossible; another one is made.
-        if api_keys::insert(&mut tx.conn(), now, &row).await? {
-            return Ok(minted.text);
-        }
-    }
 }
 
 fn shape(row: SiteRow) -> Result<Site, StoreError> {

@@ -1,7 +1,6 @@
 //! `/api/v1/operations/people`: who may be notified, where, and how they like it.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_store::{
     StoreError,
     operations::people::{self, PersonRow},
@@ -12,7 +11,7 @@ use punctual_wire::{
     operations::people::{Person, PersonRequest},
     page::NamePageQuery,
 };
-use punctual_workflows::operations::directory;
+use punctual_workflows::operations::{directory, written::person_row};
 
 use crate::{
     Shared,
@@ -34,27 +33,9 @@ pub async fn put(
     checked_name(&id, "/id")?;
     let mut request = PersonRequest::read(&body.value, "")?;
     request.business_unit = caller.unit_for(request.business_unit, "")?;
-    let row = row(id, request, app.engine.clock.now());
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::put_person(&app.engine, &row, &caller.actor(), may).await? {
-        return Err(Problem::not_found("person", row.id).into());
-    }
+    let row = person_row(id, request, app.engine.clock.now());
+    directory::put_person(&app.engine, &caller.by, &row).await?;
     JsonResponse::ok(&shape(row)?)
-}
-
-/// A request as it is stored.
-pub fn row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
-    PersonRow {
-        id,
-        name: request.name,
-        email: request.email,
-        time_zone: request.time_zone,
-        locale: request.locale,
-        channels: serde_json::Value::from(request.channels).to_string(),
-        addresses: serde_json::Value::from_iter(request.addresses).to_string(),
-        business_unit: request.business_unit,
-        updated_at: now.as_microsecond(),
-    }
 }
 
 /// Look at a person
@@ -63,7 +44,7 @@ pub fn row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = people::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("person", id)))?)?)
 }
 
@@ -76,7 +57,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let mut reader = app.engine.store.read().await?;
     let rows = people::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let items: Vec<Person> = seen.map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
@@ -91,10 +72,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::remove_person(&app.engine, &id, &caller.actor(), may).await? {
-        return Err(Problem::not_found("person", id).into());
-    }
+    directory::remove_person(&app.engine, &caller.by, &id).await?;
     JsonResponse::no_content()
 }
 
