@@ -7,7 +7,7 @@ use punctual_store::{
     work::instant,
 };
 use punctual_wire::{
-    Page, Problem,
+    Page,
     business_units::{BusinessUnit, BusinessUnitRequest},
     page::NamePageQuery,
 };
@@ -15,9 +15,10 @@ use punctual_workflows::business_units::{self as commands, NewUnit};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
 };
 
@@ -35,7 +36,7 @@ pub async fn put(
     let BusinessUnitRequest { name, time_zone } = BusinessUnitRequest::read(&body.value, "")?;
     let new = NewUnit { id, name, time_zone };
     let row = commands::save(&app.engine, &app.reminders, &caller.by, new).await?;
-    JsonResponse::ok(&shape(row)?)
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// Look at a business unit
@@ -44,23 +45,17 @@ pub async fn put(
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = business_units::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.by.may_see(Some(&row.id)));
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("business unit", id)))?;
-    JsonResponse::ok(&shape(row)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// All business units, by id
 #[utoipa::path(get, path = "/api/v1/business-units", tag = "Business units", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<BusinessUnit>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = business_units::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.by.may_see(Some(&row.id)));
-    let items: Vec<BusinessUnit> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = business_units::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a business unit
@@ -75,11 +70,24 @@ pub async fn delete(
     JsonResponse::no_content()
 }
 
-fn shape(row: BusinessUnitRow) -> Result<BusinessUnit, StoreError> {
-    Ok(BusinessUnit {
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        name: row.name,
-        time_zone: row.time_zone,
-    })
+impl Definition for BusinessUnitRow {
+    const WHAT: &'static str = "business unit";
+    type Shape = BusinessUnit;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+
+    fn shape(self) -> Result<BusinessUnit, StoreError> {
+        Ok(BusinessUnit {
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            name: self.name,
+            time_zone: self.time_zone,
+        })
+    }
 }

@@ -11,6 +11,7 @@ mod body;
 mod business_units;
 mod callbacks;
 mod channels;
+mod definitions;
 mod docs;
 mod envelope;
 mod events;

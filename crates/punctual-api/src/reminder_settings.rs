@@ -21,6 +21,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Principal, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
 };
 
@@ -51,22 +52,17 @@ pub async fn post(
 #[utoipa::path(get, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = ReminderSetting)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id).await?.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
-    JsonResponse::ok(&shape(row.ok_or_else(|| missing(&id))?)?)
+    definitions::one(&caller, &id, found(&app, &id).await?)
 }
 
 /// All reminder settings
 #[utoipa::path(get, path = "/api/v1/reminder-settings", tag = "Reminders", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<ReminderSetting>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = settings::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
-    let items: Vec<ReminderSetting> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = settings::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Define a reminder setting, whole
@@ -162,7 +158,7 @@ async fn saved(app: &App, caller: &Principal, draft: Draft) -> Result<ReminderSe
     let warnings = warnings.collect();
     let id = draft.save(&app.engine, &app.reminders, &caller.by).await?;
     let row = found(app, &id).await?.ok_or_else(|| missing(&id))?;
-    Ok(ReminderSetting { warnings, ..shape(row)? })
+    Ok(ReminderSetting { warnings, ..row.shape()? })
 }
 
 async fn planned(app: &App, draft: &Draft) -> Result<ReminderPlan, Failure> {
@@ -196,16 +192,29 @@ fn missing(id: &str) -> CommandError {
     CommandError::not_found("reminder setting", id)
 }
 
-fn shape(row: SettingRow) -> Result<ReminderSetting, StoreError> {
-    let definition: Value = serde_json::from_str(&row.definition)
-        .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
-    Ok(ReminderSetting {
-        definition,
-        created_at: instant(row.created_at)?,
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        version: row.version,
-        plan: None,
-        warnings: Vec::new(),
-    })
+impl Definition for SettingRow {
+    const WHAT: &'static str = "reminder setting";
+    type Shape = ReminderSetting;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    fn shape(self) -> Result<ReminderSetting, StoreError> {
+        let definition: Value = serde_json::from_str(&self.definition)
+            .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
+        Ok(ReminderSetting {
+            definition,
+            created_at: instant(self.created_at)?,
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            version: self.version,
+            plan: None,
+            warnings: Vec::new(),
+        })
+    }
 }

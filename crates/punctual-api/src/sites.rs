@@ -17,9 +17,10 @@ use punctual_wire::{
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Admin, Caller, Principal, Read},
     body::{Json, Optional},
+    definitions::{self, Definition},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
@@ -90,29 +91,26 @@ pub async fn revoke(
 ) -> Answer {
     let row = app.engine.revoke_site(&caller.by, app.wall.now(), &id).await?;
     app.keys.forget();
-    JsonResponse::ok(&shape(row)?)
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// All sites, by id
 #[utoipa::path(get, path = "/api/v1/sites", tag = "Sites", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Site>)))]
-pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = sites::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let items: Vec<Site> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = sites::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Look at a site
 #[utoipa::path(get, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["read"])),
     params(("site" = String, Path)), responses((status = 200, body = Site)))]
-pub async fn get(State(app): State<Shared>, _caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = sites::get(&mut reader.conn(), &id).await?;
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// A site's event log, newest first
@@ -137,19 +135,28 @@ pub async fn events(
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
-fn shape(row: SiteRow) -> Result<Site, StoreError> {
-    Ok(Site {
-        created_at: instant(row.created_at)?,
-        revoked_at: row.revoked_at.map(instant).transpose()?,
-        last_contact_at: row.last_contact_at.map(instant).transpose()?,
-        clock_suspect: row.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
-        id: row.id,
-        version: row.version,
-        backlog: row.backlog,
-        oldest_buffered_age_seconds: row.oldest_buffered_age_seconds,
-        refused: row.refused,
-        clock_offset_ms: row.clock_offset_ms,
-    })
+impl Definition for SiteRow {
+    const WHAT: &'static str = "site";
+    type Shape = Site;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn shape(self) -> Result<Site, StoreError> {
+        Ok(Site {
+            created_at: instant(self.created_at)?,
+            revoked_at: self.revoked_at.map(instant).transpose()?,
+            last_contact_at: self.last_contact_at.map(instant).transpose()?,
+            clock_suspect: self.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
+            id: self.id,
+            version: self.version,
+            backlog: self.backlog,
+            oldest_buffered_age_seconds: self.oldest_buffered_age_seconds,
+            refused: self.refused,
+            clock_offset_ms: self.clock_offset_ms,
+        })
+    }
 }
 
 fn shape_event(row: SiteEventRow) -> Result<SiteEvent, StoreError> {

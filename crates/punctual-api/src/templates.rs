@@ -19,6 +19,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name},
 };
@@ -36,7 +37,7 @@ pub async fn put(
     let TemplateRequest { default_locale, variants } = TemplateRequest::read(&body.value, "")?;
     let variants = variants.into_iter().map(|(locale, variant)| (locale, texts(variant))).collect();
     let new = NewTemplate { name, default_locale, variants };
-    JsonResponse::ok(&shape(app.engine.save_template(&caller.by, new).await?)?)
+    JsonResponse::ok(&app.engine.save_template(&caller.by, new).await?.shape()?)
 }
 
 /// A variant as it is rendered.
@@ -50,23 +51,20 @@ fn texts(variant: Variant) -> punctual_templates::Variant {
     params(("name" = String, Path)), responses((status = 200, body = Template)))]
 pub async fn get(
     State(app): State<Shared>,
-    _caller: Caller<Read>,
+    caller: Caller<Read>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    JsonResponse::ok(&found(&app, &name).await?)
+    definitions::one(&caller, &name, found(&app, &name).await?)
 }
 
 /// All templates, by name
 #[utoipa::path(get, path = "/api/v1/templates", tag = "Templates", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Template>)))]
-pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = templates::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
-    let items: Vec<Template> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = templates::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a template
@@ -94,9 +92,10 @@ pub async fn preview(
     let (app, caller) = (&*app, &*caller);
     let request = PreviewRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let template = found(app, &name).await?;
+        let missing = || Failure::from(Problem::not_found("template", &name));
+        let template = found(app, &name).await?.ok_or_else(missing)?.shape()?;
         let picked = pick(&template.variants, &template.default_locale, request.locale.as_deref());
-        let (locale, variant) = picked.ok_or_else(|| Failure::from(Problem::not_found("template", &name)))?;
+        let (locale, variant) = picked.ok_or_else(missing)?;
         let (locale, variant) = (locale.to_owned(), texts(variant.clone()));
         // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
         let rendered = tokio::task::spawn_blocking(move || render(&variant, &request.context)).await;
@@ -131,20 +130,27 @@ fn refusal(fault: RenderFault) -> Failure {
     }
 }
 
-async fn found(app: &App, name: &str) -> Result<Template, Failure> {
+async fn found(app: &App, name: &str) -> Result<Option<TemplateRow>, StoreError> {
     let mut reader = app.engine.store.read().await?;
-    let row = templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop();
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("template", name)))?;
-    Ok(shape(row)?)
+    Ok(templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop())
 }
 
-fn shape(row: TemplateRow) -> Result<Template, StoreError> {
-    Ok(Template {
-        variants: serde_json::from_str(&row.variants)
-            .map_err(|_| StoreError::Stored("templates.variants"))?,
-        updated_at: instant(row.updated_at)?,
-        name: row.name,
-        default_locale: row.default_locale,
-        version: row.version,
-    })
+impl Definition for TemplateRow {
+    const WHAT: &'static str = "template";
+    type Shape = Template;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shape(self) -> Result<Template, StoreError> {
+        Ok(Template {
+            variants: serde_json::from_str(&self.variants)
+                .map_err(|_| StoreError::Stored("templates.variants"))?,
+            updated_at: instant(self.updated_at)?,
+            name: self.name,
+            default_locale: self.default_locale,
+            version: self.version,
+        })
+    }
 }
