@@ -26,6 +26,9 @@ const SQL_PLACES: [&str; 4] = [
 const AWAITED: [&str; 3] =
     ["crates/punctual-store/src/", "crates/punctual-engine/src/", "crates/punctual-workflows/src/"];
 
+/// The API and the console: they call commands, and write nothing themselves.
+const FACES: [&str; 2] = ["crates/punctual-api/src/", "crates/punctual-console/src/"];
+
 /// Where channels open connections, and the only file of their crate that may.
 const CHANNELS: &str = "crates/punctual-channels/src/";
 const CONNECT: &str = "crates/punctual-channels/src/connect.rs";
@@ -90,6 +93,7 @@ fn check(path: &str, text: &str) -> Vec<Finding> {
     found.extend(sleeps_in_tests(path, &source));
     found.extend(unboxed(path, &source));
     found.extend(connections(path, &source));
+    found.extend(transactions(path, &source));
     let allowed = |line: usize| {
         source.comments.iter().any(|(at, text)| (*at == line || at + 1 == line) && text.contains(ALLOW))
     };
@@ -200,6 +204,27 @@ fn unboxed(path: &str, source: &Source) -> Found {
         .collect()
 }
 
+/// Transactions of the API and the console. Whoever may open one can forget its check, its version or its audit entry, so
+/// neither opens one nor names what one is opened with.
+fn transactions(path: &str, source: &Source) -> Found {
+    if !FACES.iter().any(|face| path.starts_with(face)) {
+        return Vec::new();
+    }
+    let marks = [".begin(", "Lane", "Tx", "audit::append"];
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let places = marks.into_iter().flat_map(|mark| {
+        source.code.match_indices(mark).filter(move |(at, _)| {
+            let (before, after) = (&source.code[..*at], &source.code[at + mark.len()..]);
+            let starts = !mark.starts_with(char::is_alphanumeric) || !is_word(before.chars().next_back());
+            let ends = !mark.ends_with(char::is_alphanumeric) || !is_word(after.chars().next());
+            starts && ends
+        })
+    });
+    places
+        .map(|(at, _)| (source.line_of(at), "what changes data is a command of the engine or the workflows"))
+        .collect()
+}
+
 /// Connections of channels that are opened past the one place which sets the options of their sockets.
 fn connections(path: &str, source: &Source) -> Found {
     const OPENERS: [&str; 6] = [
@@ -280,6 +305,16 @@ mod tests {
             &[],
         );
         check_lines("crates/punctual-api/src/work.rs", "pub async fn f() {}", &[]);
+    }
+
+    #[test]
+    fn the_api_and_the_console_open_no_transaction() {
+        let text = "use punctual_store::{Lane, Tx};\nstore.begin(lane)\naudit::append(conn)\nlet Lanes = beginning(1);";
+        for face in FACES {
+            check_lines(&format!("{face}lists.rs"), text, &[1, 1, 2, 3]);
+        }
+        check_lines("crates/punctual-engine/src/commands/lists.rs", text, &[]);
+        check_lines("crates/punctual-api/tests/it/units.rs", text, &[]);
     }
 
     #[test]

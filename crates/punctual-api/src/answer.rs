@@ -4,9 +4,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use punctual_engine::{EngineError, SecretsError, settings::SettingsRefused};
+use punctual_engine::{CommandError, EngineError, SecretsError};
 use punctual_model::{
-    NotificationStatus, SettingsFault, WorkStatus,
+    Fault, NotificationStatus, WorkStatus,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::StoreError;
@@ -137,17 +137,32 @@ impl From<SecretsError> for Failure {
     }
 }
 
-impl From<SettingsRefused> for Failure {
-    fn from(refused: SettingsRefused) -> Self {
-        let field = |fault: SettingsFault| {
-            let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
-            FieldError::new(fault.pointer, code, fault.detail).within("/settings")
-        };
-        match refused {
-            SettingsRefused::Faults(faults) => faults.into_iter().map(field).collect::<Vec<_>>().into(),
-            SettingsRefused::Secrets(error) => error.into(),
+impl From<CommandError> for Failure {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Invalid(faults) => faults.into_iter().map(field_error).collect::<Vec<_>>().into(),
+            CommandError::NotFound { what, id } => Problem::not_found(what, id).into(),
+            CommandError::Shared => {
+                let detail = "It belongs to all business units, and the key is limited to some.";
+                Problem::new(Code::ScopeMissing, detail).into()
+            }
+            CommandError::IdReused { id, detail } => {
+                let problem = Problem::id_reused(&id);
+                Problem { detail: detail.unwrap_or_else(|| problem.detail.clone()), ..problem }.into()
+            }
+            CommandError::Stale => Problem::stale_version().into(),
+            CommandError::NotAllowed { action, state, allowed } => {
+                Problem::state_not_allowed(action, &state, allowed).into()
+            }
+            CommandError::Secrets(error) => error.into(),
+            CommandError::Engine(error) => error.into(),
         }
     }
+}
+
+/// What a command found wrong, in the words of a problem.
+pub(crate) fn field_error(fault: Fault) -> FieldError {
+    FieldError::new(fault.pointer, Code::parse(fault.code).unwrap_or(Code::OutOfRange), fault.detail)
 }
 
 impl From<EngineError> for Failure {

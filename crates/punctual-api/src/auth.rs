@@ -1,6 +1,6 @@
 //! Who calls, and what for: Bearer keys, their scopes, and the business units they are limited to.
 //!
-//! A handler cannot have its caller without the scope in its signature and the reach of its route (`route_reach.rs`).
+//! A handler cannot have its caller without the scope in its signature and the reach of its route (`RouteReach`).
 //!
 //! A key is found by the SHA-256 of its whole text. What was found is kept for at most five seconds, so that a key
 //! revoked on any node is refused on every node within that time.
@@ -17,12 +17,13 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use jiff::{SignedDuration, Timestamp};
-use punctual_store::{Lane, api_keys};
-use punctual_wire::{Code, FieldError, Problem, keys::Scope};
+use punctual_engine::{Actor, keys::hex};
+use punctual_store::api_keys;
+use punctual_wire::{Code, Problem, RouteReach, keys::Scope};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::{App, RouteReach, Shared, answer::Failure};
+use crate::{App, Shared, answer::Failure};
 
 /// How long a key that was found is used without looking again.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(5);
@@ -36,8 +37,8 @@ pub struct Principal {
     pub id: String,
     pub name: String,
     pub scopes: Vec<Scope>,
-    /// The business units it is limited to.
-    pub units: Option<Vec<String>>,
+    /// Who it is as far as commands are concerned.
+    pub by: Actor,
     /// The site whose token it is.
     pub site: Option<String>,
     expires_at: Option<Timestamp>,
@@ -115,10 +116,11 @@ impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
-        let reach = RouteReach::of(&parts.extensions)?;
+        let reach = RouteReach::declared(parts.extensions.get())
+            .inspect_err(|_| tracing::error!("a route has no reach; it is not in the table of routes"))?;
         let key = authenticate(app, &parts.headers).await?;
         key.need(S::SCOPE)?;
-        reach.admit(key.units.as_deref())?;
+        reach.admit(key.by.units.as_deref())?;
         Ok(Self(key, PhantomData))
     }
 }
@@ -169,7 +171,7 @@ pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principa
 }
 
 async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Principal>>, Failure> {
-    let hex = crate::keys::hex(&hash);
+    let hex = hex(&hash);
     let mut reader = app.engine.store.read().await?;
     let row = api_keys::by_hash(&mut reader.conn(), &hex).await?;
     drop(reader);
@@ -179,9 +181,10 @@ async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Pri
     if row.revoked_at.is_some() {
         return Ok(None);
     }
+    let units = row.business_units.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default());
     let key = Arc::new(Principal {
-        scopes: row.scopes.split(' ').filter_map(Scope::parse).collect(),
-        units: row.business_units.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default()),
+        scopes: Scope::read_all(&row.scopes),
+        by: Actor::key(&row.name, units),
         expires_at: row.expires_at.and_then(|at| Timestamp::from_microsecond(at).ok()),
         id: row.id,
         name: row.name,
@@ -195,14 +198,9 @@ async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Pri
 
 /// Writes down that a key was used, beside the request: it is no reason to keep the caller waiting.
 fn touch(app: &App, id: String, now: Timestamp) {
-    let store = app.engine.store.clone();
+    let engine = app.engine.clone();
     tokio::spawn(async move {
-        let written = async {
-            let mut tx = store.begin(Lane::Intake).await?;
-            api_keys::touch(&mut tx.conn(), now, &id).await?;
-            tx.commit().await
-        };
-        if let Err(error) = written.await {
+        if let Err(error) = engine.touch_key(now, &id).await {
             tracing::debug!(key.id = id, %error, "the last use of a key was not written down");
         }
     });
@@ -216,48 +214,8 @@ impl Principal {
         Err(Problem::scope_missing(scope.as_str()).into())
     }
 
-    /// Whether the key may change a definition: those of its units. One that belongs to everybody is seen by all and
-    /// changed by callers without a limit, and another unit's is not there.
-    pub fn may_change(&self, unit: Option<&str>, missing: impl FnOnce() -> Failure) -> Result<(), Failure> {
-        if unit.is_none() {
-            let detail = "It belongs to all business units, and the key is limited to some.";
-            let refused = || Failure::from(Problem::new(Code::ScopeMissing, detail));
-            return if self.units.is_none() { Ok(()) } else { Err(refused()) };
-        }
-        if self.may_touch(unit) { Ok(()) } else { Err(missing()) }
-    }
-
-    /// Whether the key may see a row: those of its units, and those that belong to none.
-    pub fn may_see(&self, unit: Option<&str>) -> bool {
-        unit.is_none() || self.may_touch(unit)
-    }
-
-    /// Whether the key may change a row: only those of its units.
-    pub fn may_touch(&self, unit: Option<&str>) -> bool {
-        match &self.units {
-            None => true,
-            Some(units) => unit.is_some_and(|unit| units.iter().any(|own| own == unit)),
-        }
-    }
-
-    /// The business unit of something new: the one given, or the only one that the key has.
+    /// The business unit of something new, for one item of a request.
     pub fn unit_for(&self, given: Option<String>, pointer: &str) -> Result<Option<String>, Problem> {
-        match (&self.units, given) {
-            (None, given) => Ok(given),
-            (Some(units), Some(given)) if units.contains(&given) => Ok(Some(given)),
-            (Some(_), Some(given)) => Err(Problem::not_found("business unit", given)),
-            (Some(units), None) => match units.as_slice() {
-                [only] => Ok(Some(only.clone())),
-                _ => {
-                    let detail = "`businessUnit` is missing; the key is limited to several.";
-                    Err(FieldError::new(format!("{pointer}/businessUnit"), Code::MissingField, detail).into())
-                }
-            },
-        }
-    }
-
-    /// Who it is, for the audit.
-    pub fn actor(&self) -> String {
-        format!("key:{}", self.name)
+        self.by.unit_for(given, pointer).map_err(|refused| *Failure::from(refused).problem)
     }
 }

@@ -1,27 +1,25 @@
 //! `/api/v1/business-units`: who owns data, and in which time zone they live.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_store::{
-    Lane, StoreError, Tx,
+    StoreError,
     business_units::{self, BusinessUnitRow},
     work::instant,
 };
 use punctual_wire::{
-    Page, Problem,
+    Page,
     business_units::{BusinessUnit, BusinessUnitRequest},
     page::NamePageQuery,
 };
-use punctual_workflows::reminders::changes::{self, Change};
+use punctual_workflows::business_units::{self as commands, NewUnit};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
-    reminder_settings::apply,
-    trail::audited,
 };
 
 /// Define a business unit
@@ -35,21 +33,10 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    if !caller.may_touch(Some(&id)) {
-        return Err(Problem::not_found("business unit", id).into());
-    }
     let BusinessUnitRequest { name, time_zone } = BusinessUnitRequest::read(&body.value, "")?;
-    let now = app.engine.clock.now();
-    let row = BusinessUnitRow { id, name, time_zone, updated_at: now.as_microsecond() };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = business_units::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
-    business_units::put(&mut tx.conn(), now, &row).await?;
-    let moved = before.is_none_or(|before| before.time_zone != row.time_zone);
-    let key = zone_changed(&mut tx, now, &row.id, moved).await?;
-    audited(&mut tx, now, &caller, "put", "business-unit", &row.id).await?;
-    tx.commit().await?;
-    apply(&app.engine, &app.reminders, key).await;
-    JsonResponse::ok(&shape(row)?)
+    let new = NewUnit { id, name, time_zone };
+    let row = commands::save(&app.engine, &app.reminders, &caller.by, new).await?;
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// Look at a business unit
@@ -58,23 +45,17 @@ pub async fn put(
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = business_units::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(Some(&row.id)));
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("business unit", id)))?;
-    JsonResponse::ok(&shape(row)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// All business units, by id
 #[utoipa::path(get, path = "/api/v1/business-units", tag = "Business units", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<BusinessUnit>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = business_units::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(Some(&row.id)));
-    let items: Vec<BusinessUnit> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = business_units::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a business unit
@@ -85,37 +66,28 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !caller.may_touch(Some(&id)) || !business_units::delete(&mut tx.conn(), &id).await? {
-        return Err(Problem::not_found("business unit", id).into());
-    }
-    let key = zone_changed(&mut tx, now, &id, true).await?;
-    audited(&mut tx, now, &caller, "delete", "business-unit", &id).await?;
-    tx.commit().await?;
-    apply(&app.engine, &app.reminders, key).await;
+    commands::remove(&app.engine, &app.reminders, &caller.by, &id).await?;
     JsonResponse::no_content()
 }
 
-/// What is planned in local time follows the zone.
-async fn zone_changed(
-    tx: &mut Tx,
-    now: Timestamp,
-    id: &str,
-    moved: bool,
-) -> Result<Option<String>, StoreError> {
-    // Also where there is no source yet: the first may be on its way.
-    if !moved {
-        return Ok(None);
-    }
-    changes::announce(tx, now, &Change::Unit { id: id.to_owned(), at: now }).await
-}
+impl Definition for BusinessUnitRow {
+    const WHAT: &'static str = "business unit";
+    type Shape = BusinessUnit;
 
-fn shape(row: BusinessUnitRow) -> Result<BusinessUnit, StoreError> {
-    Ok(BusinessUnit {
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        name: row.name,
-        time_zone: row.time_zone,
-    })
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+
+    fn shape(self) -> Result<BusinessUnit, StoreError> {
+        Ok(BusinessUnit {
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            name: self.name,
+            time_zone: self.time_zone,
+        })
+    }
 }

@@ -4,25 +4,24 @@ pub mod rotate;
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::channels::SUBSCRIBERS;
 use punctual_engine::{
+    commands::NewChannel,
     delivery_policy::channel_state,
-    settings::NewSettings,
     trial::{Trial, TrialMessage},
 };
 use punctual_model::{
-    Adapter, ChannelKey, SendOutcome,
+    ChannelKey, SendOutcome,
     delivery_policy::{ChannelPolicy as Keeps, CircuitState},
     durations,
 };
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     attempts::{self, HealthRow},
     channels::{self, ChannelRow},
     work::instant,
 };
 use punctual_wire::{
-    Code, FieldError, Page, Problem,
+    FieldError, Page, Problem,
     channels::{
         Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
     },
@@ -39,7 +38,6 @@ use crate::{
     body::Json,
     idempotency::IdempotencyKey,
     parameters::Segments,
-    trail::audited,
 };
 
 /// Define a channel
@@ -59,53 +57,11 @@ pub async fn put(
     if let Some(fault) = channel_fault(&key, &|| "/key".to_owned()) {
         return Err(fault.into());
     }
-    if key.starts_with(SUBSCRIBERS) {
-        let detail = format!(
-            "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
-        );
-        return Err(FieldError::new("/key", Code::KeyInvalid, detail).into());
-    }
-    let request = ChannelRequest::read(&body.value, "")?;
-    let adapter = adapter_of(&app, &request.adapter)?;
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = channels::get(&mut tx.conn(), &key).await?;
-    let new = NewSettings {
-        channel: &key,
-        adapter: adapter.as_ref(),
-        settings: request.settings,
-        before: before.as_ref(),
-    };
-    let settings = app.engine.settings_to_store(&mut tx.conn(), now, new).await?;
-    let retry = request.retry.map_or(Ok("{}".to_owned()), |retry| serde_json::to_string(&retry));
-    let row = ChannelRow {
-        key,
-        adapter: request.adapter,
-        settings,
-        retry: retry.map_err(|error| Failure::internal(&error))?,
-        at_most_once: request.at_most_once,
-        policy: request.policy.stored().to_string(),
-        version: 0,
-        updated_at: 0,
-    };
-    channels::put(&mut tx.conn(), now, &row).await?;
-    audited(&mut tx, now, &caller, "put", "channel", &row.key).await?;
-    let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
-    tx.commit().await?;
-    app.engine.channels.invalidate();
-    JsonResponse::ok(&shape(&app, stored)?)
-}
-
-pub(crate) fn adapter_of<'a>(app: &'a App, name: &str) -> Result<&'a std::sync::Arc<dyn Adapter>, Failure> {
-    let refused = |detail: String| Failure::from(FieldError::new("/adapter", Code::OutOfRange, detail));
-    let adapter = app.engine.channels.adapter(name).ok_or_else(|| {
-        let known = app.engine.channels.adapter_names().join("`, `");
-        refused(format!("There is no such adapter; there are `{known}`."))
-    })?;
-    match adapter.disabled_reason() {
-        Some(why) => Err(refused(format!("There is no such adapter here: {why}."))),
-        None => Ok(adapter),
-    }
+    let ChannelRequest { adapter, settings, retry, at_most_once, policy } =
+        ChannelRequest::read(&body.value, "")?;
+    let retry = retry.map(serde_json::to_value).transpose().map_err(|error| Failure::internal(&error))?;
+    let new = NewChannel { key, adapter, settings, retry, at_most_once, policy: policy.stored() };
+    JsonResponse::ok(&shape(&app, app.engine.save_channel(&caller.by, new).await?)?)
 }
 
 /// Look at a channel
@@ -117,7 +73,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key):
     let mut reader = app.engine.store.read().await?;
     let row = channels::get(&mut reader.conn(), &key).await?.or_else(|| built_in(&app, &key));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("channel", key)))?;
-    if caller.units.is_some() {
+    if caller.by.units.is_some() {
         // How it does, and its last error, come from messages of all business units.
         return JsonResponse::ok(&shape(&app, row)?);
     }
@@ -171,17 +127,7 @@ pub async fn delete(
     caller: Caller<Admin>,
     Segments(key): Segments<String>,
 ) -> Answer {
-    if key == ChannelKey::memory().as_str() {
-        return Err(Problem::state_not_allowed("delete", "always there", &["put"]).into());
-    }
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !channels::delete(&mut tx.conn(), &key).await? {
-        return Err(Problem::not_found("channel", key).into());
-    }
-    audited(&mut tx, now, &caller, "delete", "channel", &key).await?;
-    tx.commit().await?;
-    app.engine.channels.invalidate();
+    app.engine.delete_channel(&caller.by, &key).await?;
     JsonResponse::no_content()
 }
 

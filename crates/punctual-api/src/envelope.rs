@@ -32,7 +32,7 @@ impl RequestIds {
     pub fn new(random: &dyn Random) -> Self {
         let mut bytes = [0; 6];
         random.bytes(&mut bytes);
-        Self { beginning: crate::keys::hex(&bytes), next: AtomicU64::new(1) }
+        Self { beginning: punctual_engine::keys::hex(&bytes), next: AtomicU64::new(1) }
     }
 
     fn make(&self) -> HeaderValue {

@@ -107,7 +107,7 @@ fn incoming(
 ) -> Result<IncomingEvent, Problem> {
     let EventRequest { id, source, kind, subject, sequence, time, data, .. } = request;
     let time = time.unwrap_or_else(|| app.engine.clock.now());
-    let business_units = caller.units.clone();
+    let business_units = caller.by.units.clone();
     let mut event = Event {
         id,
         source,

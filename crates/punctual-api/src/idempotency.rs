@@ -9,12 +9,9 @@ use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
-use jiff::Timestamp;
+use punctual_engine::keys::hex;
 use punctual_model::ids::derive_uuid;
-use punctual_store::{
-    Lane, StoreError,
-    idempotency::{self, Answered},
-};
+use punctual_store::idempotency::{self, Answered};
 use punctual_wire::{Code, FieldError, Problem};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -94,7 +91,7 @@ impl IdempotencyKey {
             status: answer.status.as_u16().into(),
             body: String::from_utf8_lossy(kept).into_owned(),
         };
-        if let Err(error) = remember(app, app.engine.clock.now(), &caller.id, key, &kept).await {
+        if let Err(error) = app.engine.remember_answer(&caller.id, key, &kept).await {
             tracing::warn!(%error, "an answer was not kept; the same request again is worked again, on the same ids");
         }
         Ok(answer)
@@ -105,7 +102,7 @@ impl IdempotencyKey {
         digest.update((self.route.len() as u64).to_be_bytes());
         digest.update(self.route.as_bytes());
         digest.update(body);
-        crate::keys::hex(&digest.finalize())
+        hex(&digest.finalize())
     }
 }
 
@@ -115,16 +112,4 @@ fn repeat(before: Answered, digest: &str) -> Answer {
     }
     let status = u16::try_from(before.status).ok().and_then(|code| StatusCode::from_u16(code).ok());
     Ok(JsonResponse { status: status.unwrap_or(StatusCode::OK), body: before.body.into_bytes(), kept: None })
-}
-
-async fn remember(
-    app: &App,
-    now: Timestamp,
-    owner: &str,
-    key: &str,
-    answer: &Answered,
-) -> Result<(), StoreError> {
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    idempotency::remember(&mut tx.conn(), now, owner, key, answer).await?;
-    tx.commit().await
 }

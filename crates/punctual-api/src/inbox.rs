@@ -3,18 +3,18 @@
 use axum::extract::State;
 use punctual_engine::inbox::person;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     inbox::{self, InboxRow},
     work::instant,
 };
 use punctual_wire::{
-    Page, PageQuery, Problem,
+    Page, PageQuery,
     inbox::{Inbox, InboxMessage, InboxQuery, InboxRead},
 };
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Caller, Read},
     body::Json,
     parameters::{Parameters, Segments},
@@ -46,13 +46,7 @@ pub async fn list(
 #[utoipa::path(post, path = "/api/v1/inbox/{id}/read", tag = "Inbox", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = InboxMessage)))]
 pub async fn read(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let whose = person(&caller.name);
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    inbox::read(&mut tx.conn(), app.engine.clock.now(), &whose, &id).await?;
-    let row = inbox::get(&mut tx.conn(), &id).await?.filter(|row| row.person == whose);
-    tx.commit().await?;
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", id)))?;
-    JsonResponse::ok(&shape(row)?)
+    JsonResponse::ok(&shape(app.engine.read_message(&caller.name, &id).await?)?)
 }
 
 /// Mark every message up to one as read
@@ -60,12 +54,7 @@ pub async fn read(State(app): State<Shared>, caller: Caller<Read>, Segments(id):
     request_body = InboxRead, responses((status = 204)))]
 pub async fn read_all(State(app): State<Shared>, caller: Caller<Read>, body: Json) -> Answer {
     let request = InboxRead::read(&body.value, "")?;
-    let whose = person(&caller.name);
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let row = inbox::get(&mut tx.conn(), &request.up_to).await?.filter(|row| row.person == whose);
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("message", request.up_to)))?;
-    inbox::read_all(&mut tx.conn(), app.engine.clock.now(), &whose, row.seq).await?;
-    tx.commit().await?;
+    app.engine.read_messages_up_to(&caller.name, &request.up_to).await?;
     JsonResponse::no_content()
 }
 

@@ -1,18 +1,12 @@
 //! `/api/v1/keys`: who may call, and what for.
 
-mod mint;
-
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_store::{Lane, StoreError, api_keys, work::instant};
+use punctual_engine::keys::{NewKey, mint_key};
+use punctual_store::{StoreError, api_keys, work::instant};
 use punctual_wire::{
-    Page, Problem,
+    Page,
     keys::{ApiKey, ApiKeyCreated, ApiKeyRequest, Scope},
-};
-
-pub(crate) use mint::hex;
-pub use mint::{
-    KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
 };
 
 use crate::{
@@ -22,7 +16,6 @@ use crate::{
     body::Json,
     idempotency::IdempotencyKey,
     parameters::Segments,
-    trail::audited,
 };
 
 /// Make a key
@@ -40,17 +33,14 @@ pub async fn post(
     let request = ApiKeyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |ids| async move {
         let kind = if request.scopes.contains(&Scope::Admin) { "admin" } else { "api" };
-        let env = if app.sandbox.is_some() { "sandbox" } else { "live" };
-        let mut minted = mint_key(app.engine.random.as_ref(), kind, env);
+        let mut minted = mint_key(app.engine.random.as_ref(), kind, app.env());
         if let crate::idempotency::Ids::Derived { .. } = ids {
             // A repeat after a crash finds the key that was made, and makes no second one.
             minted.id = ids.at(0).simple().to_string();
         }
         let ApiKeyRequest { name, scopes, business_units, expires_at } = request;
         let new = NewKey { name, scopes, business_units, expires_at };
-        let row = mint::store_key(&app.engine.store, app.wall.now(), &minted, &new).await?;
-        let row = row.ok_or_else(|| Problem::id_reused(&minted.id))?;
-        let api_key = shape(row)?;
+        let api_key = shape(app.engine.make_key(app.wall.now(), &minted, &new).await?)?;
         let kept = serde_json::to_vec(&api_key).unwrap_or_default();
         let answer = JsonResponse::created(&ApiKeyCreated { api_key, key: minted.text })?;
         // The secret is not kept, not even for a repeat of this request.
@@ -79,13 +69,7 @@ pub async fn delete(
     caller: Caller<Admin>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !api_keys::revoke(&mut tx.conn(), now, &id).await? {
-        return Err(Problem::not_found("key", id).into());
-    }
-    audited(&mut tx, now, &caller, "revoke", "key", &id).await?;
-    tx.commit().await?;
+    app.engine.revoke_key(&caller.by, app.wall.now(), &id).await?;
     app.keys.forget();
     JsonResponse::no_content()
 }
@@ -93,7 +77,7 @@ pub async fn delete(
 fn shape(row: api_keys::ApiKeyRow) -> Result<ApiKey, StoreError> {
     let optional = |at: Option<i64>| -> Result<Option<Timestamp>, StoreError> { at.map(instant).transpose() };
     Ok(ApiKey {
-        scopes: row.scopes.split(' ').filter_map(Scope::parse).collect(),
+        scopes: Scope::read_all(&row.scopes),
         business_units: row.business_units.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         created_at: instant(row.created_at)?,
         expires_at: optional(row.expires_at)?,

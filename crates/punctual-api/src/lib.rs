@@ -11,6 +11,7 @@ mod body;
 mod business_units;
 mod callbacks;
 mod channels;
+mod definitions;
 mod docs;
 mod envelope;
 mod events;
@@ -28,12 +29,10 @@ mod operations;
 mod parameters;
 mod preferences;
 mod proxies;
-mod public_limits;
 mod reconciliations;
 mod reminder_settings;
 mod reports;
 mod retention;
-mod route_reach;
 mod sandbox;
 mod scheduler;
 mod schedules;
@@ -45,16 +44,16 @@ mod subscribers;
 mod suppressions;
 mod surveys;
 mod templates;
-mod trail;
 mod work;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::routing::get;
+use axum::{Extension, routing::get};
 use punctual_channels::Captured;
-use punctual_engine::{Engine, EventSinks};
+use punctual_engine::{Engine, EventSinks, PublicLimits};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
+use punctual_wire::RouteReach;
 use punctual_workflows::{
     reminders::{Providers, ReminderSink},
     reports::built_in,
@@ -62,21 +61,9 @@ use punctual_workflows::{
 };
 use tokio::sync::{Mutex, Semaphore};
 
-pub use keys::{
-    KeyRefused, MintedKey, NewKey, create_key, ensure_admin_key, is_well_formed, mint_key, secret_hash,
-};
 pub use openapi::document;
-pub use operations::{
-    organisations::row as organisation_row,
-    people::row as person_row,
-    rules::{rule_shape, spec as rule_spec},
-};
 pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
-pub use public_limits::PublicLimits;
-pub use reminder_settings::{Draft as ReminderDraft, remove as remove_reminder_setting};
-pub use reports::{Draft as ReportDraft, runs::gone as report_file_gone, whole as report_definition};
-pub use route_reach::RouteReach;
-pub use serve::{Peer, serve};
+pub use serve::serve;
 
 /// What the API works with. The binary fills it in.
 pub struct ApiState {
@@ -179,6 +166,13 @@ pub(crate) struct App {
     pub document: String,
 }
 
+impl App {
+    /// Where keys made here are good, as their texts say.
+    pub fn env(&self) -> &'static str {
+        if self.sandbox.is_some() { "sandbox" } else { "live" }
+    }
+}
+
 pub(crate) type Shared = Arc<App>;
 
 /// Anybody may call; each call is one short transaction.
@@ -192,7 +186,7 @@ pub fn router(state: ApiState) -> axum::Router {
         routes
             .merge(docs::routes())
             .merge(operations::feeds::public())
-            .merge(RouteReach::Units.on(reports::as_known()))
+            .merge(reports::as_known().route_layer(Extension(RouteReach::Units)))
             .fallback(envelope::no_such_route),
         app,
     )

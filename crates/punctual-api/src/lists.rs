@@ -1,24 +1,25 @@
 //! `/api/v1/lists`: named sets of targets, resolved when a message is delivered.
 
 use axum::extract::State;
+use punctual_engine::commands::{NewList, SavedList};
 use punctual_store::{
-    Lane, StoreError, channels,
+    StoreError,
     lists::{self, ListRow},
     work::instant,
 };
 use punctual_wire::{
-    FieldError, Page, Problem,
+    FieldError, Page,
     lists::{List, ListRequest},
     page::NamePageQuery,
 };
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
-    trail::audited,
 };
 
 /// Define a list
@@ -33,35 +34,14 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&name, "/name")?;
-    let request = ListRequest::read(&body.value, "")?;
-    let now = app.engine.clock.now();
-    let business_unit = caller.unit_for(request.business_unit, "")?;
-    let mut row = ListRow {
-        channel: request.channel.unwrap_or_else(|| format!("{}:default", request.kind)),
-        targets: serde_json::Value::from(request.targets).to_string(),
-        kind: request.kind,
-        updated_at: now.as_microsecond(),
-        business_unit,
-        name,
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await?;
-    for before in &before {
-        caller.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
+    let ListRequest { kind, channel, targets, business_unit } = ListRequest::read(&body.value, "")?;
+    let new = NewList { name, kind, channel, targets, business_unit };
+    let SavedList { row, channel_is_known } = app.engine.save_list(&caller.by, new).await?;
+    let mut list = row.shape()?;
+    if !channel_is_known {
+        list.warnings.push(FieldError::channel_unknown("/channel", &list.channel));
     }
-    lists::put(&mut tx.conn(), now, &row).await?;
-    let is_known = app.engine.channels.built_in().contains(&row.channel.as_str())
-        || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
-    audited(&mut tx, now, &caller, "put", "list", &row.name).await?;
-    tx.commit().await?;
-    let channel = std::mem::take(&mut row.channel);
-    let mut list = shape(ListRow { channel: channel.clone(), ..row })?;
-    list.warnings.extend((!is_known).then(|| FieldError::channel_unknown("/channel", &channel)));
     JsonResponse::ok(&list)
-}
-
-fn missing(name: &str) -> Failure {
-    Problem::not_found("list", name).into()
 }
 
 /// Look at a list
@@ -74,23 +54,17 @@ pub async fn get(
 ) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("list", name)))?;
-    JsonResponse::ok(&shape(row)?)
+    definitions::one(&caller, &name, row)
 }
 
 /// All lists, by name
 #[utoipa::path(get, path = "/api/v1/lists", tag = "Lists", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<List>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = lists::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
-    let items: Vec<List> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = lists::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a list
@@ -101,25 +75,31 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let row = lists::by_names(&mut tx.conn(), vec![name.clone()]).await?.pop();
-    let row = row.ok_or_else(|| missing(&name))?;
-    caller.may_change(row.business_unit.as_deref(), || missing(&name))?;
-    lists::delete(&mut tx.conn(), &name).await?;
-    audited(&mut tx, now, &caller, "delete", "list", &name).await?;
-    tx.commit().await?;
+    app.engine.delete_list(&caller.by, &name).await?;
     JsonResponse::no_content()
 }
 
-fn shape(row: ListRow) -> Result<List, StoreError> {
-    Ok(List {
-        targets: serde_json::from_str(&row.targets).map_err(|_| StoreError::Stored("lists.targets"))?,
-        updated_at: instant(row.updated_at)?,
-        name: row.name,
-        kind: row.kind,
-        channel: row.channel,
-        business_unit: row.business_unit,
-        warnings: Vec::new(),
-    })
+impl Definition for ListRow {
+    const WHAT: &'static str = "list";
+    type Shape = List;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    fn shape(self) -> Result<List, StoreError> {
+        Ok(List {
+            targets: serde_json::from_str(&self.targets).map_err(|_| StoreError::Stored("lists.targets"))?,
+            updated_at: instant(self.updated_at)?,
+            name: self.name,
+            kind: self.kind,
+            channel: self.channel,
+            business_unit: self.business_unit,
+            warnings: Vec::new(),
+        })
+    }
 }

@@ -131,7 +131,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
         before: page.cursor,
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
@@ -156,7 +156,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 #[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Message)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let (row, content) = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    let (row, content) = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     JsonResponse::ok(&shape(row, content)?)
 }
 
@@ -168,8 +168,8 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let (row, _) = found(&app, &id, |unit| caller.may_touch(unit)).await?;
-    cancel(&app, row.id, &caller.actor()).await
+    let (row, _) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    cancel(&app, row.id, &caller.by).await
 }
 
 async fn found(

@@ -5,10 +5,11 @@ use axum::{
     http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
+use punctual_engine::Peer;
 use punctual_store::{notifications, work};
-use punctual_wire::keys::Scope;
+use punctual_wire::{RouteReach, keys::Scope};
 
-use crate::{Peer, RouteReach, Shared, answer::Failure, auth::authenticate};
+use crate::{Shared, answer::Failure, auth::authenticate};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,7 +27,7 @@ pub async fn metrics(
     if !is_local && !app.options.open_metrics {
         let key = authenticate(&app, &headers).await?;
         key.need(Scope::Read)?;
-        RouteReach::Installation.admit(key.units.as_deref())?;
+        RouteReach::Installation.admit(key.by.units.as_deref())?;
     }
     let now = app.engine.clock.now();
     let mut reader = app.engine.store.read().await?;

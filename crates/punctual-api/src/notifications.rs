@@ -4,7 +4,9 @@ pub(crate) mod intake;
 mod targets;
 
 use axum::extract::State;
-use punctual_engine::{delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL};
+use punctual_engine::{
+    delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL, operate::NotificationAction,
+};
 use punctual_model::Priority;
 use punctual_store::{
     StoreError,
@@ -28,7 +30,6 @@ use crate::{
     body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
-    trail::noted,
 };
 
 use targets::Ends;
@@ -60,7 +61,7 @@ pub async fn list(
         created_to: query.to.map(|at| at.as_microsecond()),
         stuck: query.stuck.then(|| blocked.stuck()),
         q: query.q,
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
@@ -108,15 +109,7 @@ pub async fn retry(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
-    let request = ActionRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        let row = app.engine.retry_notification(&row.id, &caller.actor()).await?;
-        noted(app, caller, "notification", &row.id, request.reason).await?;
-        answer_with(app, row).await
-    })
-    .await
+    act(&app, &caller, &once, &id, &body, NotificationAction::Retry).await
 }
 
 /// Give a parked notification up
@@ -129,15 +122,7 @@ pub async fn discard(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
-    let request = ActionRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        let row = app.engine.discard_notification(&row.id, &caller.actor()).await?;
-        noted(app, caller, "notification", &row.id, request.reason).await?;
-        answer_with(app, row).await
-    })
-    .await
+    act(&app, &caller, &once, &id, &body, NotificationAction::Discard).await
 }
 
 /// Say that a person has seen what did not arrive
@@ -152,15 +137,7 @@ pub async fn acknowledge(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
-    let request = ActionRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        app.engine.acknowledge(&row.id, &caller.actor()).await?;
-        noted(app, caller, "notification", &row.id, request.reason).await?;
-        answer_with(app, row).await
-    })
-    .await
+    act(&app, &caller, &once, &id, &body, NotificationAction::Acknowledge).await
 }
 
 /// The figures of the outbox, of all of it and of each site
@@ -214,29 +191,31 @@ pub async fn kpis(
 }
 
 /// The row of this id, if the caller may see it.
+/// What an operator does to a notification, once for each idempotency key.
+async fn act(
+    app: &App,
+    caller: &Principal,
+    once: &IdempotencyKey,
+    id: &str,
+    body: &Json<Optional>,
+    action: NotificationAction,
+) -> Answer {
+    let request = ActionRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
+        let by = caller.by.because(request.reason.as_deref());
+        let row = app.engine.act_on_notification(&by, action, &id, request.version).await?;
+        answer_with(app, row).await
+    })
+    .await
+}
+
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
     let mut reader = app.engine.store.read().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
-    row.filter(|row| caller.may_see(row.business_unit.as_deref()))
+    row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("notification", id).into())
-}
-
-/// The row of this id, if the caller may change it and has seen its present version.
-async fn touchable(
-    app: &App,
-    caller: &Principal,
-    id: &str,
-    request: &ActionRequest,
-) -> Result<NotificationRow, Failure> {
-    let row = visible(app, caller, id).await?;
-    if !caller.may_touch(row.business_unit.as_deref()) {
-        return Err(Problem::not_found("notification", id).into());
-    }
-    if request.version.is_some_and(|seen| seen != row.version) {
-        return Err(Problem::stale_version().into());
-    }
-    Ok(row)
 }
 
 /// The row with why it waits and until when, where its channel holds it back.

@@ -1,5 +1,6 @@
 //! The OpenAPI document: every route, described beside its handler and put together here.
 
+use punctual_wire::RouteReach;
 use utoipa::{
     OpenApi as _,
     openapi::{
@@ -13,10 +14,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    RouteReach, Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox,
-    keys, lists, messages, metrics, notifications, operations, preferences, reconciliations,
-    reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites, sources,
-    subscribers, suppressions, surveys, templates, work,
+    Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
+    messages, metrics, notifications, operations, preferences, reconciliations, reminder_settings, reports,
+    retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys,
+    templates, work,
 };
 
 #[derive(utoipa::OpenApi)]

@@ -4,7 +4,7 @@ use axum::extract::State;
 use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::delivery_policy::Preference as Wanted;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     delivery_policy::{
         SETTINGS,
         preferences::{self, PreferenceRow},
@@ -21,13 +21,13 @@ use punctual_wire::{
 };
 
 use crate::{
-    App, Shared,
+    Shared,
     answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
-    trail::audited,
 };
 
 fn checked_person(person: &str) -> Result<(), Failure> {
@@ -51,8 +51,8 @@ pub async fn put(
     let wanted: Wanted = serde_json::to_value(&request)
         .and_then(serde_json::from_value)
         .map_err(|error| Failure::internal(&error))?;
-    let stored = app.engine.change_preference(&person, &caller.actor(), move |kept| *kept = wanted).await?;
-    JsonResponse::ok(&shape(stored)?)
+    let stored = app.engine.change_preference(&caller.by, &person, move |kept| *kept = wanted).await?;
+    JsonResponse::ok(&stored.shape()?)
 }
 
 /// What a person wants
@@ -60,28 +60,20 @@ pub async fn put(
     params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = Preference)))]
 pub async fn get(
     State(app): State<Shared>,
-    _caller: Caller<Read>,
+    caller: Caller<Read>,
     Segments(person): Segments<String>,
 ) -> Answer {
-    JsonResponse::ok(&shape(found(&app, &person).await?)?)
-}
-
-async fn found(app: &App, person: &str) -> Result<PreferenceRow, Failure> {
-    let row = app.engine.preference_of(person).await?;
-    row.ok_or_else(|| Problem::not_found("preference", person).into())
+    definitions::one(&caller, &person, app.engine.preference_of(&person).await?)
 }
 
 /// What people want, by name
 #[utoipa::path(get, path = "/api/v1/preferences", tag = "Delivery policy", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Preference>)))]
-pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = preferences::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.person);
-    let items: Vec<Preference> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = preferences::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Forget what a person wants
@@ -94,7 +86,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(person): Segments<String>,
 ) -> Answer {
-    if !app.engine.forget_preference(&person, &caller.actor()).await? {
+    if !app.engine.forget_preference(&caller.by, &person).await? {
         return Err(Problem::not_found("preference", person).into());
     }
     JsonResponse::no_content()
@@ -137,23 +129,26 @@ pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -
     responses((status = 200, body = DeliveryPolicy)))]
 pub async fn put_delivery_policy(State(app): State<Shared>, caller: Caller<Admin>, body: Json) -> Answer {
     let policy = DeliveryPolicy::read(&body.value, "")?;
-    let text = serde_json::to_string(&policy).map_err(|error| Failure::internal(&error))?;
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    facts::put(&mut tx.conn(), now, SETTINGS, &text).await?;
-    // "manners" is a stored name: audit entries are not rewritten.
-    audited(&mut tx, now, &caller, "put", "manners", "settings").await?;
-    tx.commit().await?;
-    app.engine.policy.invalidate();
+    let stored = serde_json::to_value(&policy).map_err(|error| Failure::internal(&error))?;
+    app.engine.save_delivery_policy(&caller.by, &stored).await?;
     JsonResponse::ok(&policy)
 }
 
-fn shape(row: PreferenceRow) -> Result<Preference, StoreError> {
-    Ok(Preference {
-        wants: serde_json::from_str(&row.definition)
-            .map_err(|_| StoreError::Stored("preferences.definition"))?,
-        person: row.person,
-        version: row.version,
-        updated_at: instant(row.updated_at)?,
-    })
+impl Definition for PreferenceRow {
+    const WHAT: &'static str = "preference";
+    type Shape = Preference;
+
+    fn name(&self) -> &str {
+        &self.person
+    }
+
+    fn shape(self) -> Result<Preference, StoreError> {
+        Ok(Preference {
+            wants: serde_json::from_str(&self.definition)
+                .map_err(|_| StoreError::Stored("preferences.definition"))?,
+            person: self.person,
+            version: self.version,
+            updated_at: instant(self.updated_at)?,
+        })
+    }
 }

@@ -17,8 +17,7 @@ use axum::{
     response::Response,
 };
 use ipnet::IpNet;
-
-use crate::Peer;
+use punctual_engine::Peer;
 
 const HEADER: &str = "x-forwarded-for";
 /// More hops than anybody has; the rest of a longer list is not read.

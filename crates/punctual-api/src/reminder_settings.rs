@@ -1,19 +1,19 @@
 //! `/api/v1/reminder-settings`: what people are reminded of. A change is planned before it is made, and applied to the
 //! rows that are there.
 
-mod store;
-
 use axum::extract::State;
+use punctual_engine::CommandError;
 use punctual_store::{
     StoreError,
     reminders::settings::{self, SettingRow},
     work::instant,
 };
 use punctual_wire::{
-    Page, Problem,
+    FieldError, Page,
     page::NamePageQuery,
     reminders::{ReminderPlan, ReminderSetting, ReminderSettingRequest},
 };
+use punctual_workflows::reminders::commands::{Draft, merged, remove};
 use serde_json::Value;
 
 use crate::{
@@ -21,10 +21,9 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Principal, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
 };
-pub(crate) use store::apply;
-pub use store::{Draft, remove};
 
 /// Make a reminder setting
 ///
@@ -53,22 +52,17 @@ pub async fn post(
 #[utoipa::path(get, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = ReminderSetting)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id).await?.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    JsonResponse::ok(&shape(row.ok_or_else(|| missing(&id))?)?)
+    definitions::one(&caller, &id, found(&app, &id).await?)
 }
 
 /// All reminder settings
 #[utoipa::path(get, path = "/api/v1/reminder-settings", tag = "Reminders", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<ReminderSetting>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = settings::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
-    let items: Vec<ReminderSetting> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = settings::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Define a reminder setting, whole
@@ -101,7 +95,7 @@ pub async fn patch(
     body: Json,
 ) -> Answer {
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
-    let merged = store::merged(&before, &body.value)?;
+    let merged = merged(&before, &body.value)?;
     let draft = draft(&app, &caller, id, Some(before), &merged)?;
     JsonResponse::ok(&saved(&app, &caller, draft).await?)
 }
@@ -117,9 +111,7 @@ pub async fn delete(
     Segments(id): Segments<String>,
 ) -> Answer {
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
-    if !store::remove(&app.engine, &app.reminders, caller.actor(), before).await? {
-        return Err(Problem::stale_version().into());
-    }
+    remove(&app.engine, &app.reminders, &caller.by, before).await?;
     JsonResponse::no_content()
 }
 
@@ -136,7 +128,7 @@ pub async fn plan(
     body: Json,
 ) -> Answer {
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
-    let merged = store::merged(&before, &body.value)?;
+    let merged = merged(&before, &body.value)?;
     let draft = draft(&app, &caller, id, Some(before), &merged)?;
     JsonResponse::ok(&planned(&app, &draft).await?)
 }
@@ -157,15 +149,16 @@ fn draft(
     before: Option<SettingRow>,
     value: &Value,
 ) -> Result<Draft, Failure> {
-    Ok(Draft::read(&app.reminders, id, before, value, |unit| caller.unit_for(unit, ""))?)
+    Ok(Draft::read(&app.reminders, id, before, value, |unit| caller.by.unit_for(unit, ""))?)
 }
 
 async fn saved(app: &App, caller: &Principal, draft: Draft) -> Result<ReminderSetting, Failure> {
-    let warnings = store::warnings(&app.engine, &draft.setting.definition).await?;
-    let id = draft.save(&app.engine, &app.reminders, caller.actor()).await?;
-    let id = id.ok_or_else(|| Failure::from(Problem::stale_version()))?;
+    let unknown = draft.unknown_channel(&app.engine).await?;
+    let warnings = unknown.iter().map(|channel| FieldError::channel_unknown("/delivery/channel", channel));
+    let warnings = warnings.collect();
+    let id = draft.save(&app.engine, &app.reminders, &caller.by).await?;
     let row = found(app, &id).await?.ok_or_else(|| missing(&id))?;
-    Ok(ReminderSetting { warnings, ..shape(row)? })
+    Ok(ReminderSetting { warnings, ..row.shape()? })
 }
 
 async fn planned(app: &App, draft: &Draft) -> Result<ReminderPlan, Failure> {
@@ -190,25 +183,38 @@ async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
 async fn touchable(app: &App, caller: &Principal, id: &str) -> Result<Option<SettingRow>, Failure> {
     let row = found(app, id).await?;
     if let Some(row) = &row {
-        caller.may_change(row.business_unit.as_deref(), || missing(id))?;
+        caller.by.may_change(row.business_unit.as_deref(), || missing(id))?;
     }
     Ok(row)
 }
 
-fn missing(id: &str) -> Failure {
-    Problem::not_found("reminder setting", id).into()
+fn missing(id: &str) -> CommandError {
+    CommandError::not_found("reminder setting", id)
 }
 
-fn shape(row: SettingRow) -> Result<ReminderSetting, StoreError> {
-    let definition: Value = serde_json::from_str(&row.definition)
-        .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
-    Ok(ReminderSetting {
-        definition,
-        created_at: instant(row.created_at)?,
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        version: row.version,
-        plan: None,
-        warnings: Vec::new(),
-    })
+impl Definition for SettingRow {
+    const WHAT: &'static str = "reminder setting";
+    type Shape = ReminderSetting;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    fn shape(self) -> Result<ReminderSetting, StoreError> {
+        let definition: Value = serde_json::from_str(&self.definition)
+            .map_err(|_| StoreError::Stored("reminder_settings.definition"))?;
+        Ok(ReminderSetting {
+            definition,
+            created_at: instant(self.created_at)?,
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            version: self.version,
+            plan: None,
+            warnings: Vec::new(),
+        })
+    }
 }

@@ -1,21 +1,18 @@
 //! `/api/v1/report-subscriptions` and what belongs to it: recurring reports, their runs, who owns them, and the way over
 //! from an old scheduler.
 
-mod draft;
 pub mod ownership;
 pub mod rollouts;
 pub mod runs;
 pub mod subscriptions;
 
 use axum::routing::{get, post};
-use punctual_model::Fault;
+use punctual_engine::CommandError;
 use punctual_store::report_subscriptions::{self, SubscriptionRow};
-use punctual_wire::{Code, FieldError, Problem, names};
-use punctual_workflows::{reports::commands::Refused, rollout::Stage};
+use punctual_wire::{Code, Problem, names};
+use punctual_workflows::{reports::commands::NotRun, rollout::Stage};
 
 use crate::{App, Shared, answer::Failure, auth::Principal};
-
-pub use draft::{Draft, whole};
 
 /// The support routes at the addresses without `/api/v1`, which other systems know.
 pub(crate) fn as_known() -> axum::Router<Shared> {
@@ -31,20 +28,20 @@ pub(crate) fn as_known() -> axum::Router<Shared> {
         .route("/report-subscriptions/{guid}/automation-runs/{run}/artefacts/{name}", get(runs::artefact))
 }
 
-fn missing(guid: &str) -> Failure {
-    Problem::not_found("report subscription", guid).into()
+fn missing(guid: &str) -> CommandError {
+    CommandError::not_found("report subscription", guid)
 }
 
 /// The subscription, if the caller may see it; one that is deleted has no definition any more, but its runs.
 async fn visible(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
-    let row = stored(app, guid).await?.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    row.ok_or_else(|| missing(guid))
+    let row = stored(app, guid).await?.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
+    row.ok_or_else(|| missing(guid).into())
 }
 
 /// The subscription, if the caller may change it.
 async fn touchable(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
     let row = stored(app, guid).await?.filter(|row| !row.deleted).ok_or_else(|| missing(guid))?;
-    caller.may_change(row.business_unit.as_deref(), || missing(guid))?;
+    caller.by.may_change(row.business_unit.as_deref(), || missing(guid))?;
     Ok(row)
 }
 
@@ -54,23 +51,10 @@ async fn stored(app: &App, guid: &str) -> Result<Option<SubscriptionRow>, Failur
     Ok(report_subscriptions::by_guids(&mut reader.conn(), vec![guid]).await?.pop())
 }
 
-/// What the workflow found wrong, in the words of a problem.
-fn field_error(fault: Fault) -> FieldError {
-    FieldError::new(fault.pointer, Code::parse(fault.code).unwrap_or(Code::OutOfRange), fault.detail)
-}
-
-fn of_faults(faults: Vec<Fault>) -> Problem {
-    Problem::of_fields(faults.into_iter().map(field_error).collect())
-}
-
-fn refused(refused: Refused, guid: &str) -> Failure {
+fn not_run(refused: NotRun) -> Failure {
     match refused {
-        Refused::Stale => Problem::stale_version().into(),
-        Refused::Missing => missing(guid),
-        Refused::Paused => Problem::state_not_allowed("run", "paused", &["resume"]).into(),
-        Refused::OldSchedulers(stage) => old_schedulers(stage).into(),
-        Refused::Faults(faults) => of_faults(faults).into(),
-        Refused::Engine(error) => error.into(),
+        NotRun::OldSchedulers(stage) => old_schedulers(stage).into(),
+        NotRun::Refused(error) => error.into(),
     }
 }
 

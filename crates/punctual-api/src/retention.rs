@@ -10,7 +10,6 @@ use crate::{
     auth::{Admin, Caller, Read},
     body::{Json, Optional},
     idempotency::IdempotencyKey,
-    trail::audited,
 };
 
 /// How long finished notifications are kept, and what the last purge removed
@@ -39,16 +38,7 @@ pub async fn purge(
     let (app, caller) = (&*app, &*caller);
     let request = PurgeRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let now = app.engine.clock.now();
-        let done = if request.confirm {
-            app.engine.purge_confirmed(now).await?
-        } else {
-            app.engine.purge(now).await?
-        };
-        let mut tx = app.engine.store.begin(punctual_store::Lane::Intake).await?;
-        let action = if request.confirm { "purge-confirmed" } else { "purge" };
-        audited(&mut tx, now, caller, action, "retention", "notifications").await?;
-        tx.commit().await?;
+        let done = app.engine.purge_by(&caller.by, request.confirm).await?;
         JsonResponse::ok(&shape(done))
     })
     .await

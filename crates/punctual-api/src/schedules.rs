@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_engine::{EngineError, EnsureOutcome, Ensured};
+use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured};
 use punctual_model::{Cause, NewWork};
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
@@ -134,7 +134,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
         before: page.cursor,
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
@@ -153,7 +153,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 #[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
     params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    let row = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     JsonResponse::ok(&shape(row, None)?)
 }
 
@@ -168,7 +168,7 @@ pub async fn patch(
 ) -> Answer {
     let change = ScheduleChange::read(&body.value, "")?;
     check_window(app.engine.clock.now(), change.run_at, "/runAt")?;
-    let row = own(&app, &id, |unit| caller.may_touch(unit)).await?;
+    let row = own(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     let moved = schedules::reschedule(&app.engine, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
     JsonResponse::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
@@ -182,15 +182,17 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let row = own(&app, &id, |unit| caller.may_touch(unit)).await?;
-    cancel(&app, row.id, &caller.actor()).await
+    let row = own(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    cancel(&app, row.id, &caller.by).await
 }
 
 /// Cancels a row; one that is cancelled already stays so.
-pub(crate) async fn cancel(app: &App, id: i64, actor: &str) -> Answer {
-    match app.engine.cancel_work(id, actor).await {
+pub(crate) async fn cancel(app: &App, id: i64, by: &Actor) -> Answer {
+    match app.engine.cancel_work(by, id, None).await {
         Ok(_) => JsonResponse::no_content(),
-        Err(EngineError::StateNotAllowed { state, .. }) if state == "cancelled" => JsonResponse::no_content(),
+        Err(CommandError::Engine(EngineError::StateNotAllowed { state, .. })) if state == "cancelled" => {
+            JsonResponse::no_content()
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -1,7 +1,6 @@
 //! `/api/v1/secrets`: the master key that secrets are sealed with. No secret is ever in an answer.
 
 use axum::extract::State;
-use punctual_store::Lane;
 use punctual_wire::secrets::{Rekey, RekeyRequest};
 
 use crate::{
@@ -10,7 +9,6 @@ use crate::{
     auth::{Admin, Caller},
     body::{Json, Optional},
     idempotency::IdempotencyKey,
-    trail::audited,
 };
 
 /// Seal every secret anew
@@ -29,11 +27,7 @@ pub async fn rekey(
     let (app, caller) = (&*app, &*caller);
     let request = RekeyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let now = app.engine.clock.now();
-        let done = app.engine.rekey(now, request.new_key).await?;
-        let mut tx = app.engine.store.begin(Lane::Intake).await?;
-        audited(&mut tx, now, caller, "rekey", "master-key", &done.key_id).await?;
-        tx.commit().await?;
+        let done = app.engine.rekey(&caller.by, request.new_key).await?;
         JsonResponse::ok(&Rekey { key_id: done.key_id, resealed: done.channels as u64 })
     })
     .await

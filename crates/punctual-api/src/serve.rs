@@ -8,6 +8,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
+use punctual_engine::Peer;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -24,10 +25,6 @@ const GRACE: Duration = Duration::from_secs(20);
 
 /// How long to wait when the system gives no connection.
 const REST_AFTER_FAILURE: Duration = Duration::from_millis(50);
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
 
 /// Serves what arrives at the listener, until `shutdown`; then what is under way is finished.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {

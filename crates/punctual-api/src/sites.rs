@@ -3,30 +3,26 @@
 pub(crate) mod hand_over;
 
 use axum::extract::State;
-use jiff::{SignedDuration, Timestamp};
 use punctual_store::{
-    Lane, StoreError, Tx,
-    api_keys::{self, ApiKeyRow},
+    StoreError,
     site_events::{self, SiteEventRow},
     sites::{self, SiteRow},
     work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
-    keys::Scope,
     page::NamePageQuery,
     sites::{Site, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
 };
 
 use crate::{
     App, Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Admin, Caller, Principal, Read},
     body::{Json, Optional},
+    definitions::{self, Definition},
     idempotency::IdempotencyKey,
-    keys::{mint_key, secret_hash},
     parameters::{Parameters, Segments},
-    trail::audited,
 };
 
 /// A site's clock that is off by more is not to be trusted.
@@ -49,16 +45,7 @@ pub async fn post(
 }
 
 async fn create(app: &App, caller: &Principal, id: String) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::insert(&mut tx.conn(), now, &id).await? {
-        let known =
-            format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
-        return Err(Problem { detail: known, ..Problem::id_reused(&id) }.into());
-    }
-    let token = new_token(app, &mut tx, now, &id).await?;
-    audited(&mut tx, now, caller, "create", "site", &id).await?;
-    tx.commit().await?;
+    let token = app.engine.create_site(&caller.by, app.wall.now(), &id, app.env()).await?;
     without_token(&id, JsonResponse::created(&SiteToken { id: id.clone(), token })?)
 }
 
@@ -86,21 +73,8 @@ pub async fn rotate(
 }
 
 async fn replace_token(app: &App, caller: &Principal, id: String, request: SiteRotateRequest) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::set_revoked(&mut tx.conn(), &id, None).await? {
-        return Err(Problem::not_found("site", id).into());
-    }
-    match request.keep_old_seconds {
-        0 => api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?,
-        seconds => {
-            let until = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
-            api_keys::end_of_site(&mut tx.conn(), until, &id).await?;
-        }
-    }
-    let token = new_token(app, &mut tx, now, &id).await?;
-    audited(&mut tx, now, caller, "rotate", "site", &id).await?;
-    tx.commit().await?;
+    let keep = request.keep_old_seconds;
+    let token = app.engine.rotate_site(&caller.by, app.wall.now(), &id, keep, app.env()).await?;
     app.keys.forget();
     without_token(&id, JsonResponse::ok(&SiteToken { id: id.clone(), token })?)
 }
@@ -115,39 +89,28 @@ pub async fn revoke(
     caller: Caller<Admin>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let now = app.wall.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !sites::set_revoked(&mut tx.conn(), &id, Some(now)).await? {
-        return Err(Problem::not_found("site", id).into());
-    }
-    api_keys::revoke_of_site(&mut tx.conn(), now, &id).await?;
-    audited(&mut tx, now, &caller, "revoke", "site", &id).await?;
-    let row = sites::get(&mut tx.conn(), &id).await?;
-    tx.commit().await?;
+    let row = app.engine.revoke_site(&caller.by, app.wall.now(), &id).await?;
     app.keys.forget();
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// All sites, by id
 #[utoipa::path(get, path = "/api/v1/sites", tag = "Sites", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Site>)))]
-pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = sites::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let items: Vec<Site> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = sites::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Look at a site
 #[utoipa::path(get, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["read"])),
     params(("site" = String, Path)), responses((status = 200, body = Site)))]
-pub async fn get(State(app): State<Shared>, _caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = sites::get(&mut reader.conn(), &id).await?;
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("site", id)))?)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// A site's event log, newest first
@@ -172,43 +135,28 @@ pub async fn events(
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
-/// Makes a token and keeps its hash.
-async fn new_token(app: &App, tx: &mut Tx, now: Timestamp, site: &str) -> Result<String, StoreError> {
-    let env = if app.sandbox.is_some() { "sandbox" } else { "live" };
-    loop {
-        let minted = mint_key(app.engine.random.as_ref(), "site", env);
-        let row = ApiKeyRow {
-            name: format!("site {site}"),
-            secret_hash: secret_hash(&minted.text),
-            scopes: Scope::Site.as_str().to_owned(),
-            business_units: None,
-            created_at: now.as_microsecond(),
-            expires_at: None,
-            revoked_at: None,
-            last_used_at: None,
-            site: Some(site.to_owned()),
-            id: minted.id,
-        };
-        // An id that is taken is as good as impossible; another one is made.
-        if api_keys::insert(&mut tx.conn(), now, &row).await? {
-            return Ok(minted.text);
-        }
-    }
-}
+impl Definition for SiteRow {
+    const WHAT: &'static str = "site";
+    type Shape = Site;
 
-fn shape(row: SiteRow) -> Result<Site, StoreError> {
-    Ok(Site {
-        created_at: instant(row.created_at)?,
-        revoked_at: row.revoked_at.map(instant).transpose()?,
-        last_contact_at: row.last_contact_at.map(instant).transpose()?,
-        clock_suspect: row.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
-        id: row.id,
-        version: row.version,
-        backlog: row.backlog,
-        oldest_buffered_age_seconds: row.oldest_buffered_age_seconds,
-        refused: row.refused,
-        clock_offset_ms: row.clock_offset_ms,
-    })
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn shape(self) -> Result<Site, StoreError> {
+        Ok(Site {
+            created_at: instant(self.created_at)?,
+            revoked_at: self.revoked_at.map(instant).transpose()?,
+            last_contact_at: self.last_contact_at.map(instant).transpose()?,
+            clock_suspect: self.clock_offset_ms.is_some_and(|offset| offset.abs() > CLOCK_SUSPECT_MS),
+            id: self.id,
+            version: self.version,
+            backlog: self.backlog,
+            oldest_buffered_age_seconds: self.oldest_buffered_age_seconds,
+            refused: self.refused,
+            clock_offset_ms: self.clock_offset_ms,
+        })
+    }
 }
 
 fn shape_event(row: SiteEventRow) -> Result<SiteEvent, StoreError> {

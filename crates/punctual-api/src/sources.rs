@@ -142,7 +142,7 @@ pub async fn list(
     let mut reader = app.engine.store.read().await?;
     let rows = sources::page(&mut reader.conn(), &kind, &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.source_id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let items: Vec<Source> = seen.map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
@@ -211,14 +211,14 @@ fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data:
         sequence: change.sequence,
         time: change.occurred_at,
         data,
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
     }
 }
 
 async fn found(app: &App, caller: &Principal, kind: &str, id: &str) -> Result<Source, Failure> {
     let mut reader = app.engine.store.read().await?;
     let row = sources::get(&mut reader.conn(), kind, id).await?;
-    let row = row.filter(|row| !row.deleted && caller.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| !row.deleted && caller.by.may_see(row.business_unit.as_deref()));
     Ok(shape(row.ok_or_else(|| missing(kind, id))?)?)
 }
 

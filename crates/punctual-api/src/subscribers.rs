@@ -3,36 +3,30 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
-use punctual_engine::{
-    arrivals::names_topics,
-    channels::{as_channel, subscriber_channel},
-    settings::NewSettings,
-};
-use punctual_model::Filter;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     outbox::{self, DeliveryRow, EventRow},
     subscribers::{self, SubscriberRow},
     work::instant,
 };
 use punctual_wire::{
-    Code, FieldError, Page, PageQuery, Problem,
+    Page, PageQuery, Problem,
     names::channel_fault,
     subscribers::{OutboxDelivery, OutboxEvent, Subscriber, SubscriberRequest},
 };
-use punctual_workflows::surveys::fan_out::{EVENT_TYPES, event_status};
-use serde_json::{Value, json};
+use punctual_workflows::{
+    subscribers::{self as commands, NewSubscriber},
+    surveys::fan_out::event_status,
+};
+use serde_json::Value;
 
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Caller, Operate, Read},
     body::Json,
-    channels::adapter_of,
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
-    surveys::fields,
-    trail::audited,
 };
 
 /// Define a subscriber
@@ -52,57 +46,11 @@ pub async fn put(
     if let Some(fault) = channel_fault(&key, &|| "/key".to_owned()) {
         return Err(fault.into());
     }
-    let request = SubscriberRequest::read(&body.value, "")?;
-    check_events(&request.events)?;
-    if let Some(Err(faults)) = request.filter.as_ref().map(Filter::parse) {
-        return Err(Problem::of_fields(fields(faults, "/filter")).into());
-    }
-    let adapter = adapter_of(&app, &request.adapter)?;
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    let before = subscribers::get(&mut tx.conn(), &key).await?.map(as_channel);
-    let new = NewSettings {
-        channel: &subscriber_channel(&key),
-        adapter: adapter.as_ref(),
-        settings: request.settings,
-        before: before.as_ref(),
-    };
-    let settings = app.engine.settings_to_store(&mut tx.conn(), now, new).await?;
-    let retry = match &request.retry {
-        Some(retry) => serde_json::to_value(retry).map_err(|error| Failure::internal(&error))?,
-        // A receiver that is away for a while gets what it missed when it is back.
-        None => json!({ "policy": "exponential", "max": 10, "intervalSeconds": 30, "capSeconds": 3600 }),
-    };
-    let row = SubscriberRow {
-        settings,
-        events: Value::from(request.events).to_string(),
-        filter: request.filter.map(|filter| filter.to_string()),
-        retry: retry.to_string(),
-        active: request.active,
-        adapter: request.adapter,
-        key,
-        version: 0,
-        updated_at: 0,
-    };
-    subscribers::put(&mut tx.conn(), now, &row).await?;
-    audited(&mut tx, now, &caller, "put", "subscriber", &row.key).await?;
-    let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
-    tx.commit().await?;
-    app.engine.channels.invalidate();
-    JsonResponse::ok(&shape(&app, stored)?)
-}
-
-fn check_events(events: &[String]) -> Result<(), Failure> {
-    for (index, event) in events.iter().enumerate() {
-        if !EVENT_TYPES.contains(&event.as_str()) && !names_topics(event) {
-            let known = EVENT_TYPES.join("`, `");
-            let detail = format!(
-                "There is no such event; there are `{known}` and topics, such as `operations.event.start` or `invoices.*`."
-            );
-            return Err(FieldError::new(format!("/events/{index}"), Code::OutOfRange, detail).into());
-        }
-    }
-    Ok(())
+    let SubscriberRequest { adapter, settings, events, filter, retry, active } =
+        SubscriberRequest::read(&body.value, "")?;
+    let retry = retry.map(serde_json::to_value).transpose().map_err(|error| Failure::internal(&error))?;
+    let new = NewSubscriber { key, adapter, settings, events, filter, retry, active };
+    JsonResponse::ok(&shape(&app, commands::save(&app.engine, &caller.by, new).await?)?)
 }
 
 /// Look at a subscriber
@@ -139,14 +87,7 @@ pub async fn delete(
     caller: Caller<Admin>,
     Segments(key): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !subscribers::delete(&mut tx.conn(), &key).await? {
-        return Err(Problem::not_found("subscriber", key).into());
-    }
-    audited(&mut tx, now, &caller, "delete", "subscriber", &key).await?;
-    tx.commit().await?;
-    app.engine.channels.invalidate();
+    commands::remove(&app.engine, &caller.by, &key).await?;
     JsonResponse::no_content()
 }
 
@@ -182,7 +123,7 @@ pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page = parameters.page()?;
     let mut reader = app.engine.store.read().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = outbox::page(&mut reader.conn(), page.cursor, caller.units.as_deref(), limit).await?;
+    let rows = outbox::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let ids = page.items.iter().map(|row| row.id).collect();
     let mut deliveries: HashMap<i64, Vec<DeliveryRow>> = HashMap::new();
@@ -216,12 +157,12 @@ pub async fn retry(
     once.run(app, caller, b"", |_| async move {
         let missing = || Failure::from(Problem::not_found("event", &id));
         let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
-        if !caller.may_touch(row.business_unit.as_deref()) {
+        if !caller.by.may_touch(row.business_unit.as_deref()) {
             return Err(missing());
         }
         let delivery = deliveries.iter().find(|delivery| delivery.subscriber == subscriber);
         let delivery = delivery.ok_or_else(|| Failure::from(Problem::not_found("delivery", &subscriber)))?;
-        app.engine.retry_notification(&delivery.notification_id, &caller.actor()).await?;
+        app.engine.retry_notification(&caller.by, &delivery.notification_id, None).await?;
         let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
         JsonResponse::ok(&event(row, deliveries)?)
     })

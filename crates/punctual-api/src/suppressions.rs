@@ -87,12 +87,12 @@ pub async fn put(
         channel_type,
         address,
         reason: request.reason,
-        source: caller.actor(),
+        source: caller.by.name().to_owned(),
         detail: request.detail,
         since: app.engine.clock.now().as_microsecond(),
         expires_at: request.expires_at.map(|at| at.as_microsecond()),
     };
-    app.engine.suppress(&row, &caller.actor()).await?;
+    app.engine.suppress(&caller.by, &row).await?;
     JsonResponse::ok(&shape(row)?)
 }
 
@@ -105,7 +105,7 @@ pub async fn delete(
     Segments((kind, address)): Segments<(String, String)>,
 ) -> Answer {
     let (kind, address) = read_key(&kind, &address)?;
-    if !app.engine.unsuppress(&kind, &address, &caller.actor()).await? {
+    if !app.engine.unsuppress(&caller.by, &kind, &address).await? {
         return Err(Problem::not_found("suppression", address).into());
     }
     JsonResponse::no_content()

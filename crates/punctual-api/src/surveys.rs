@@ -6,6 +6,7 @@ pub mod public;
 pub mod results;
 
 use axum::extract::State;
+use punctual_engine::CommandError;
 use punctual_model::{Fault, survey::Warning};
 use punctual_store::{
     StoreError,
@@ -45,7 +46,7 @@ pub async fn post(
     let request = SurveyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
         let draft = draft(caller, request)?;
-        let row = author::create(&app.engine, &draft, &caller.actor()).await?;
+        let row = author::create(&app.engine, &caller.by, &draft).await?;
         JsonResponse::created(&shape(row)?)
     })
     .await
@@ -65,7 +66,7 @@ pub async fn put(
     let request = SurveyRequest::read(&body.value, "")?;
     let before = changeable(&app, &caller, &id).await?;
     let draft = draft(&caller, request)?;
-    let row = author::change(&app.engine, before.id, &draft, &caller.actor()).await?;
+    let row = author::change(&app.engine, &caller.by, before.id, &draft).await?;
     JsonResponse::ok(&shape(row)?)
 }
 
@@ -82,7 +83,7 @@ fn draft(caller: &Principal, request: SurveyRequest) -> Result<SurveyDraft, Fail
 #[utoipa::path(get, path = "/api/v1/surveys/{id}", tag = "Surveys", security(("key" = ["read"])),
     params(("id" = i64, Path)), responses((status = 200, body = Survey)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id, |unit| caller.may_see(unit)).await?;
+    let row = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     JsonResponse::ok(&shape(row)?)
 }
 
@@ -93,7 +94,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.page()?;
     let mut reader = app.engine.store.read().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = surveys::page(&mut reader.conn(), page.cursor, caller.units.as_deref(), limit).await?;
+    let rows = surveys::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Survey> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
@@ -114,7 +115,7 @@ pub async fn publish(
     let (app, caller) = (&*app, &*caller);
     let row = changeable(app, caller, &id).await?;
     once.run(app, caller, b"", |_| async move {
-        match author::publish(&app.engine, row.id, &caller.actor()).await? {
+        match author::publish(&app.engine, &caller.by, row.id).await? {
             Publishing::Refused(faults) => Err(Problem::of_fields(fields(faults, "/schema")).into()),
             Publishing::Published { version, warnings } => {
                 let warnings = warnings.into_iter().map(warning).collect();
@@ -153,18 +154,18 @@ pub(crate) async fn found(
     let number = row_id(id, "survey")?;
     let mut reader = app.engine.store.read().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
-    row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(|| missing(id))
+    row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(|| missing(id).into())
 }
 
 /// The survey, if the caller may change it.
 async fn changeable(app: &App, caller: &Principal, id: &str) -> Result<SurveyRow, Failure> {
     let row = found(app, id, |_| true).await?;
-    caller.may_change(row.business_unit.as_deref(), || missing(id))?;
+    caller.by.may_change(row.business_unit.as_deref(), || missing(id))?;
     Ok(row)
 }
 
-fn missing(id: &str) -> Failure {
-    Problem::not_found("survey", id).into()
+fn missing(id: &str) -> CommandError {
+    CommandError::not_found("survey", id)
 }
 
 fn shape(row: SurveyRow) -> Result<Survey, StoreError> {

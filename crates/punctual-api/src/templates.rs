@@ -1,14 +1,13 @@
 //! `/api/v1/templates`: subjects and bodies with variables, one variant per locale.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
+use punctual_engine::commands::NewTemplate;
 use punctual_store::{
-    Lane, StoreError,
+    StoreError,
     templates::{self, TemplateRow},
     work::instant,
 };
-use punctual_templates::{RenderFailure, RenderFault, compile_check, pick, render};
+use punctual_templates::{RenderFailure, RenderFault, pick, render};
 use punctual_wire::{
     Code, FieldError, Page, Problem,
     page::NamePageQuery,
@@ -20,9 +19,9 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name},
-    trail::audited,
 };
 
 /// Define a template
@@ -35,44 +34,16 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&name, "/name")?;
-    let request = TemplateRequest::read(&body.value, "")?;
-    check_syntax(&request.variants)?;
-    let now = app.engine.clock.now();
-    let row = TemplateRow {
-        name,
-        default_locale: request.default_locale,
-        variants: serde_json::to_string(&request.variants).map_err(|error| Failure::internal(&error))?,
-        version: 0,
-        updated_at: 0,
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    templates::put(&mut tx.conn(), now, &row).await?;
-    audited(&mut tx, now, &caller, "put", "template", &row.name).await?;
-    let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
-    tx.commit().await?;
-    JsonResponse::ok(&shape(stored)?)
+    let TemplateRequest { default_locale, variants } = TemplateRequest::read(&body.value, "")?;
+    let variants = variants.into_iter().map(|(locale, variant)| (locale, texts(variant))).collect();
+    let new = NewTemplate { name, default_locale, variants };
+    JsonResponse::ok(&app.engine.save_template(&caller.by, new).await?.shape()?)
 }
 
-fn check_syntax(variants: &BTreeMap<String, Variant>) -> Result<(), Failure> {
-    let mut faults = Vec::new();
-    for (locale, variant) in variants {
-        let texts = [
-            ("subject", Some(&variant.subject)),
-            ("body", Some(&variant.body)),
-            ("html", variant.html.as_ref()),
-        ];
-        for (field, text) in texts {
-            if let Some(fault) = text.and_then(|text| compile_check(text).err()) {
-                let detail = format!("Line {}, column {}: {}.", fault.line, fault.column, fault.detail);
-                faults.push(FieldError::new(
-                    format!("/variants/{locale}/{field}"),
-                    Code::TemplateSyntax,
-                    detail,
-                ));
-            }
-        }
-    }
-    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+/// A variant as it is rendered.
+fn texts(variant: Variant) -> punctual_templates::Variant {
+    let Variant { subject, body, html } = variant;
+    punctual_templates::Variant { subject, body, html }
 }
 
 /// Look at a template
@@ -80,23 +51,20 @@ fn check_syntax(variants: &BTreeMap<String, Variant>) -> Result<(), Failure> {
     params(("name" = String, Path)), responses((status = 200, body = Template)))]
 pub async fn get(
     State(app): State<Shared>,
-    _caller: Caller<Read>,
+    caller: Caller<Read>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    JsonResponse::ok(&found(&app, &name).await?)
+    definitions::one(&caller, &name, found(&app, &name).await?)
 }
 
 /// All templates, by name
 #[utoipa::path(get, path = "/api/v1/templates", tag = "Templates", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Template>)))]
-pub async fn list(State(app): State<Shared>, _caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = templates::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.name);
-    let items: Vec<Template> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = templates::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a template
@@ -107,13 +75,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    let now = app.engine.clock.now();
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    if !templates::delete(&mut tx.conn(), &name).await? {
-        return Err(Problem::not_found("template", name).into());
-    }
-    audited(&mut tx, now, &caller, "delete", "template", &name).await?;
-    tx.commit().await?;
+    app.engine.delete_template(&caller.by, &name).await?;
     JsonResponse::no_content()
 }
 
@@ -130,15 +92,11 @@ pub async fn preview(
     let (app, caller) = (&*app, &*caller);
     let request = PreviewRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let template = found(app, &name).await?;
+        let missing = || Failure::from(Problem::not_found("template", &name));
+        let template = found(app, &name).await?.ok_or_else(missing)?.shape()?;
         let picked = pick(&template.variants, &template.default_locale, request.locale.as_deref());
-        let (locale, variant) = picked.ok_or_else(|| Failure::from(Problem::not_found("template", &name)))?;
-        let variant = punctual_templates::Variant {
-            subject: variant.subject.clone(),
-            body: variant.body.clone(),
-            html: variant.html.clone(),
-        };
-        let locale = locale.to_owned();
+        let (locale, variant) = picked.ok_or_else(missing)?;
+        let (locale, variant) = (locale.to_owned(), texts(variant.clone()));
         // Up to two seconds of work for the worst template there can be: not on a thread that serves others.
         let rendered = tokio::task::spawn_blocking(move || render(&variant, &request.context)).await;
         let rendered = rendered.map_err(|error| Failure::internal(&error))?.map_err(refusal)?;
@@ -172,20 +130,27 @@ fn refusal(fault: RenderFault) -> Failure {
     }
 }
 
-async fn found(app: &App, name: &str) -> Result<Template, Failure> {
+async fn found(app: &App, name: &str) -> Result<Option<TemplateRow>, StoreError> {
     let mut reader = app.engine.store.read().await?;
-    let row = templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop();
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("template", name)))?;
-    Ok(shape(row)?)
+    Ok(templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop())
 }
 
-fn shape(row: TemplateRow) -> Result<Template, StoreError> {
-    Ok(Template {
-        variants: serde_json::from_str(&row.variants)
-            .map_err(|_| StoreError::Stored("templates.variants"))?,
-        updated_at: instant(row.updated_at)?,
-        name: row.name,
-        default_locale: row.default_locale,
-        version: row.version,
-    })
+impl Definition for TemplateRow {
+    const WHAT: &'static str = "template";
+    type Shape = Template;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shape(self) -> Result<Template, StoreError> {
+        Ok(Template {
+            variants: serde_json::from_str(&self.variants)
+                .map_err(|_| StoreError::Stored("templates.variants"))?,
+            updated_at: instant(self.updated_at)?,
+            name: self.name,
+            default_locale: self.default_locale,
+            version: self.version,
+        })
+    }
 }

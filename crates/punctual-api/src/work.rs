@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use punctual_engine::EnsureOutcome;
+use punctual_engine::{EnsureOutcome, operate::WorkAction};
 use punctual_store::{
     StoreError, audit,
     work::{self, WorkFilter, WorkRow, instant},
@@ -22,7 +22,6 @@ use crate::{
     body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
-    trail::noted,
 };
 
 /// List work, newest first
@@ -42,7 +41,7 @@ pub async fn list(
         source_id: query.source_id,
         due_from: query.from.map(|at| at.as_microsecond()),
         due_to: query.to.map(|at| at.as_microsecond()),
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
@@ -121,15 +120,7 @@ pub async fn release(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
-    let request = ActionRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        let row = app.engine.release_work(row.id, &caller.actor()).await?;
-        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
-        JsonResponse::ok(&shape(row, None)?)
-    })
-    .await
+    act(&app, &caller, &once, &id, &body, WorkAction::Release).await
 }
 
 /// Try a row again
@@ -144,15 +135,7 @@ pub async fn retry(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
-    let request = ActionRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        let row = app.engine.retry_work(row.id, &caller.actor()).await?;
-        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
-        JsonResponse::ok(&shape(row, None)?)
-    })
-    .await
+    act(&app, &caller, &once, &id, &body, WorkAction::Retry).await
 }
 
 /// Stop a row for good
@@ -165,12 +148,23 @@ pub async fn cancel(
     Segments(id): Segments<String>,
     body: Json<Optional>,
 ) -> Answer {
-    let (app, caller) = (&*app, &*caller);
+    act(&app, &caller, &once, &id, &body, WorkAction::Cancel).await
+}
+
+/// What an operator does to a row, once for each idempotency key.
+async fn act(
+    app: &App,
+    caller: &Principal,
+    once: &IdempotencyKey,
+    id: &str,
+    body: &Json<Optional>,
+    action: WorkAction,
+) -> Answer {
     let request = ActionRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let row = touchable(app, caller, &id, &request).await?;
-        let row = app.engine.cancel_work(row.id, &caller.actor()).await?;
-        noted(app, caller, "work", &row.id.to_string(), request.reason).await?;
+        let number = row_id(id, "work row")?;
+        let by = caller.by.because(request.reason.as_deref());
+        let row = app.engine.act_on_work(&by, action, number, request.version).await?;
         JsonResponse::ok(&shape(row, None)?)
     })
     .await
@@ -180,24 +174,8 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Fai
     let number = row_id(id, "work row")?;
     let mut reader = app.engine.store.read().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| caller.may_see(row.business_unit.as_deref()))
+    row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("work row", id).into())
-}
-
-async fn touchable(
-    app: &App,
-    caller: &Principal,
-    id: &str,
-    request: &ActionRequest,
-) -> Result<WorkRow, Failure> {
-    let row = visible(app, caller, id).await?;
-    if !caller.may_touch(row.business_unit.as_deref()) {
-        return Err(Problem::not_found("work row", id).into());
-    }
-    if request.version.is_some_and(|seen| seen != row.version) {
-        return Err(Problem::stale_version().into());
-    }
-    Ok(row)
 }
 
 /// Refuses keys whose rows belong to other business units than the caller's: ensuring them would touch those rows.
@@ -207,12 +185,12 @@ pub(crate) async fn refuse_foreign(
     what: &str,
     keys: Vec<(String, String)>,
 ) -> Result<(), Failure> {
-    if caller.units.is_none() {
+    if caller.by.units.is_none() {
         return Ok(());
     }
     let mut reader = app.engine.store.read().await?;
     let rows = work::by_keys(&mut reader.conn(), keys.iter().map(|(key, _)| key.clone()).collect()).await?;
-    let foreign = rows.iter().find(|row| !caller.may_touch(row.business_unit.as_deref()));
+    let foreign = rows.iter().find(|row| !caller.by.may_touch(row.business_unit.as_deref()));
     match foreign.and_then(|row| keys.into_iter().find(|(key, _)| *key == row.key)) {
         Some((_, shown)) => Err(Problem::not_found(what, shown).into()),
         None => Ok(()),

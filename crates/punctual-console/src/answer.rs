@@ -5,9 +5,10 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
 };
-use punctual_engine::EngineError;
+use punctual_engine::{CommandError, EngineError};
+use punctual_model::Fault;
 use punctual_store::StoreError;
-use punctual_wire::{Code, Problem};
+use punctual_wire::{Code, FieldError, Problem};
 
 use crate::assets;
 
@@ -34,6 +35,11 @@ impl Refusal {
     pub fn internal(cause: &dyn std::error::Error) -> Self {
         tracing::error!(error = %chain(cause), "a page failed");
         Self(Box::new(Problem::internal()))
+    }
+
+    /// What a page shows of it where it goes on.
+    pub fn into_problem(self) -> Problem {
+        *self.0
     }
 }
 
@@ -69,6 +75,32 @@ impl From<StoreError> for Refusal {
             return Problem::storage_unavailable(1).into();
         }
         Self::internal(&error)
+    }
+}
+
+impl From<CommandError> for Refusal {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Invalid(faults) => {
+                let field = |fault: Fault| {
+                    let code = Code::parse(fault.code).unwrap_or(Code::OutOfRange);
+                    FieldError::new(fault.pointer, code, fault.detail)
+                };
+                Problem::of_fields(faults.into_iter().map(field).collect()).into()
+            }
+            CommandError::NotFound { what, id } => Problem::not_found(what, id).into(),
+            CommandError::Shared => {
+                let detail = "It belongs to all business units, and the key is limited to some.";
+                Problem::new(Code::ScopeMissing, detail).into()
+            }
+            CommandError::IdReused { id, .. } => Problem::id_reused(&id).into(),
+            CommandError::Stale => Problem::stale_version().into(),
+            CommandError::NotAllowed { action, state, allowed } => {
+                Problem::state_not_allowed(action, &state, allowed).into()
+            }
+            CommandError::Secrets(error) => Self::internal(&error),
+            CommandError::Engine(error) => error.into(),
+        }
     }
 }
 

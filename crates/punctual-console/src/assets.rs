@@ -19,7 +19,7 @@ const ICON: &str = include_str!("../assets/icon.svg");
 pub fn version() -> &'static str {
     static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     VERSION.get_or_init(|| {
-        punctual_api::secret_hash(&[CSS, JS, SURVEY_CSS, SURVEY_JS].concat())[..12].to_owned()
+        punctual_engine::keys::secret_hash(&[CSS, JS, SURVEY_CSS, SURVEY_JS].concat())[..12].to_owned()
     })
 }
 

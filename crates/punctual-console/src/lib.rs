@@ -26,16 +26,16 @@ mod words;
 
 use std::sync::Arc;
 
-use axum::Router;
-use punctual_api::{PublicLimits, RouteReach};
-use punctual_engine::Engine;
+use axum::{Extension, Router};
+use punctual_engine::{Engine, PublicLimits};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
+use punctual_wire::RouteReach;
 use punctual_workflows::{reminders::Providers, surveys::Catalogue};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-pub use links::{LINK_LASTS, sign_in_link};
+pub use links::sign_in_link;
 
 /// What the console works with. The binary fills it in.
 pub struct ConsoleState {
@@ -104,7 +104,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         driver: Mutex::new(()),
     });
     let pages = pages::routes()
-        .merge(RouteReach::Public.on(sign_in::routes()))
+        .merge(sign_in::routes().route_layer(Extension(RouteReach::Public)))
         .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
     pages

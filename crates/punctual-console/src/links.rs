@@ -1,34 +1,14 @@
 //! Links that sign in once, and texts as they are in an address.
 
-use jiff::SignedDuration;
-use punctual_api::secret_hash;
 use punctual_engine::Engine;
 use punctual_model::Clock;
-use punctual_store::{Lane, StoreError, api_keys, sessions};
-
-use crate::session;
-
-/// How long a link that signs in is good for.
-pub const LINK_LASTS: SignedDuration = SignedDuration::from_mins(10);
+use punctual_store::StoreError;
 
 /// Makes a link (the part after the address) that signs in once as the oldest key that may do everything; `None` where
 /// there is no such key.
 pub async fn sign_in_link(engine: &Engine, wall: &dyn Clock) -> Result<Option<String>, StoreError> {
-    let now = wall.now();
-    let mut tx = engine.store.begin(Lane::Intake).await?;
-    let keys = api_keys::all(&mut tx.conn()).await?;
-    let is_good = |key: &&api_keys::ApiKeyRow| {
-        key.revoked_at.is_none()
-            && key.expires_at.is_none_or(|at| at > now.as_microsecond())
-            && key.business_units.is_none()
-            && key.scopes.split(' ').any(|scope| scope == "admin")
-    };
-    let Some(key) = keys.iter().find(is_good) else { return Ok(None) };
-    let secret = session::secret(engine.random.as_ref());
-    sessions::forget(&mut tx.conn(), now).await?;
-    sessions::insert_link(&mut tx.conn(), now, &secret_hash(&secret), &key.id, now + LINK_LASTS).await?;
-    tx.commit().await?;
-    Ok(Some(format!("/sign-in?token={secret}")))
+    let secret = engine.make_sign_in_link(wall.now()).await?;
+    Ok(secret.map(|secret| format!("/sign-in?token={secret}")))
 }
 
 /// A text as a value in an address.

@@ -23,17 +23,17 @@ mod why;
 mod work;
 mod work_row;
 
-use axum::Router;
-use punctual_api::RouteReach;
+use axum::{Extension, Router};
+use punctual_wire::RouteReach;
 
 use crate::Shared;
 
 /// Every page and form. Each is in the function of its reach: a page without one is shown to nobody.
 pub fn routes() -> Router<Shared> {
-    RouteReach::Units
-        .on(of_units())
-        .merge(RouteReach::Shared.on(of_everybody()))
-        .merge(RouteReach::Installation.on(of_the_installation()))
+    let reaching = |reach: RouteReach, routes: Router<Shared>| routes.route_layer(Extension(reach));
+    reaching(RouteReach::Units, of_units())
+        .merge(reaching(RouteReach::Shared, of_everybody()))
+        .merge(reaching(RouteReach::Installation, of_the_installation()))
 }
 
 /// Rows and definitions of business units: each page keeps to those of its viewer.

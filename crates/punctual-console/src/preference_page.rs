@@ -17,7 +17,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use punctual_engine::delivery_policy::links::Holder;
+use punctual_engine::{Actor, delivery_policy::links::Holder};
 use punctual_model::{
     delivery_policy::{Preference, Span, Topic, hours::written},
     local_time,
@@ -177,7 +177,9 @@ async fn change(
         Ok(wishes) => wishes,
         Err(fault) => return page(&app, &headers, &token, &holder, None, Some(fault)).await,
     };
-    app.engine.change_preference(&holder.address, "recipient", move |wants| wishes.put(wants)).await?;
+    app.engine
+        .change_preference(&Actor::recipient(), &holder.address, move |wants| wishes.put(wants))
+        .await?;
     page(&app, &headers, &token, &holder, Some(|words| words.saved), None).await
 }
 

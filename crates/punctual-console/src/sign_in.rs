@@ -10,8 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use punctual_api::{Peer, is_well_formed, secret_hash};
-use punctual_store::{Lane, api_keys, sessions};
+use punctual_engine::{Peer, keys::is_well_formed};
 use punctual_wire::Problem;
 
 use crate::{
@@ -89,7 +88,11 @@ async fn sign_in(
     if let Some(seconds) = app.slow_down.wait(address, now).filter(|_| is_guessable) {
         return refused(Problem::rate_limited(seconds));
     }
-    let key = match find_key(&app, &fields).await? {
+    let found = match fields.text("link") {
+        "" => app.engine.good_key(now, fields.text("key")).await?,
+        link => app.engine.use_sign_in_link(now, link).await?,
+    };
+    let key = match found {
         Some(key) => key,
         None => {
             app.slow_down.failed(address, now);
@@ -100,9 +103,7 @@ async fn sign_in(
     if let Err(problem) = session::may_look(&key.scopes) {
         return refused(problem);
     }
-    // A session that was there before is not taken over: it ends.
-    session::end(&app, &headers).await?;
-    let secret = session::start(&app, &key).await?;
+    let secret = app.engine.start_session(now, &key, cookies::session(&headers)).await?;
     let next = Some(fields.text("next")).filter(|next| links::is_own_path(next)).unwrap_or("/");
     let mut response = see_other(next)?;
     if let Some(cookie) = cookies::set_session(&headers, &secret) {
@@ -111,31 +112,10 @@ async fn sign_in(
     Ok(response)
 }
 
-/// The key that was given, or the one that the link was made for; `None` whatever is wrong with either.
-async fn find_key(
-    app: &Shared,
-    fields: &Fields,
-) -> Result<Option<api_keys::ApiKeyRow>, punctual_store::StoreError> {
-    let now = app.wall.now();
-    let found = if fields.text("link").is_empty() {
-        let mut reader = app.engine.store.read().await?;
-        api_keys::by_hash(&mut reader.conn(), &secret_hash(fields.text("key"))).await?
-    } else {
-        let mut tx = app.engine.store.begin(Lane::Intake).await?;
-        let key_id = sessions::take_link(&mut tx.conn(), now, &secret_hash(fields.text("link"))).await?;
-        let key = match key_id {
-            Some(id) => api_keys::by_id(&mut tx.conn(), &id).await?,
-            None => None,
-        };
-        tx.commit().await?;
-        key
-    };
-    Ok(found
-        .filter(|key| key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())))
-}
-
 async fn sign_out(State(app): State<Shared>, headers: HeaderMap, _form: Signed) -> Page {
-    session::end(&app, &headers).await?;
+    if let Some(secret) = cookies::session(&headers) {
+        app.engine.end_session(secret).await?;
+    }
     let mut response = see_other("/sign-in")?;
     if let Some(cookie) = cookies::clear_session(&headers) {
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -15,7 +15,7 @@ use axum::{
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
-use punctual_api::Peer;
+use punctual_engine::Peer;
 use punctual_model::survey::{Localised, Schema, visible};
 use punctual_workflows::surveys::{
     answer::{Link, Open, Submission, Submitted, look, opened, submit},

@@ -1,5 +1,6 @@
-//! What people do: release, retry and cancel work; retry and discard notifications. Each leaves an audit entry in the
-//! same transaction, and each says clearly when the state does not allow it.
+//! What people do: release, retry and cancel work; retry and discard notifications. Each checks that the row is the
+//! caller's and the version they saw, leaves an audit entry with the reason they gave in the same transaction, and says
+//! clearly when the state does not allow it.
 
 use punctual_boxed::boxed;
 use punctual_model::{
@@ -7,39 +8,93 @@ use punctual_model::{
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::{
-    Lane, Stage, audit,
+    Lane, Stage, Tx, audit,
     notifications::{self, NotificationRow},
     work::{self, WorkRow},
 };
 
-use crate::{Engine, EngineError};
+use crate::{Actor, CommandError, Engine, EngineError};
+
+/// What can be done with a work row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkAction {
+    Release,
+    Retry,
+    Cancel,
+}
+
+/// What can be done with a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotificationAction {
+    Retry,
+    Discard,
+    Acknowledge,
+}
 
 impl Engine {
+    /// Does this to a work row, if it is at the version that the caller saw.
+    #[boxed]
+    pub async fn act_on_work(
+        &self,
+        by: &Actor,
+        action: WorkAction,
+        id: i64,
+        seen: Option<i64>,
+    ) -> Result<WorkRow, CommandError> {
+        match action {
+            WorkAction::Release => self.release_work(by, id, seen).await,
+            WorkAction::Retry => self.retry_work(by, id, seen).await,
+            WorkAction::Cancel => self.cancel_work(by, id, seen).await,
+        }
+    }
+
+    /// Does this to a notification, if it is at the version that the caller saw.
+    #[boxed]
+    pub async fn act_on_notification(
+        &self,
+        by: &Actor,
+        action: NotificationAction,
+        id: &str,
+        seen: Option<i64>,
+    ) -> Result<NotificationRow, CommandError> {
+        match action {
+            NotificationAction::Retry => self.retry_notification(by, id, seen).await,
+            NotificationAction::Discard => self.discard_notification(by, id, seen).await,
+            NotificationAction::Acknowledge => {
+                self.acknowledge(by, id, seen).await?;
+                Ok(self.notification_row(id).await?)
+            }
+        }
+    }
+
     /// Lets a held row go on.
     #[boxed]
-    pub async fn release_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
+    pub async fn release_work(
+        &self,
+        by: &Actor,
+        id: i64,
+        seen: Option<i64>,
+    ) -> Result<WorkRow, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = work::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = own_work(&mut tx, by, id, seen).await?;
         let Some(changed) = work::release_hold(&mut tx.conn(), now, id).await? else {
             return Err(not_allowed("work", &row.status, "only a row on hold can be released"));
         };
-        let entry =
-            acted(actor, "release", "work", id.to_string(), &row.status, &row.status, changed.version);
-        let entry = audit::Entry { reason: row.reason_code, ..entry };
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        let entry = acted("release", "work", id.to_string(), &row.status, &row.status, changed.version);
+        by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code, ..entry }).await?;
         tx.raise(Stage::Work, now);
         tx.commit().await?;
-        self.work_row(id).await
+        Ok(self.work_row(id).await?)
     }
 
     /// Another attempt of a row that ended without completing; of a completed one, a second send under a new key that is
     /// linked to it.
     #[boxed]
-    pub async fn retry_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
+    pub async fn retry_work(&self, by: &Actor, id: i64, seen: Option<i64>) -> Result<WorkRow, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = work::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = own_work(&mut tx, by, id, seen).await?;
         let (retried, from) = if row.status()? == WorkStatus::Completed {
             let retries = work::retries_of(&mut tx.conn(), id).await?;
             let number = i64::try_from(retries.len()).unwrap_or(i64::MAX - 1) + 1;
@@ -63,27 +118,27 @@ impl Engine {
                 "it changed while it was being retried; look again",
             ));
         };
-        let entry = acted(actor, "retry", "work", retried.id.to_string(), from, "pending", retried.version);
+        let entry = acted("retry", "work", retried.id.to_string(), from, "pending", retried.version);
         let data = serde_json::json!({ "retryOf": row.id.to_string(), "key": retried.key }).to_string();
-        audit::append(&mut tx.conn(), now, &[audit::Entry { data: Some(data), ..entry }]).await?;
+        by.audit_entry(&mut tx, now, audit::Entry { data: Some(data), ..entry }).await?;
         tx.raise(Stage::Work, now);
         tx.commit().await?;
-        self.work_row(retried.id).await
+        Ok(self.work_row(retried.id).await?)
     }
 
     /// Stops a row for good; only a person brings it back.
     #[boxed]
-    pub async fn cancel_work(&self, id: i64, actor: &str) -> Result<WorkRow, EngineError> {
+    pub async fn cancel_work(&self, by: &Actor, id: i64, seen: Option<i64>) -> Result<WorkRow, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = work::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = own_work(&mut tx, by, id, seen).await?;
         let Some(changed) = work::cancel(&mut tx.conn(), now, id, true).await? else {
             return Err(not_allowed("work", &row.status, "only pending and failed rows can be cancelled"));
         };
-        let entry = acted(actor, "cancel", "work", id.to_string(), &row.status, "cancelled", changed.version);
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        let entry = acted("cancel", "work", id.to_string(), &row.status, "cancelled", changed.version);
+        by.audit_entry(&mut tx, now, entry).await?;
         tx.commit().await?;
-        self.work_row(id).await
+        Ok(self.work_row(id).await?)
     }
 
     #[boxed]
@@ -94,10 +149,15 @@ impl Engine {
 
     /// A parked notification is retried, its count and next attempt reset.
     #[boxed]
-    pub async fn retry_notification(&self, id: &str, actor: &str) -> Result<NotificationRow, EngineError> {
+    pub async fn retry_notification(
+        &self,
+        by: &Actor,
+        id: &str,
+        seen: Option<i64>,
+    ) -> Result<NotificationRow, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = own_notification(&mut tx, by, id, seen).await?;
         let refused = || {
             not_allowed("the notification", row.status.as_str(), "only a parked notification can be retried")
         };
@@ -108,20 +168,24 @@ impl Engine {
         if let (Some(work), true) = (row.work_id, row.reports_back) {
             work::count_up(&mut tx.conn(), work.0).await?;
         }
-        let entry = acted(actor, "retry", "notification", row.id.to_string(), "parked", "pending", version);
-        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
-            .await?;
+        let entry = acted("retry", "notification", row.id.to_string(), "parked", "pending", version);
+        by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.raise(Stage::Delivery, now);
         tx.commit().await?;
-        self.notification_row(id).await
+        Ok(self.notification_row(id).await?)
     }
 
     /// A person gives a parked notification up; the row stays.
     #[boxed]
-    pub async fn discard_notification(&self, id: &str, actor: &str) -> Result<NotificationRow, EngineError> {
+    pub async fn discard_notification(
+        &self,
+        by: &Actor,
+        id: &str,
+        seen: Option<i64>,
+    ) -> Result<NotificationRow, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = notifications::by_id(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = own_notification(&mut tx, by, id, seen).await?;
         let refused = || {
             not_allowed(
                 "the notification",
@@ -134,20 +198,19 @@ impl Engine {
             return Err(self.changed_meanwhile(id).await);
         };
         let to = NotificationStatus::Discarded.as_str();
-        let entry = acted(actor, "discard", "notification", row.id.to_string(), "parked", to, version);
-        audit::append(&mut tx.conn(), now, &[audit::Entry { reason: row.reason_code.clone(), ..entry }])
-            .await?;
+        let entry = acted("discard", "notification", row.id.to_string(), "parked", to, version);
+        by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.commit().await?;
-        self.notification_row(id).await
+        Ok(self.notification_row(id).await?)
     }
 
     /// The refusal for a notification that was still parked when it was checked: it is gone, or in another state now.
-    async fn changed_meanwhile(&self, id: &str) -> EngineError {
+    async fn changed_meanwhile(&self, id: &str) -> CommandError {
         match self.notification_row(id).await {
             Ok(row) => {
                 not_allowed("the notification", row.status.as_str(), "it changed in the meantime; look again")
             }
-            Err(error) => error,
+            Err(error) => error.into(),
         }
     }
 
@@ -158,12 +221,31 @@ impl Engine {
     }
 }
 
-fn not_allowed(subject: &'static str, state: &str, allowed: &'static str) -> EngineError {
-    EngineError::StateNotAllowed { subject, state: state.to_owned(), allowed }
+/// The row, if it is the caller's and as they saw it.
+async fn own_work(tx: &mut Tx, by: &Actor, id: i64, seen: Option<i64>) -> Result<WorkRow, CommandError> {
+    let row = work::by_id(&mut tx.conn(), id).await?;
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| CommandError::not_found("work row", id.to_string()))?;
+    if seen.is_some_and(|seen| seen != row.version) { Err(CommandError::Stale) } else { Ok(row) }
+}
+
+pub(crate) async fn own_notification(
+    tx: &mut Tx,
+    by: &Actor,
+    id: &str,
+    seen: Option<i64>,
+) -> Result<NotificationRow, CommandError> {
+    let row = notifications::by_id(&mut tx.conn(), id).await?;
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| CommandError::not_found("notification", id))?;
+    if seen.is_some_and(|seen| seen != row.version) { Err(CommandError::Stale) } else { Ok(row) }
+}
+
+fn not_allowed(subject: &'static str, state: &str, allowed: &'static str) -> CommandError {
+    EngineError::StateNotAllowed { subject, state: state.to_owned(), allowed }.into()
 }
 
 fn acted(
-    actor: &str,
     action: &'static str,
     subject_kind: &'static str,
     subject_id: String,
@@ -172,7 +254,7 @@ fn acted(
     version: i64,
 ) -> audit::Entry {
     audit::Entry {
-        actor: actor.to_owned(),
+        actor: String::new(),
         action,
         subject_kind,
         subject_id,

@@ -14,7 +14,7 @@ use punctual_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Engine, EngineError, config::earlier};
+use crate::{Actor, Engine, EngineError, config::earlier};
 
 /// A local day that began so long ago is over in every zone.
 const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
@@ -36,10 +36,33 @@ pub struct PurgeReport {
     pub held_back: Option<i64>,
 }
 
+/// Who asked for a purge, and the word for it in the audit.
+type Asked<'a> = (&'a Actor, &'static str);
+
 impl Engine {
     /// Removes everything that is past its window, unless that is more than the usual share.
     #[boxed]
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
+        self.purge_unless_unusual(now, None).await
+    }
+
+    /// A purge by hand; with `confirm` also of what the daily run held back. Rows go in many transactions, and the last
+    /// one writes down who asked.
+    #[boxed]
+    pub async fn purge_by(&self, by: &Actor, confirm: bool) -> Result<PurgeReport, EngineError> {
+        let now = self.clock.now();
+        if confirm {
+            self.purge_all(now, Some((by, "purge-confirmed"))).await
+        } else {
+            self.purge_unless_unusual(now, Some((by, "purge"))).await
+        }
+    }
+
+    async fn purge_unless_unusual(
+        &self,
+        now: Timestamp,
+        asked: Option<Asked<'_>>,
+    ) -> Result<PurgeReport, EngineError> {
         let mut reader = self.store.read().await?;
         let size = notifications::purge_size(&mut reader.conn(), self.purged_before(now)).await?;
         drop(reader);
@@ -51,9 +74,9 @@ impl Engine {
                 size.finished,
                 "a purge waits: it would remove more than the usual share"
             );
-            return self.remember_purge(now, (0, 0), Some(size.doomed)).await;
+            return self.remember_purge(now, (0, 0), Some(size.doomed), asked).await;
         }
-        self.purge_confirmed(now).await
+        self.purge_all(now, asked).await
     }
 
     fn purged_before(&self, now: Timestamp) -> Timestamp {
@@ -63,6 +86,10 @@ impl Engine {
     /// Removes everything that is past its window, however much it is: a person has seen the number.
     #[boxed]
     pub async fn purge_confirmed(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
+        self.purge_all(now, None).await
+    }
+
+    async fn purge_all(&self, now: Timestamp, asked: Option<Asked<'_>>) -> Result<PurgeReport, EngineError> {
         let finished_before = self.purged_before(now);
         let mut removed = 0;
         loop {
@@ -77,7 +104,7 @@ impl Engine {
         }
         let files = self.purge_files(now).await?;
         tracing::info!(removed, files, "purged");
-        self.remember_purge(now, (removed, files), None).await
+        self.remember_purge(now, (removed, files), None, asked).await
     }
 
     /// Purges what workflows keep beside their rows. One that cannot reach its files does not stop the others.
@@ -105,6 +132,7 @@ impl Engine {
         now: Timestamp,
         (removed, files): (usize, usize),
         held_back: Option<i64>,
+        asked: Option<Asked<'_>>,
     ) -> Result<PurgeReport, EngineError> {
         let keep_for_days = self.config.keep_for.as_secs() / 86_400;
         let report = PurgeReport { at: now, removed, files, keep_for_days, held_back };
@@ -119,6 +147,9 @@ impl Engine {
         digests::forget(&mut tx.conn(), &day(self.config.keep_for)).await?;
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
+        if let Some((by, action)) = asked {
+            by.audit(&mut tx, now, action, "retention", "notifications").await?;
+        }
         tx.commit().await?;
         Ok(report)
     }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, SuppressionReason};
 use punctual_store::{
-    Lane, StoreError, Tx, audit,
+    Lane, StoreError, Tx,
     receipts::{self, News, ReceiptRow},
 };
 
-use crate::{Engine, EngineError, suppressions::found_out};
+use crate::{Actor, CommandError, Engine, EngineError, operate::own_notification, suppressions::found_out};
 
 /// Receipts that one call may have: more than any provider puts into one.
 const MOST_RECEIPTS: usize = 10_000;
@@ -99,21 +99,14 @@ impl Engine {
 
     /// A person has seen that a notification did not arrive; whether there was something to see.
     #[boxed]
-    pub async fn acknowledge(&self, id: &str, actor: &str) -> Result<bool, EngineError> {
-        let row = self.notification_row(id).await?;
+    pub async fn acknowledge(&self, by: &Actor, id: &str, seen: Option<i64>) -> Result<bool, CommandError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let row = own_notification(&mut tx, by, id, seen).await?;
         if receipts::seen(&mut tx.conn(), row.seq).await? == 0 {
             return Ok(false);
         }
-        let entry = audit::Entry {
-            actor: actor.to_owned(),
-            action: "acknowledge",
-            subject_kind: "notification",
-            subject_id: row.id.to_string(),
-            ..audit::Entry::default()
-        };
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        by.audit(&mut tx, now, "acknowledge", "notification", &row.id.to_string()).await?;
         tx.commit().await?;
         Ok(true)
     }

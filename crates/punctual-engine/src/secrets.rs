@@ -15,7 +15,7 @@ use punctual_store::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Engine,
+    Actor, Engine,
     channels::{defined, reseal},
     vault::{Place, Vault, VaultError, sealed_with},
 };
@@ -94,7 +94,7 @@ impl Engine {
 
     /// Seals everything with the first key there is; with `new_key` one is made first.
     #[boxed]
-    pub async fn rekey(&self, now: Timestamp, new_key: bool) -> Result<Sealed, SecretsError> {
+    pub async fn rekey(&self, by: &Actor, new_key: bool) -> Result<Sealed, SecretsError> {
         if new_key && !self.store.is_single_process() {
             return Err(SecretsError::SeveralNodes);
         }
@@ -104,9 +104,11 @@ impl Engine {
             self.vault.reload()?;
         }
         let key_id = self.vault.key_ids().into_iter().next().ok_or(VaultError::NoKey)?;
+        let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         facts::put(&mut tx.conn(), now, FACT, &key_id).await?;
         let channels = self.seal_all(&mut tx, &key_id, |text| sealed_with(text) != Some(&key_id)).await?;
+        by.audit(&mut tx, now, "rekey", "master-key", &key_id).await?;
         tx.commit().await?;
         Ok(Sealed { key_id, channels })
     }

@@ -22,7 +22,7 @@ use punctual_store::{
     suppressions::{self, SuppressionRow},
 };
 
-use crate::{Engine, EngineError, channels::SUBSCRIBERS, config::later};
+use crate::{Actor, Engine, EngineError, channels::SUBSCRIBERS, config::later};
 
 /// How long the list may be used without asking whether it changed.
 const FRESH_FOR: Duration = Duration::from_secs(1);
@@ -183,8 +183,9 @@ impl Engine {
             self.suppressions.note(kind, address);
             let row = rows.iter().find(|row| row.channel_type == *kind && row.address == *address);
             entries.push(audit::Entry {
+                actor: "engine".into(),
                 reason: row.map(|row| row.reason.clone()),
-                ..entry("engine", "suppress", kind, address)
+                ..entry("suppress", kind, address)
             });
             tracing::info!(
                 channel.kind = kind,
@@ -197,16 +198,16 @@ impl Engine {
 
     /// A person puts an address on the list; it takes the place of what was there.
     #[boxed]
-    pub async fn suppress(&self, row: &SuppressionRow, actor: &str) -> Result<(), EngineError> {
+    pub async fn suppress(&self, by: &Actor, row: &SuppressionRow) -> Result<(), EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         suppressions::put(&mut tx.conn(), row).await?;
         suppressions::changed(&mut tx.conn(), now).await?;
         let entry = audit::Entry {
             reason: Some(row.reason.clone()),
-            ..entry(actor, "suppress", &row.channel_type, &row.address)
+            ..entry("suppress", &row.channel_type, &row.address)
         };
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        by.audit_entry(&mut tx, now, entry).await?;
         // Before the commit, so that nothing leaves between the two: at worst the table is asked once too often.
         self.suppressions.note(&row.channel_type, &row.address);
         tx.commit().await?;
@@ -217,9 +218,9 @@ impl Engine {
     #[boxed]
     pub async fn unsuppress(
         &self,
+        by: &Actor,
         channel_type: &str,
         address: &str,
-        actor: &str,
     ) -> Result<bool, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
@@ -227,16 +228,14 @@ impl Engine {
             return Ok(false);
         }
         suppressions::changed(&mut tx.conn(), now).await?;
-        let entry = entry(actor, "unsuppress", channel_type, address);
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        by.audit_entry(&mut tx, now, entry("unsuppress", channel_type, address)).await?;
         tx.commit().await?;
         Ok(true)
     }
 }
 
-fn entry(actor: &str, action: &'static str, channel_type: &str, address: &str) -> audit::Entry {
+fn entry(action: &'static str, channel_type: &str, address: &str) -> audit::Entry {
     audit::Entry {
-        actor: actor.to_owned(),
         action,
         subject_kind: "address",
         subject_id: format!("{channel_type}:{address}"),

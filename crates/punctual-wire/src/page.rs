@@ -79,6 +79,16 @@ impl PageQuery {
 }
 
 impl NamePageQuery {
+    /// The name after which the page begins.
+    pub fn after(&self) -> &str {
+        self.cursor.as_deref().unwrap_or_default()
+    }
+
+    /// Rows to read for it: one more than it shows, so that it is seen whether there is a next one.
+    pub fn rows(&self) -> i64 {
+        i64::from(self.limit) + 1
+    }
+
     /// Reads both parameters from a query's fields; the cursor is the last name of the page before.
     pub fn read(fields: &mut Fields<'_>) -> Self {
         Self { limit: read_limit(fields), cursor: read_cursor(fields, decode_name_cursor) }

@@ -10,6 +10,7 @@ mod tests;
 
 use std::{borrow::Cow, fmt};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -224,6 +225,14 @@ impl Problem {
     }
 
     /// A fault of ours. It says nothing more on purpose: the cause is in the log, under the request id.
+    /// A file that was removed after the time for which files are kept.
+    pub fn file_gone(name: &str, at: Timestamp) -> Self {
+        let day = at.strftime("%Y-%m-%d");
+        let detail =
+            format!("The file `{name}` was removed on {day}, after the time for which files are kept.");
+        Self::new(Code::Gone, detail).with("purgedAt", at.to_string())
+    }
+
     pub fn internal() -> Self {
         Self::new(Code::Internal, "The server failed; its log has more under the request id.")
     }

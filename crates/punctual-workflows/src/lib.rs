@@ -1,14 +1,17 @@
 //! The workflows: what becomes due, and what is decided when it is. Each is thin: it has its own tables and decisions, and
 //! no loop, lease, retry, timer or sender.
 
+pub mod business_units;
 pub mod digests;
 pub mod due_window;
+mod faults;
 pub mod messages;
 pub mod operations;
 pub mod reminders;
 pub mod reports;
 pub mod rollout;
 pub mod schedules;
+pub mod subscribers;
 pub mod surveys;
 
 use std::sync::Arc;

@@ -9,12 +9,15 @@ pub mod calendar;
 pub mod commands;
 pub mod directory;
 mod edit;
+pub mod feeds;
+pub mod import;
 mod log;
 mod reach;
 pub mod rule;
 mod settled;
 pub mod sync;
 pub mod words;
+pub mod written;
 
 use jiff::Timestamp;
 use punctual_model::{KeyError, KeyParts, WorkKey};

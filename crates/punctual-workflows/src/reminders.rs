@@ -3,10 +3,11 @@
 //! A source event becomes work rows in [`sink`]; at its moment a row is decided again on fresh state in [`due`]. What a
 //! setting wants of a source is one pure function, [`evaluate`], whoever asks: an event, a changed setting
 //! ([`changes`]), a plan, reconciliation, or somebody who wants to know why ([`why`]). How a kind of trigger, recipient
-//! or delivery works is a provider, found by its name (see [`providers`]).
+//! or delivery works is a provider, found by its name (see [`providers`]). What people do is in [`commands`].
 
 pub mod changes;
 pub mod children;
+pub mod commands;
 pub mod delivery;
 pub mod due;
 pub mod evaluate;

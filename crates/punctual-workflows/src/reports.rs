@@ -11,7 +11,9 @@ pub mod cadence;
 pub mod commands;
 mod cron;
 pub mod decide;
+pub mod draft;
 pub mod forecast;
+pub mod ownership;
 pub mod period;
 pub mod plan;
 pub mod prepare;
@@ -35,6 +37,7 @@ use crate::rollout::RunKind;
 
 pub use builtins::{built_in, with_built_ins};
 pub use cadence::{Cadence, Occurrence};
+pub use draft::Draft;
 pub use prepare::Prepared;
 pub use subscription::{CatchUp, Planned, Subscription};
 

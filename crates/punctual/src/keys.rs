@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use punctual_api::{NewKey, create_key};
+use punctual_engine::keys::{NewKey, create_key};
 use punctual_model::{Clock, nearest};
 use punctual_store::{Lane, Store, StoreOptions, api_keys};
 use punctual_wire::keys::Scope;

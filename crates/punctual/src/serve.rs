@@ -3,8 +3,10 @@
 use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
-use punctual_api::{NewKey, behind_proxies, create_key, ensure_admin_key, probes, router, serve};
-use punctual_console::{LINK_LASTS, sign_in_link};
+use punctual_api::{behind_proxies, probes, router, serve};
+use punctual_console::sign_in_link;
+use punctual_engine::commands::LINK_LASTS;
+use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
 use punctual_model::Clock;
 use punctual_store::api_keys;
 use punctual_wire::keys::Scope;

@@ -1,26 +1,28 @@
 //! `/api/v1/operations/organisations`: what the events and tasks of one organisation have in common.
 
 use axum::extract::State;
-use jiff::Timestamp;
-use punctual_model::local_time;
 use punctual_store::{
     StoreError,
     operations::organisations::{self, OrganisationRow},
     work::instant,
 };
 use punctual_wire::{
-    Code, FieldError, Page, Problem,
+    Page,
     operations::organisations::{DefaultRuleShape, Organisation, OrganisationRequest},
     page::NamePageQuery,
 };
-use punctual_workflows::operations::{commands::DefaultRule, directory};
+use punctual_workflows::operations::{
+    commands::DefaultRule,
+    directory,
+    written::{organisation_row, rule_shape},
+};
 
-use super::rules::{rule_shape, spec};
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
 };
 
@@ -39,36 +41,9 @@ pub async fn put(
     checked_name(&id, "/id")?;
     let mut request = OrganisationRequest::read(&body.value, "")?;
     request.business_unit = caller.unit_for(request.business_unit, "")?;
-    let row = row(id, request, app.engine.clock.now())?;
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::put_organisation(&app.engine, &row, &caller.actor(), may).await? {
-        return Err(Problem::not_found("organisation", row.id).into());
-    }
-    JsonResponse::ok(&shape(row)?)
-}
-
-/// A request as it is stored; what its hours and rules mean is checked here.
-pub fn row(id: String, request: OrganisationRequest, now: Timestamp) -> Result<OrganisationRow, FieldError> {
-    if let Some(at) = &request.all_day_at {
-        local_time::parse_time(at)
-            .map_err(|error| FieldError::new("/allDayAt", Code::DateInvalid, error.to_string()))?;
-    }
-    let mut rules: Vec<DefaultRule> = Vec::new();
-    for (index, one) in request.rules.iter().flatten().enumerate() {
-        let rule = spec(&one.rule, &format!("/rules/{index}/rule"))?;
-        let handling = one.handling.clone().into();
-        rules.push(DefaultRule { rule, channels: one.channels.clone(), handling });
-    }
-    let rules = request.rules.as_ref().map(|_| serde_json::json!(rules).to_string());
-    Ok(OrganisationRow {
-        id,
-        name: request.name,
-        time_zone: request.time_zone,
-        all_day_at: request.all_day_at,
-        rules,
-        business_unit: request.business_unit,
-        updated_at: now.as_microsecond(),
-    })
+    let row = organisation_row(id, request, app.engine.clock.now())?;
+    directory::put_organisation(&app.engine, &caller.by, &row).await?;
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// Look at an organisation
@@ -77,22 +52,17 @@ pub fn row(id: String, request: OrganisationRequest, now: Timestamp) -> Result<O
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = organisations::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("organisation", id)))?)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// All organisations, by id
 #[utoipa::path(get, path = "/api/v1/operations/organisations", tag = "Operations", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Organisation>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = organisations::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
-    let items: Vec<Organisation> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = organisations::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove an organisation
@@ -105,32 +75,43 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::remove_organisation(&app.engine, &id, &caller.actor(), may).await? {
-        return Err(Problem::not_found("organisation", id).into());
-    }
+    directory::remove_organisation(&app.engine, &caller.by, &id).await?;
     JsonResponse::no_content()
 }
 
-fn shape(row: OrganisationRow) -> Result<Organisation, StoreError> {
-    let rules: Option<Vec<DefaultRule>> = match &row.rules {
-        Some(text) => Some(
-            serde_json::from_str(text).map_err(|_| StoreError::Stored("operations_organisations.rules"))?,
-        ),
-        None => None,
-    };
-    let shaped = |one: DefaultRule| DefaultRuleShape {
-        rule: rule_shape(&one.rule),
-        channels: one.channels,
-        handling: one.handling.into(),
-    };
-    Ok(Organisation {
-        rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        name: row.name,
-        time_zone: row.time_zone,
-        all_day_at: row.all_day_at,
-        business_unit: row.business_unit,
-    })
+impl Definition for OrganisationRow {
+    const WHAT: &'static str = "organisation";
+    type Shape = Organisation;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    fn shape(self) -> Result<Organisation, StoreError> {
+        let rules: Option<Vec<DefaultRule>> = match &self.rules {
+            Some(text) => Some(
+                serde_json::from_str(text)
+                    .map_err(|_| StoreError::Stored("operations_organisations.rules"))?,
+            ),
+            None => None,
+        };
+        let shaped = |one: DefaultRule| DefaultRuleShape {
+            rule: rule_shape(&one.rule),
+            channels: one.channels,
+            handling: one.handling.into(),
+        };
+        Ok(Organisation {
+            rules: rules.map(|rules| rules.into_iter().map(shaped).collect()),
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            name: self.name,
+            time_zone: self.time_zone,
+            all_day_at: self.all_day_at,
+            business_unit: self.business_unit,
+        })
+    }
 }

@@ -1,24 +1,24 @@
 //! `/api/v1/operations/people`: who may be notified, where, and how they like it.
 
 use axum::extract::State;
-use jiff::Timestamp;
 use punctual_store::{
     StoreError,
     operations::people::{self, PersonRow},
     work::instant,
 };
 use punctual_wire::{
-    Page, Problem,
+    Page,
     operations::people::{Person, PersonRequest},
     page::NamePageQuery,
 };
-use punctual_workflows::operations::directory;
+use punctual_workflows::operations::{directory, written::person_row};
 
 use crate::{
     Shared,
-    answer::{Answer, Failure, JsonResponse},
+    answer::{Answer, JsonResponse},
     auth::{Author, Caller, Read},
     body::Json,
+    definitions::{self, Definition},
     parameters::{Parameters, Segments, checked_name},
 };
 
@@ -34,27 +34,9 @@ pub async fn put(
     checked_name(&id, "/id")?;
     let mut request = PersonRequest::read(&body.value, "")?;
     request.business_unit = caller.unit_for(request.business_unit, "")?;
-    let row = row(id, request, app.engine.clock.now());
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::put_person(&app.engine, &row, &caller.actor(), may).await? {
-        return Err(Problem::not_found("person", row.id).into());
-    }
-    JsonResponse::ok(&shape(row)?)
-}
-
-/// A request as it is stored.
-pub fn row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
-    PersonRow {
-        id,
-        name: request.name,
-        email: request.email,
-        time_zone: request.time_zone,
-        locale: request.locale,
-        channels: serde_json::Value::from(request.channels).to_string(),
-        addresses: serde_json::Value::from_iter(request.addresses).to_string(),
-        business_unit: request.business_unit,
-        updated_at: now.as_microsecond(),
-    }
+    let row = person_row(id, request, app.engine.clock.now());
+    directory::put_person(&app.engine, &caller.by, &row).await?;
+    JsonResponse::ok(&row.shape()?)
 }
 
 /// Look at a person
@@ -63,22 +45,17 @@ pub fn row(id: String, request: PersonRequest, now: Timestamp) -> PersonRow {
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = people::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
-    JsonResponse::ok(&shape(row.ok_or_else(|| Failure::from(Problem::not_found("person", id)))?)?)
+    definitions::one(&caller, &id, row)
 }
 
 /// All people, by id
 #[utoipa::path(get, path = "/api/v1/operations/people", tag = "Operations", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Person>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
-    let page = parameters.name_page()?;
-    let after = page.cursor.unwrap_or_default();
+    let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = people::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
-    let page = Page::cut_by_name(rows, page.limit, |row| &row.id);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
-    let items: Vec<Person> = seen.map(shape).collect::<Result<_, _>>()?;
-    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+    let rows = people::page(&mut reader.conn(), query.after(), query.rows()).await?;
+    definitions::page(&caller, &query, rows)
 }
 
 /// Remove a person
@@ -91,25 +68,35 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let may = |unit: Option<&str>| caller.may_touch(unit);
-    if !directory::remove_person(&app.engine, &id, &caller.actor(), may).await? {
-        return Err(Problem::not_found("person", id).into());
-    }
+    directory::remove_person(&app.engine, &caller.by, &id).await?;
     JsonResponse::no_content()
 }
 
-fn shape(row: PersonRow) -> Result<Person, StoreError> {
-    Ok(Person {
-        channels: serde_json::from_str(&row.channels)
-            .map_err(|_| StoreError::Stored("operations_people.channels"))?,
-        addresses: serde_json::from_str(&row.addresses)
-            .map_err(|_| StoreError::Stored("operations_people.addresses"))?,
-        updated_at: instant(row.updated_at)?,
-        id: row.id,
-        name: row.name,
-        email: row.email,
-        time_zone: row.time_zone,
-        locale: row.locale,
-        business_unit: row.business_unit,
-    })
+impl Definition for PersonRow {
+    const WHAT: &'static str = "person";
+    type Shape = Person;
+
+    fn name(&self) -> &str {
+        &self.id
+    }
+
+    fn unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+
+    fn shape(self) -> Result<Person, StoreError> {
+        Ok(Person {
+            channels: serde_json::from_str(&self.channels)
+                .map_err(|_| StoreError::Stored("operations_people.channels"))?,
+            addresses: serde_json::from_str(&self.addresses)
+                .map_err(|_| StoreError::Stored("operations_people.addresses"))?,
+            updated_at: instant(self.updated_at)?,
+            id: self.id,
+            name: self.name,
+            email: self.email,
+            time_zone: self.time_zone,
+            locale: self.locale,
+            business_unit: self.business_unit,
+        })
+    }
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::{delivery_policy::Handling, local_time};
+use punctual_model::delivery_policy::Handling;
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},
@@ -10,13 +10,12 @@ use punctual_store::{
 };
 use punctual_wire::{
     Code, FieldError, Page, Problem,
-    operations::rules::{Rule, RuleChange, RuleQuery, RuleRequest, RuleShape},
+    operations::rules::{Rule, RuleChange, RuleQuery, RuleRequest},
 };
 use punctual_workflows::operations::{
-    Anchor, RuleSpec,
     commands::{self, Changed, DefaultRule, RULES_MAX, RuleRefused},
-    rule::parse_offset,
     spec_of, texts,
+    written::{rule_shape, rule_spec},
 };
 
 use crate::{
@@ -43,7 +42,7 @@ pub async fn post(
     let (app, caller) = (&*app, &*caller);
     let request = RuleRequest::read(&body.value, "")?;
     let wanted = DefaultRule {
-        rule: spec(&request.rule, "/rule")?,
+        rule: rule_spec(&request.rule, "/rule")?,
         channels: request.channels,
         handling: request.handling.into(),
     };
@@ -51,9 +50,9 @@ pub async fn post(
         let id = ids.at(0).to_string();
         let subject = &request.subject_id;
         let may = |row: &punctual_store::operations::subjects::SubjectRow| {
-            row.subject_type == request.subject_type && caller.may_touch(row.business_unit.as_deref())
+            row.subject_type == request.subject_type && caller.by.may_touch(row.business_unit.as_deref())
         };
-        let done = commands::add_rule(&app.engine, subject, id, &wanted, &caller.actor(), may).await?;
+        let done = commands::add_rule(&app.engine, &caller.by, subject, id, &wanted, may).await?;
         let row = changed(done, &request.subject_type, subject)?;
         JsonResponse::created(&shape(row, app.engine.clock.now())?)
     })
@@ -75,7 +74,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         }
     };
     let now = app.engine.clock.now();
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let items: Vec<Rule> = seen.map(|row| shape(row, now)).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
@@ -86,7 +85,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read().await?;
     let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
     JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }
@@ -101,11 +100,10 @@ pub async fn patch(
     body: Json,
 ) -> Answer {
     let request = RuleChange::read(&body.value, "")?;
-    let rule = request.rule.as_ref().map(|rule| spec(rule, "/rule")).transpose()?;
+    let rule = request.rule.as_ref().map(|rule| rule_spec(rule, "/rule")).transpose()?;
     let RuleChange { channels, active, handling, .. } = request;
     let change = commands::RuleChange { rule, channels, active, handling: handling.into() };
-    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
-    let done = commands::change_rule(&app.engine, &id, change, &caller.actor(), may).await?;
+    let done = commands::change_rule(&app.engine, &caller.by, &id, change).await?;
     JsonResponse::ok(&shape(changed(done, "rule", &id)?, app.engine.clock.now())?)
 }
 
@@ -117,10 +115,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
-    if !commands::delete_rule(&app.engine, &id, &caller.actor(), may).await? {
-        return Err(Problem::not_found("rule", id).into());
-    }
+    commands::delete_rule(&app.engine, &caller.by, &id).await?;
     JsonResponse::no_content()
 }
 
@@ -132,9 +127,7 @@ pub async fn repair(
     caller: Caller<Operate>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let may = |row: &RuleRow| caller.may_touch(row.business_unit.as_deref());
-    let row = commands::repair_rule(&app.engine, &id, may).await?;
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
+    let row = commands::repair_rule(&app.engine, &caller.by, &id).await?;
     JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }
 
@@ -159,58 +152,6 @@ fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<
             }
         }),
     }
-}
-
-/// The rule that a request means; what its texts mean is checked here.
-pub fn spec(shape: &RuleShape, pointer: &str) -> Result<RuleSpec, FieldError> {
-    let anchor = if shape.anchor == "end" { Anchor::End } else { Anchor::Start };
-    Ok(match shape.kind.as_str() {
-        "relative" => {
-            let offset = shape.offset.clone().unwrap_or_default();
-            if parse_offset(&offset).is_none() {
-                let detail = format!(
-                    "`{offset}` is no offset; write a sign and a duration, such as `-24h` or `+15m`."
-                );
-                return Err(FieldError::new(format!("{pointer}/offset"), Code::DurationInvalid, detail));
-            }
-            RuleSpec::Relative { anchor, offset }
-        }
-        "on_day" => {
-            let at = shape.at.clone().unwrap_or_default();
-            local_time::parse_time(&at).map_err(|error| {
-                FieldError::new(format!("{pointer}/at"), Code::DateInvalid, error.to_string())
-            })?;
-            RuleSpec::OnDay {
-                anchor,
-                at,
-                time_zone: shape.time_zone.clone(),
-                day_offset: shape.day_offset.unwrap_or_default(),
-            }
-        }
-        _ => RuleSpec::AtSubjectDate { anchor },
-    })
-}
-
-/// A rule as clients see it.
-pub fn rule_shape(spec: &RuleSpec) -> RuleShape {
-    let mut shape = RuleShape {
-        kind: spec.type_name().to_owned(),
-        anchor: spec.anchor().as_str().to_owned(),
-        offset: None,
-        at: None,
-        time_zone: None,
-        day_offset: None,
-    };
-    match spec {
-        RuleSpec::AtSubjectDate { .. } => {}
-        RuleSpec::Relative { offset, .. } => shape.offset = Some(offset.clone()),
-        RuleSpec::OnDay { at, time_zone, day_offset, .. } => {
-            shape.at = Some(at.clone());
-            shape.time_zone = time_zone.clone();
-            shape.day_offset = Some(*day_offset).filter(|days| *days != 0);
-        }
-    }
-    shape
 }
 
 pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {

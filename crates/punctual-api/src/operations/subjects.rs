@@ -186,7 +186,7 @@ async fn post(
             business_unit,
             ical_uid: None,
         };
-        commands::create(&app.engine, std::slice::from_ref(&new), &caller.actor()).await?;
+        commands::create(&app.engine, &caller.by, std::slice::from_ref(&new)).await?;
         let row = found(app, &new.id, subject_type, |_| true).await?;
         let made = answer(app, row, subject_type).await?;
         JsonResponse::created(&made)
@@ -233,7 +233,7 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
         }
     };
     let seen: Vec<SubjectRow> =
-        page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+        page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
     let mut own =
         rules::of_subjects(&mut reader.conn(), seen.iter().map(|row| row.id.clone()).collect()).await?;
     drop(reader);
@@ -255,7 +255,7 @@ fn place(cursor: &str) -> Result<(i64, String), FieldError> {
 }
 
 async fn get(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
-    let row = found(app, id, subject_type, |unit| caller.may_see(unit)).await?;
+    let row = found(app, id, subject_type, |unit| caller.by.may_see(unit)).await?;
     JsonResponse::ok(&answer(app, row, subject_type).await?)
 }
 
@@ -263,9 +263,9 @@ async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type
     let words = vocabulary(subject_type);
     let change = SubjectChange::read(&body.value, "", words)?;
     let unknown = || Failure::from(Problem::not_found(subject_type.as_str(), id));
-    let actor = caller.actor();
-    let changed = commands::update(&app.engine, id, &actor, |before| {
-        if before.subject_type != subject_type.as_str() || !caller.may_touch(before.business_unit.as_deref())
+    let changed = commands::update(&app.engine, &caller.by, id, |before| {
+        if before.subject_type != subject_type.as_str()
+            || !caller.by.may_touch(before.business_unit.as_deref())
         {
             return Err(unknown());
         }
@@ -320,9 +320,9 @@ fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Resu
 
 async fn delete(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
     let may = |row: &SubjectRow| {
-        row.subject_type == subject_type.as_str() && caller.may_touch(row.business_unit.as_deref())
+        row.subject_type == subject_type.as_str() && caller.by.may_touch(row.business_unit.as_deref())
     };
-    if !commands::delete(&app.engine, id, &caller.actor(), may).await? {
+    if !commands::delete(&app.engine, &caller.by, id, may).await? {
         return Err(Problem::not_found(subject_type.as_str(), id).into());
     }
     JsonResponse::no_content()

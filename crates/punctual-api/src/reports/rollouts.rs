@@ -47,7 +47,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
     let mut items = Vec::new();
     for row in rows {
         let scope = scope_of(&row);
-        if caller.units.is_none() || may(&app, &caller, &scope, false).await?.is_some() {
+        if caller.by.units.is_none() || may(&app, &caller, &scope, false).await?.is_some() {
             items.push(shape(row)?);
         }
     }
@@ -84,8 +84,7 @@ pub async fn put(
     let scope = named(&app, &caller, &scope, &id, true).await?;
     let request = RolloutRequest::read(&body.value, "")?;
     let stage = Stage::parse(request.stage).unwrap_or(Stage::Design);
-    let actor = caller.actor();
-    let change = path::change(&scope, stage, request.confirm, &actor);
+    let change = path::change(&scope, stage, request.confirm, &caller.by);
     match path::set(&app.engine, &change).await? {
         Ok(row) => JsonResponse::ok(&shape(row)?),
         Err(Refused::Unconfirmed(open)) => {
@@ -104,7 +103,7 @@ pub async fn delete(
     Segments((scope, id)): Segments<(String, String)>,
 ) -> Answer {
     let scope = named(&app, &caller, &scope, &id, true).await?;
-    match path::end(&app.engine, &scope, &caller.actor()).await? {
+    match path::end(&app.engine, &caller.by, &scope).await? {
         Ok(()) => JsonResponse::no_content(),
         Err(NotEnded::Missing) => Err(missing(&scope)),
         Err(NotEnded::TooEarly(stage)) => {
@@ -130,8 +129,7 @@ pub async fn roll_back(
     let request = RollBackRequest::read(&body.value, "")?;
     stored(&app, &scope).await?;
     let stage = request.stage.and_then(Stage::parse).unwrap_or(Stage::Shadow);
-    let actor = caller.actor();
-    let change = path::change(&scope, stage, Vec::new(), &actor);
+    let change = path::change(&scope, stage, Vec::new(), &caller.by);
     let (row, given_back) = path::roll_back(&app.engine, &change).await?;
     JsonResponse::ok(&RolledBack { rollout: shape(row)?, given_back })
 }
@@ -233,7 +231,7 @@ async fn may(app: &App, caller: &Principal, scope: &Scope, change: bool) -> Resu
         },
     };
     let unit = unit.as_deref();
-    let allowed = if change { caller.may_touch(unit) } else { caller.may_see(unit) };
+    let allowed = if change { caller.by.may_touch(unit) } else { caller.by.may_see(unit) };
     Ok(allowed.then_some(()))
 }
 

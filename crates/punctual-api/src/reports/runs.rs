@@ -11,7 +11,7 @@ use punctual_store::{
     work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
-    Code, Page, PageQuery, Problem,
+    Page, PageQuery, Problem,
     reports::{
         Artefact, AutomationRun, Coordinates, Ownership, RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
     },
@@ -26,7 +26,7 @@ use punctual_workflows::{
 };
 use serde_json::Value;
 
-use super::{ownership as owned, refused, touchable, visible};
+use super::{not_run, ownership as owned, touchable, visible};
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
@@ -34,7 +34,6 @@ use crate::{
     body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
-    trail::noted,
 };
 
 /// Run a report now
@@ -54,8 +53,8 @@ pub async fn run_now(
     once.run(app, caller, &body.bytes, |ids| async move {
         let row = touchable(app, caller, &guid).await?;
         let manual_run_guid = request.manual_run_guid.unwrap_or_else(|| ids.at(0).to_string());
-        let asked = commands::run_now(&app.engine, &row.guid, &manual_run_guid, &caller.actor()).await;
-        let (run, outcome) = asked.map_err(|error| refused(error, &guid))?;
+        let asked = commands::run_now(&app.engine, &caller.by, &row.guid, &manual_run_guid).await;
+        let (run, outcome) = asked.map_err(not_run)?;
         let answer = RunNowAnswer {
             key: run.key,
             manual_run_guid,
@@ -127,7 +126,8 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let rows = work::troubled(&mut reader.conn(), KIND, None, page.cursor, limit).await?;
     drop(reader);
     let page_of = Page::cut(rows, page.limit, |row| row.id);
-    let rows = page_of.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+    let rows =
+        page_of.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
     let items = shape_all(&app, rows).await?;
     JsonResponse::ok(&Page { items, next_cursor: page_of.next_cursor })
 }
@@ -139,7 +139,7 @@ pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
-        business_units: caller.units.clone(),
+        business_units: caller.by.units.clone(),
         before: page.cursor,
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
@@ -211,7 +211,7 @@ pub async fn artefact(
     // The name is one that was written down when it was made, so it leads nowhere else.
     let blob = blob_name(&view.storage_hash(), &file.name);
     if let Some(at) = view.files_purged_at() {
-        return Err(gone(&name, at).into());
+        return Err(Problem::file_gone(&name, at).into());
     }
     let content = app.engine.blobs.get(&blob).await?.ok_or_else(missing)?;
     let kind = HeaderValue::try_from(&file.media_type).map_err(|error| Failure::internal(&error))?;
@@ -238,24 +238,12 @@ pub async fn retry(
     once.run(app, caller, &body.bytes, |_| async move {
         let subscription = touchable(app, caller, &guid).await?;
         let (view, _) = found(app, caller, &subscription.guid, &run).await?;
-        if request.version.is_some_and(|seen| seen != view.work.version) {
-            return Err(Problem::stale_version().into());
-        }
-        let done = commands::retry(&app.engine, &view.work, &caller.actor()).await?;
-        noted(app, caller, "work", &done.id.to_string(), request.reason).await?;
+        let by = caller.by.because(request.reason.as_deref());
+        commands::retry(&app.engine, &by, &view.work, request.version).await?;
         let (view, ownership) = found(app, caller, &subscription.guid, &run).await?;
         JsonResponse::ok(&shape(view, ownership)?)
     })
     .await
-}
-
-/// The problem about a file that was removed.
-pub fn gone(name: &str, at: Timestamp) -> Problem {
-    let detail = format!(
-        "The file `{name}` was removed on {}, after the time for which files are kept.",
-        at.strftime("%Y-%m-%d")
-    );
-    Problem::new(Code::Gone, detail).with("purgedAt", at.to_string())
 }
 
 async fn found(

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use axum::extract::State;
 use jiff::Timestamp;
+use punctual_engine::CommandError;
 use punctual_model::{ReasonCode, Trigger, local_time::Adjustment};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     work::instant,
 };
 use punctual_wire::{
-    FieldError, Page, names,
+    Code, FieldError, Page, names,
     page::NamePageQuery,
     reports::{
         OrphanedSubscription, ReportSubscription, ReportSubscriptionRequest, TransferRequest, Upcoming,
@@ -19,12 +20,13 @@ use punctual_wire::{
     work::ActionRequest,
 };
 use punctual_workflows::reports::{
-    Planned, Subscription,
+    Draft, Planned, Subscription,
     commands::{self, Change},
+    draft::{NotThereYet, merged},
 };
 use serde_json::Value;
 
-use super::{Draft, draft, missing, refused, touchable, visible};
+use super::{missing, touchable, visible};
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
@@ -66,7 +68,7 @@ pub async fn get(
 ) -> Answer {
     let row = visible(&app, &caller, &guid).await?;
     if row.deleted {
-        return Err(missing(&guid));
+        return Err(missing(&guid).into());
     }
     JsonResponse::ok(&shape_one(&app, row).await?)
 }
@@ -81,7 +83,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let rows = report_subscriptions::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     drop(reader);
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
-    let rows = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref())).collect();
+    let rows = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
     JsonResponse::ok(&Page { items: shape(&app, rows).await?, next_cursor: page.next_cursor })
 }
 
@@ -102,9 +104,9 @@ pub async fn put(
     };
     let before = super::stored(&app, &guid).await?;
     if let Some(row) = &before {
-        caller.may_change(row.business_unit.as_deref(), || missing(&guid))?;
+        caller.by.may_change(row.business_unit.as_deref(), || missing(&guid))?;
         if row.deleted {
-            return Err(missing(&guid));
+            return Err(missing(&guid).into());
         }
     }
     JsonResponse::ok(&saved(&app, &caller, guid, before, &body.value).await?)
@@ -123,7 +125,7 @@ pub async fn patch(
     body: Json,
 ) -> Answer {
     let before = touchable(&app, &caller, &guid).await?;
-    let merged = draft::merged(&before, &body.value)?;
+    let merged = merged(&before, &body.value)?;
     JsonResponse::ok(&saved(&app, &caller, before.guid.clone(), Some(before), &merged).await?)
 }
 
@@ -189,7 +191,7 @@ pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters
     let mut reader = app.engine.store.read().await?;
     let rows = report_subscriptions::orphans(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
-    let seen = page.items.into_iter().filter(|row| caller.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let items: Vec<OrphanedSubscription> = seen
         .map(|row| OrphanedSubscription {
             reasons: [
@@ -221,7 +223,7 @@ pub async fn upcoming(
 ) -> Answer {
     let count = parameters.read(|fields| fields.optional_int("count", 1..=AHEAD))?.unwrap_or(5);
     let row = visible(&app, &caller, &guid).await?;
-    let subscription = Subscription::read(&row).map_err(super::of_faults)?;
+    let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;
     let now = app.engine.clock.now();
     let count = usize::try_from(count).unwrap_or(5);
     let ahead = subscription.cadence.after(now).filter_map(|one| subscription.planned(one).ok());
@@ -256,8 +258,7 @@ async fn changed(
     change: Change,
 ) -> Result<SubscriptionRow, Failure> {
     let row = touchable(app, caller, guid).await?;
-    let done = commands::change(&app.engine, &row.guid, &change, &caller.actor()).await;
-    done.map_err(|error| refused(error, guid))
+    Ok(commands::change(&app.engine, &caller.by, &row.guid, &change).await?)
 }
 
 async fn saved(
@@ -267,16 +268,25 @@ async fn saved(
     before: Option<SubscriptionRow>,
     value: &Value,
 ) -> Result<ReportSubscription, Failure> {
-    let draft =
-        Draft::read(&app.engine, &app.reports, guid, before, value, |unit| caller.unit_for(unit, "")).await?;
-    let warnings = draft.warnings(&app.engine).await?;
-    let row = draft.save(&app.engine, &caller.actor()).await?;
+    let unit_for = |unit| caller.by.unit_for(unit, "");
+    let draft = Draft::read(&app.engine, &app.reports, guid, before, value, unit_for).await?;
+    let warnings = warnings(draft.not_there_yet(&app.engine).await?);
+    let row = draft.save(&app.engine, &caller.by).await?;
     Ok(ReportSubscription { warnings, ..shape_one(app, row).await? })
+}
+
+fn warnings(missing: NotThereYet) -> Vec<FieldError> {
+    let channel = missing.channel.map(|channel| FieldError::channel_unknown("/channel", &channel));
+    let list = missing.list.map(|list| {
+        let detail = format!("There is no list `{list}` yet; reports are parked until there is.");
+        FieldError::new("/recipients/list", Code::NotFound, detail)
+    });
+    channel.into_iter().chain(list).collect()
 }
 
 async fn shape_one(app: &App, row: SubscriptionRow) -> Result<ReportSubscription, Failure> {
     let guid = row.guid.clone();
-    shape(app, vec![row]).await?.pop().ok_or_else(|| missing(&guid))
+    shape(app, vec![row]).await?.pop().ok_or_else(|| missing(&guid).into())
 }
 
 async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscription>, Failure> {

@@ -66,7 +66,7 @@ pub async fn campaign(
     body: Json<Bulk>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
-    let survey = found(app, &id, |unit| caller.may_touch(unit)).await?;
+    let survey = found(app, &id, |unit| caller.by.may_touch(unit)).await?;
     let (trigger_id, items) = CampaignRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
         let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };
@@ -96,7 +96,7 @@ async fn take(
             Err(found) => faults.push((index, Problem::from(found))),
         }
     }
-    let outcomes = path::ingest(&app.engine, &app.surveys, asked, caller.units.as_deref(), &good).await?;
+    let outcomes = path::ingest(&app.engine, &app.surveys, asked, caller.by.units.as_deref(), &good).await?;
     let mut answer = Ingested { failed: faults.len() as u64, ..Ingested::default() };
     answer.items = outcomes.into_iter().map(|outcome| shape(outcome, &mut answer)).collect();
     for (index, problem) in faults {

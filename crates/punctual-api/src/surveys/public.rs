@@ -5,6 +5,7 @@ use axum::{
     extract::{FromRequestParts, State},
     http::request::Parts,
 };
+use punctual_engine::Peer;
 use punctual_model::survey::is_right_to_left;
 use punctual_wire::{
     Code, Problem,
@@ -14,7 +15,7 @@ use punctual_workflows::surveys::answer::{self as path, Link, Submission, Submit
 use serde_json::json;
 
 use crate::{
-    App, Peer, Shared,
+    App, Shared,
     answer::{Answer, Failure, JsonResponse},
     body::{Json, ResponseBody},
     parameters::Segments,

@@ -7,7 +7,8 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request},
 };
-use punctual_api::{ApiState, Sandbox, ensure_admin_key, router};
+use punctual_api::{ApiState, Sandbox, router};
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::{Clock, ManualClock};
 use punctual_testkit::TestBed;
 use serde_json::{Value, json};

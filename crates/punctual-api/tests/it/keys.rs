@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use jiff::SignedDuration;
-use punctual_api::{KeyRefused, ensure_admin_key, is_well_formed};
+use punctual_engine::keys::{KeyRefused, ensure_admin_key, is_well_formed};
 use punctual_model::Clock;
 use punctual_store::api_keys;
 use punctual_testkit::{TestBed, on_both, signal};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use punctual_api::{ApiState, ensure_admin_key, router};
+use punctual_api::{ApiState, router};
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::{Audience, Clock, Fault, ManualClock, ReasonCode, Trigger, WorkKey};
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::reminders::providers::{

@@ -5,7 +5,7 @@ use std::io::Write;
 use axum::http::Method;
 use flate2::{Compression, write::GzEncoder};
 use jiff::SignedDuration;
-use punctual_api::is_well_formed;
+use punctual_engine::keys::is_well_formed;
 use punctual_model::Clock;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Fan-out: every subscriber is told once, alone and again on its own, and the state of an event follows from them.
 
 use punctual_channels::Misbehaviour;
+use punctual_engine::Actor;
 use punctual_engine::channels::as_channel;
 use punctual_store::subscribers;
 use punctual_testkit::{TestBed, on_both};
@@ -252,7 +253,7 @@ async fn a_subscribers_secret_is_stored_sealed_and_kept(bed: TestBed) {
     };
     define(json!({ "url": "https://bi.example.org/in", "secret": SECRET })).await;
     let before = define(json!({ "url": "https://bi.example.org/in", "timeoutSeconds": 5 })).await;
-    let sealed = bed.engine.rekey(bed.now(), false).await.unwrap();
+    let sealed = bed.engine.rekey(&Actor::named("ann"), false).await.unwrap();
     assert_eq!(sealed.channels, 0, "it has the key in use already");
     let stored = subscribers::get(&mut bed.read().await.conn(), "webhook:bi").await.unwrap().unwrap();
     assert_eq!(stored.settings, before);

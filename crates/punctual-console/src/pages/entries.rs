@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use punctual_engine::CommandError;
 use punctual_wire::{FieldError, Problem};
 use serde_json::{Map, Value};
 
-use crate::form::Fields;
+use crate::{answer::Refusal, form::Fields};
 
 /// What is in the fields, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,4 +94,9 @@ pub fn faults(problem: Problem) -> Vec<FieldError> {
         return vec![FieldError::new("", problem.code, problem.detail)];
     }
     problem.errors
+}
+
+/// Why a command did nothing, one line for each place that is at fault.
+pub fn refused(error: CommandError) -> Vec<FieldError> {
+    faults(Refusal::from(error).into_problem())
 }

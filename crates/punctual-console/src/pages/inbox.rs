@@ -3,11 +3,8 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
-use punctual_engine::inbox::person;
-use punctual_store::{
-    Lane,
-    inbox::{self, InboxRow},
-};
+use punctual_engine::{CommandError, inbox::person};
+use punctual_store::inbox::{self, InboxRow};
 
 use crate::{
     Shared,
@@ -93,18 +90,14 @@ fn shaped(row: InboxRow, visit: &Visit, now: Timestamp) -> Row {
 /// Marks one message as read, or all up to one. Everybody may, for they are their own.
 async fn read(State(app): State<Shared>, form: Signed) -> Page {
     let Signed { visit, fields } = form;
-    let whose = person(&visit.viewer.name);
-    let now = Visit::now(&app);
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    match fields.text("upTo") {
-        "" => drop(inbox::read(&mut tx.conn(), now, &whose, fields.text("id")).await?),
-        newest => {
-            let row = inbox::get(&mut tx.conn(), newest).await?.filter(|row| row.person == whose);
-            if let Some(row) = row {
-                inbox::read_all(&mut tx.conn(), now, &whose, row.seq).await?;
-            }
-        }
+    let name = &visit.viewer.name;
+    let read = match fields.text("upTo") {
+        "" => app.engine.read_message(name, fields.text("id")).await.map(drop),
+        newest => app.engine.read_messages_up_to(name, newest).await,
+    };
+    // A message that is gone needs no reading.
+    if let Err(error @ (CommandError::Engine(_) | CommandError::Secrets(_))) = read {
+        return Err(error.into());
     }
-    tx.commit().await?;
     see_other(if fields.text("unread") == "1" { "/inbox?unread=1" } else { "/inbox" })
 }

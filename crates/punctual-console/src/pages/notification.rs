@@ -81,7 +81,7 @@ struct Target {
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = notifications::by_id(&mut reader.conn(), id).await?;
-    let row = row.filter(|row| viewer.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| viewer.by.may_see(row.business_unit.as_deref()));
     row.ok_or_else(|| Problem::not_found("notification", id).into())
 }
 
@@ -109,12 +109,12 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         details: details(&row),
         targets: targets(&tries, &skipped, &reported, &visit, now),
         not_delivered: reported.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
-        can_acknowledge: visit.viewer.may_act() && visit.viewer.may_touch(row.business_unit.as_deref()),
+        can_acknowledge: visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         timeline: in_order(happened(moments, &visit.zone), &visit.zone),
         context: row.context.as_deref().map(pretty_text),
         can_act: row.status == "parked"
             && visit.viewer.may_act()
-            && visit.viewer.may_touch(row.business_unit.as_deref()),
+            && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         frame,
         row,
     })
@@ -339,10 +339,7 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
 async fn acknowledge(State(app): State<Shared>, Path(id): Path<String>, act: Act) -> Page {
     let Act { visit, fields: _ } = act;
     let row = visible(&app, &visit.viewer, &id).await?;
-    if !visit.viewer.may_touch(row.business_unit.as_deref()) {
-        return Err(Problem::not_found("notification", id).into());
-    }
-    app.engine.acknowledge(&row.id, &visit.viewer.actor()).await?;
+    app.engine.acknowledge(&visit.viewer.by, &row.id, None).await?;
     see_other(&format!("/notifications/{}", row.id))
 }
 

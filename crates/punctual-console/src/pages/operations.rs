@@ -190,7 +190,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         let own = by_subject.get(&row.id).map(Vec::as_slice).unwrap_or_default();
         item(row, own, &visit.zone, now)
     };
-    let seen = |row: &&SubjectRow| visit.viewer.may_see(row.business_unit.as_deref());
+    let seen = |row: &&SubjectRow| visit.viewer.by.may_see(row.business_unit.as_deref());
     let mut items: Vec<Item> = found.iter().filter(seen).map(item).collect();
     items.retain(|item| item.days.iter().any(|day| (first..end).contains(day)));
     items.sort_by(|a, b| (a.days.first(), &a.clock).cmp(&(b.days.first(), &b.clock)));
@@ -327,10 +327,10 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
 /// The business unit that something new gets: the one given, else the first that the viewer is limited to.
 fn unit_of(visit: &Visit, given: &str) -> Result<Option<String>, FieldError> {
     let unit = match given {
-        "" => visit.viewer.units.as_ref().and_then(|units| units.first().cloned()),
+        "" => visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned()),
         given => Some(given.to_owned()),
     };
-    if visit.viewer.may_touch(unit.as_deref()) {
+    if visit.viewer.by.may_touch(unit.as_deref()) {
         return Ok(unit);
     }
     let detail = "It must be a business unit that your key is for.";
@@ -362,6 +362,8 @@ fn listed(text: &str) -> Vec<String> {
 async fn visible(app: &Shared, visit: &Visit, subject_type: &str, id: &str) -> Result<SubjectRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    row.filter(|row| row.subject_type == subject_type && visit.viewer.may_see(row.business_unit.as_deref()))
-        .ok_or_else(|| punctual_wire::Problem::not_found(subject_type, id).into())
+    row.filter(|row| {
+        row.subject_type == subject_type && visit.viewer.by.may_see(row.business_unit.as_deref())
+    })
+    .ok_or_else(|| punctual_wire::Problem::not_found(subject_type, id).into())
 }

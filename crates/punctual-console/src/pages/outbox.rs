@@ -3,7 +3,7 @@
 mod act;
 mod filter;
 
-pub(super) use act::{done, note};
+pub(super) use act::done;
 pub(crate) use filter::STATES;
 
 use askama::Template;
@@ -228,7 +228,7 @@ fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &Bloc
     };
     Row {
         when: visit.zone.when(instant(row.delivered_at.unwrap_or(row.created_at)), now),
-        is_parked: row.status == "parked" && visit.viewer.may_touch(row.business_unit.as_deref()),
+        is_parked: row.status == "parked" && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         pill: words::notification(&row.status),
         stuck,
         waits: waits.is_some(),

@@ -67,7 +67,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let looked = reconciliations::all(&mut reader.conn()).await?;
     drop(reader);
     let more = stored.len() > ROWS;
-    let seen = stored.into_iter().take(ROWS).filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let seen =
+        stored.into_iter().take(ROWS).filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let mut rows: Vec<Row> = seen.map(|row| shaped(row, &visit, now)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let active = i64::try_from(rows.iter().filter(|row| row.pill.word == "active").count()).unwrap_or(0);

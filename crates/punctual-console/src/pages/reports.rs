@@ -112,10 +112,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         own.or(unit).and_then(|number| Stage::parse(*number))
     };
     let seen: Vec<&SubscriptionRow> =
-        found.iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref())).collect();
+        found.iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).collect();
     let mut rows: Vec<Row> = seen.iter().map(|row| shaped(row, stage_of(row), now)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    let orphans = orphans.into_iter().filter(|one| visit.viewer.may_see(one.business_unit.as_deref()));
+    let orphans = orphans.into_iter().filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()));
     let done = match fields.text("done") {
         "deleted" => Some("The subscription is gone; its runs stay on record."),
         _ => None,
@@ -252,7 +252,7 @@ fn orphan(row: report_subscriptions::Orphan) -> Orphan {
 async fn people(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
     let mut reader = app.engine.store.read().await?;
     let rows = people::page(&mut reader.conn(), "", OFFERED).await?;
-    let seen = rows.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let seen = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     Ok(seen.map(|row| (row.id, row.name)).collect())
 }
 
@@ -265,6 +265,6 @@ fn city(zone: &str) -> String {
 async fn found(app: &App, visit: &Visit, guid: &str) -> Result<SubscriptionRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.to_lowercase()]).await?.pop();
-    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()))
+    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("report subscription", guid).into())
 }

@@ -67,7 +67,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let next = rows.last().filter(|_| more).map(|last| {
         format!("/sources{}", links::query([("type", kind.as_str()), ("after", last.source_id.as_str())]))
     });
-    let rows = rows.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let rows = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     page(&SourcesPage {
         frame: visit.frame(&app, "Sources", "/sources").await?,
         rows: rows.map(|row| shaped(row, &visit, now)).collect(),
@@ -135,7 +135,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
     let row = sources::get(&mut reader.conn(), &kind, &id).await?;
-    let row = row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("source", format!("{kind}/{id}"))))?;
     let planned = work::of_source(&mut reader.conn(), &kind, &id, WORK_SHOWN).await?;
     drop(reader);

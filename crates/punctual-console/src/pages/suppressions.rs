@@ -183,13 +183,13 @@ async fn add(State(app): State<Shared>, act: Act) -> Page {
         channel_type,
         address,
         reason: SuppressionReason::Manual.as_str().to_owned(),
-        source: visit.viewer.actor(),
+        source: visit.viewer.by.name().to_owned(),
         detail: Some(fields.text("detail").chars().take(500).collect())
             .filter(|text: &String| !text.is_empty()),
         since: Visit::now(&app).as_microsecond(),
         expires_at: None,
     };
-    app.engine.suppress(&row, &visit.viewer.actor()).await?;
+    app.engine.suppress(&visit.viewer.by, &row).await?;
     see_other("/suppressions?done=added")
 }
 
@@ -228,11 +228,10 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
 async fn remove(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let (kind, address) = (fields.text("channelType"), fields.text("address"));
-    if !app.engine.unsuppress(kind, address, &visit.viewer.actor()).await? {
+    let by = visit.viewer.by.because(Some(fields.text("reason")));
+    if !app.engine.unsuppress(&by, kind, address).await? {
         return Err(Problem::not_found("suppression", address).into());
     }
-    let subject = format!("{kind}:{address}");
-    super::outbox::note(&app, &visit.viewer, "address", &subject, fields.text("reason")).await?;
     see_other("/suppressions?done=removed")
 }
 

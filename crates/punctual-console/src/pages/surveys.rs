@@ -69,7 +69,7 @@ struct Survey {
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let mut reader = app.engine.store.read().await?;
-    let found = surveys::page(&mut reader.conn(), None, visit.viewer.units.as_deref(), SHOWN).await?;
+    let found = surveys::page(&mut reader.conn(), None, visit.viewer.by.units.as_deref(), SHOWN).await?;
     let mut rows = Vec::with_capacity(found.len());
     let (mut asked_in_all, mut answered_in_all) = (0, 0);
     for row in found {
@@ -157,7 +157,7 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal>
     let number: i64 = id.parse().map_err(|_| missing())?;
     let mut reader = app.engine.store.read().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
-    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref())).ok_or_else(missing)
+    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)
 }
 
 /// How an instance is, as a pill.

@@ -67,7 +67,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         LISTS.iter().map(|(list, ..)| *list).find(|list| *list == fields.text("list")).unwrap_or("coming");
     let kinds: Vec<String> = app.engine.workflows.keys().map(str::to_owned).collect();
     let kind = kinds.iter().find(|kind| *kind == fields.text("kind")).cloned().unwrap_or_default();
-    let units = visit.viewer.units.as_deref();
+    let units = visit.viewer.by.units.as_deref();
     let cursor = fields.text("cursor");
     let mut reader = app.engine.store.read().await?;
     let mut rows = if list == "coming" {

@@ -8,6 +8,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
+use punctual_engine::operate::WorkAction;
 use punctual_store::{
     audit,
     notifications::{self, NotificationRow},
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::{
     confirm::{Confirm, Item},
-    outbox::{done, note},
+    outbox::done,
     timeline::{Happened, Step, audited, in_order, pretty, pretty_text},
 };
 use crate::{
@@ -123,7 +124,7 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusa
     let number: i64 = id.parse().map_err(|_| refused())?;
     let mut reader = app.engine.store.read().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| viewer.may_see(row.business_unit.as_deref())).ok_or_else(refused)
+    row.filter(|row| viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(refused)
 }
 
 fn instant(at: i64) -> Timestamp {
@@ -142,7 +143,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         Some(blob) => app.engine.blobs.get(blob).await?,
         None => None,
     };
-    let may_act = visit.viewer.may_act() && visit.viewer.may_touch(row.business_unit.as_deref());
+    let may_act = visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref());
     let due = instant(row.due_at);
     page(&WorkRowPage {
         frame: visit.frame(&app, &format!("Work {}", row.id), "/work").await?,
@@ -156,7 +157,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
-            .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
+            .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
             .map(|one| Sent {
                 pill: words::notification(&one.status),
                 id: one.id,
@@ -255,7 +256,8 @@ async fn confirm(State(app): State<Shared>, act: Act) -> Page {
             ("Cancel 1 work row?", "It is not processed. Only a person can revive it.", "Cancel work row")
         }
     };
-    let allowed = Action::of(&row).contains(&action) && visit.viewer.may_touch(row.business_unit.as_deref());
+    let allowed =
+        Action::of(&row).contains(&action) && visit.viewer.by.may_touch(row.business_unit.as_deref());
     let item = Item {
         link: format!("/work/{}", row.id),
         title: row.key.clone(),
@@ -284,18 +286,13 @@ async fn act(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let action = Action::read(&fields)?;
     let row = visible(&app, &visit.viewer, fields.text("id")).await?;
-    if !visit.viewer.may_touch(row.business_unit.as_deref()) {
-        return Err(Problem::not_found("work", row.id).into());
-    }
-    if fields.text("version") != row.version.to_string() {
-        return Err(Problem::stale_version().into());
-    }
-    let actor = visit.viewer.actor();
-    let (changed, word) = match action {
-        Action::Release => (app.engine.release_work(row.id, &actor).await?, "release"),
-        Action::Retry => (app.engine.retry_work(row.id, &actor).await?, "repeat"),
-        Action::Cancel => (app.engine.cancel_work(row.id, &actor).await?, "cancel"),
+    let Ok(seen) = fields.text("version").parse() else { return Err(Problem::stale_version().into()) };
+    let by = visit.viewer.by.because(Some(fields.text("reason")));
+    let (on_row, word) = match action {
+        Action::Release => (WorkAction::Release, "release"),
+        Action::Retry => (WorkAction::Retry, "repeat"),
+        Action::Cancel => (WorkAction::Cancel, "cancel"),
     };
-    note(&app, &visit.viewer, "work", &changed.id.to_string(), fields.text("reason")).await?;
+    let changed = app.engine.act_on_work(&by, on_row, row.id, Some(seen)).await?;
     see_other(&format!("/work/{}?done={word}.1.0", changed.id))
 }

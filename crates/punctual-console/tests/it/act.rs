@@ -1,5 +1,6 @@
 //! What people do: first a page that says what will change, then the change, then what it did.
 
+use punctual_engine::Actor;
 use punctual_testkit::{TestBed, new_work, on_both};
 use punctual_wire::keys::Scope;
 
@@ -65,7 +66,7 @@ async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: TestBed) {
     let ids = parked(&bed, 3).await;
     let client = Client::admin(&bed).await;
     let chosen = [row(&bed, &ids[0]).await, row(&bed, &ids[1]).await, row(&bed, &ids[2]).await];
-    bed.engine.discard_notification(&ids[2], "somebody else").await.unwrap();
+    bed.engine.discard_notification(&Actor::named("somebody else"), &ids[2], None).await.unwrap();
     let mut fields = vec![("action", "retry"), ("back", "/outbox?status=parked")];
     fields.extend(chosen.iter().map(|row| ("row", row.as_str())));
     let page = client.act("/outbox/confirm", &fields).await;
@@ -92,7 +93,7 @@ async fn what_changed_meanwhile_is_left_alone(bed: TestBed) {
     let ids = parked(&bed, 1).await;
     let client = Client::admin(&bed).await;
     let seen = row(&bed, &ids[0]).await;
-    bed.engine.retry_notification(&ids[0], "somebody else").await.unwrap();
+    bed.engine.retry_notification(&Actor::named("somebody else"), &ids[0], None).await.unwrap();
     bed.tick().await;
     // It is parked again, but not as the page showed it.
     client

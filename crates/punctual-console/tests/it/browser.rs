@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
+use punctual_engine::Actor;
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::{NotificationSource, ReasonCode, SendOutcome};
 use punctual_reports::Sources;
 use punctual_store::{
@@ -44,7 +45,9 @@ impl Stage {
             reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };
-        tokio::spawn(serve(listener, router(state), stop.clone()));
+        let server =
+            axum::serve(listener, router(state)).with_graceful_shutdown(stop.clone().cancelled_owned());
+        tokio::spawn(server.into_future());
         let mut browser = Chromium::start().await;
         browser.size(1280, 860).await;
         browser.prefer("light").await;
@@ -280,7 +283,7 @@ fn what_is_shown_stays_where_it_is_and_stays_true() {
         stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
         let before = stage.texts("td.subject a").await;
         let id = bed.notifications().await[0].id.clone();
-        bed.engine.retry_notification(&id, "somebody else").await.unwrap();
+        bed.engine.retry_notification(&Actor::named("somebody else"), &id, None).await.unwrap();
         // It no longer matches the filter: it stays in its place and is dimmed; figures and badge follow.
         stage
             .browser

@@ -7,8 +7,9 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request, header},
 };
-use punctual_api::{NewKey, Peer, create_key, ensure_admin_key};
 use punctual_console::{ConsoleState, router};
+use punctual_engine::Peer;
+use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_testkit::TestBed;

@@ -4,8 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use punctual_api::{ensure_admin_key, serve};
 use punctual_console::{ConsoleState, router};
+use punctual_engine::keys::ensure_admin_key;
 use punctual_reports::Sources;
 use punctual_testkit::{Database, TestBedBuilder, WallClock, run};
 use punctual_workflows::reports::with_built_ins;
@@ -33,7 +33,9 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
             reports: with_built_ins(Sources::default()),
             stop: stop.clone(),
         };
-        let server = tokio::spawn(serve(listener, router(state), stop.clone()));
+        let server =
+            axum::serve(listener, router(state)).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let server = tokio::spawn(server.into_future());
 
         let body = format!("key={ADMIN}");
         let sign_in = format!(

@@ -1,6 +1,7 @@
 //! The calendar of events and tasks: what it shows, the form, and the repair of what is out of step.
 
 use jiff::Timestamp;
+use punctual_engine::Actor;
 use punctual_model::Random;
 use punctual_store::operations::{
     people::{self, PersonRow},
@@ -64,7 +65,7 @@ pub fn event(bed: &TestBed, title: &str, start: &str, hours: i64) -> NewSubject 
 }
 
 pub async fn put(bed: &TestBed, new: NewSubject) -> String {
-    commands::create(&bed.engine, std::slice::from_ref(&new), "test").await.unwrap();
+    commands::create(&bed.engine, &Actor::named("test"), std::slice::from_ref(&new)).await.unwrap();
     new.id
 }
 

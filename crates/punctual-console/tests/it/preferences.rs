@@ -1,6 +1,7 @@
 //! A person's own page, and what operators see: no session for the one, all business units for the other.
 
 use axum::http::Method;
+use punctual_engine::Actor;
 use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::delivery_policy::Preference;
 use punctual_testkit::{TestBed, on_both};
@@ -100,7 +101,7 @@ async fn the_page_speaks_the_person_s_language(bed: TestBed) {
     }
     // What they have said themselves counts more than the browser they happen to use.
     bed.engine
-        .change_preference("ann@example.org", "test", |wants| wants.locale = Some("he".into()))
+        .change_preference(&Actor::named("test"), "ann@example.org", |wants| wants.locale = Some("he".into()))
         .await
         .unwrap();
     let page = opened("de").await;
@@ -130,7 +131,7 @@ async fn operators_see_what_people_want(bed: TestBed) {
     let wanted = json!({ "quietHours": { "from": "22:00", "to": "07:00" }, "topics": { "offers": { "subscribed": false } },
         "addresses": { "email": "ann@example.org" }, "failover": ["sms:a", "email:b"] });
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
-    bed.engine.change_preference("ann", "test", |kept| *kept = wanted).await.unwrap();
+    bed.engine.change_preference(&Actor::named("test"), "ann", |kept| *kept = wanted).await.unwrap();
     let page = admin.page("/preferences").await;
     for told in ["ann@example.org", "offers", "22:00–07:00", "sms:a → email:b"] {
         assert!(page.contains(told), "{told}: {page}");

@@ -1,6 +1,7 @@
 //! The pages about surveys, and the public page without a browser, on both databases.
 
 use axum::http::Method;
+use punctual_engine::Actor;
 use punctual_store::surveys::SurveyDraft;
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
@@ -53,8 +54,8 @@ pub async fn survey(bed: &TestBed, schema: Value) -> i64 {
         business_unit: None,
         draft: schema.to_string(),
     };
-    let row = author::create(&bed.engine, &draft, "key:test").await.unwrap();
-    author::publish(&bed.engine, row.id, "key:test").await.unwrap();
+    let row = author::create(&bed.engine, &Actor::named("key:test"), &draft).await.unwrap();
+    author::publish(&bed.engine, &Actor::named("key:test"), row.id).await.unwrap();
     row.id
 }
 

@@ -7,11 +7,16 @@ use punctual_model::{
     delivery_policy::{Preference, Topic},
 };
 use punctual_store::{
-    Lane, StoreError, Tx, audit,
-    delivery_policy::preferences::{self, PreferenceRow},
+    Lane, StoreError, Tx,
+    delivery_policy::{
+        SETTINGS,
+        preferences::{self, PreferenceRow},
+    },
+    facts,
 };
+use serde_json::Value;
 
-use crate::{Engine, EngineError};
+use crate::{Actor, Engine, EngineError};
 
 /// The kind of the work rows that send people what they did not get.
 pub const DIGEST: &str = "digest";
@@ -20,8 +25,8 @@ impl Engine {
     /// Changes what a person wants, and remembers who did it. The person is one of the table, or an address.
     pub async fn change_preference(
         &self,
+        by: &Actor,
         person: &str,
-        actor: &str,
         change: impl FnOnce(&mut Preference),
     ) -> Result<PreferenceRow, EngineError> {
         let now = self.clock.now();
@@ -31,18 +36,24 @@ impl Engine {
         let mut preference = Preference::read(&row.definition);
         change(&mut preference);
         write(&mut tx, now, &person, &preference).await?;
-        let entry = audit::Entry {
-            actor: actor.to_owned(),
-            action: "put",
-            subject_kind: "preference",
-            subject_id: person.clone(),
-            ..audit::Entry::default()
-        };
-        audit::append(&mut tx.conn(), now, &[entry]).await?;
+        by.audit(&mut tx, now, "put", "preference", &person).await?;
         let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
         tx.commit().await?;
         self.policy.invalidate();
         Ok(stored)
+    }
+
+    /// Sets the delivery policy of the installation, as it is stored.
+    #[boxed]
+    pub async fn save_delivery_policy(&self, by: &Actor, policy: &Value) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
+        // "manners" is a stored name: audit entries are not rewritten.
+        by.audit(&mut tx, now, "put", "manners", "settings").await?;
+        tx.commit().await?;
+        self.policy.invalidate();
+        Ok(())
     }
 
     /// Somebody does not want this topic any more, or none at all.
@@ -55,7 +66,7 @@ impl Engine {
         let topic = topic.map(str::to_owned);
         let known: Vec<String> =
             self.policy.settings().topics.iter().map(|topic| topic.name.clone()).collect();
-        self.change_preference(address, "recipient", move |preference| {
+        self.change_preference(&Actor::recipient(), address, move |preference| {
             let topics = topic.map_or(known, |topic| vec![topic]);
             for topic in topics {
                 let channels = preference.topics.remove(&topic).and_then(|before| before.channels);
@@ -75,20 +86,13 @@ impl Engine {
 
     /// Forgets what a person wants; messages go to them as to anybody.
     #[boxed]
-    pub async fn forget_preference(&self, person: &str, actor: &str) -> Result<bool, EngineError> {
+    pub async fn forget_preference(&self, by: &Actor, person: &str) -> Result<bool, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let person = named(&mut tx, person).await?;
         let was_there = preferences::delete(&mut tx.conn(), &person).await?;
-        let entry = audit::Entry {
-            actor: actor.to_owned(),
-            action: "delete",
-            subject_kind: "preference",
-            subject_id: person,
-            ..audit::Entry::default()
-        };
         if was_there {
-            audit::append(&mut tx.conn(), now, &[entry]).await?;
+            by.audit(&mut tx, now, "delete", "preference", &person).await?;
             tx.commit().await?;
         }
         Ok(was_there)

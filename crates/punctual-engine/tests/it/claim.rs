@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use punctual_engine::Actor;
 use punctual_model::{Decision, ReasonCode};
 use punctual_store::{Lane, work};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both, signal};
@@ -37,7 +38,7 @@ async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: TestBed) {
     }
     bed.ensure_one(new_work("test", "due", bed.after(1))).await;
     let id = bed.work("status").await.id;
-    bed.engine.cancel_work(id, "ann").await.unwrap();
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     let other = punctual_testkit::new_work_with("test", "hold", bed.now(), &serde_json::json!(1));
     bed.ensure_one(other).await;
     // Claimed once and put back with a later retry: due, but not ready.
@@ -67,7 +68,7 @@ async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: TestBed) {
     bed.wait(1);
     assert_eq!(claim_keys(&bed).await, ["retry"]);
     let held = bed.work("hold").await.id;
-    bed.engine.release_work(held, "ann").await.unwrap();
+    bed.engine.release_work(&Actor::named("ann"), held, None).await.unwrap();
     assert_eq!(claim_keys(&bed).await, ["hold"], "a released hold is claimed at once");
     assert_eq!(bed.work("status").await.status, "cancelled");
     bed.leaves_open("they were only claimed");

@@ -1,6 +1,6 @@
 //! What each decision does to its row.
 
-use punctual_engine::EngineError;
+use punctual_engine::{Actor, CommandError, EngineError};
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode, RetryPolicy, WorkId};
 use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
 
@@ -95,7 +95,7 @@ async fn fail_ends_the_row_and_a_person_may_retry_it(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "fail:1", bed.now())).await.id;
     assert_eq!(bed.tick().await.due.failed, 1);
     assert_eq!(bed.run_for(86_400).await.done.due.claimed, 0, "nothing happens by itself");
-    let retried = bed.engine.retry_work(id, "ann").await.unwrap();
+    let retried = bed.engine.retry_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!((retried.id, retried.status.as_str()), (id, "pending"));
     assert_eq!(bed.tick().await.due.failed, 1);
     assert_eq!(
@@ -113,16 +113,16 @@ async fn hold_waits_for_a_person_and_is_audited(bed: TestBed) {
         ("pending", true, Some("input-unreadable"))
     );
     assert_eq!(bed.run_for(86_400).await.done.due.claimed, 0);
-    let released = bed.engine.release_work(id, "ann").await.unwrap();
+    let released = bed.engine.release_work(&Actor::named("ann"), id, None).await.unwrap();
     assert!(!released.on_hold);
     assert_eq!(bed.tick().await.due.held, 1, "a released hold is claimed at once");
     assert_eq!(
         bed.audit("work", &id.to_string()).await,
         ["hold:input-unreadable", "release:input-unreadable", "hold:input-unreadable"]
     );
-    bed.engine.cancel_work(id, "ann").await.unwrap();
-    let refused = bed.engine.release_work(id, "ann").await;
-    assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
+    let refused = bed.engine.release_work(&Actor::named("ann"), id, None).await;
+    assert!(matches!(refused, Err(CommandError::Engine(EngineError::StateNotAllowed { .. }))), "{refused:?}");
 }
 
 async fn defer_waits_without_counting_a_failure(bed: TestBed) {
@@ -152,7 +152,7 @@ async fn r12_retries_climb_the_ladder_and_then_hold(bed: TestBed) {
     let row = bed.work("retry:1").await;
     assert_eq!((row.on_hold, row.retry_count), (true, 4));
     assert_eq!(bed.audit("work", &id.to_string()).await, ["hold:source-unavailable"]);
-    let released = bed.engine.release_work(id, "ann").await.unwrap();
+    let released = bed.engine.release_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!((released.retry_count, released.next_retry_at), (0, None), "a release starts the count again");
     assert_eq!(bed.tick().await.due.retried, 1);
     bed.leaves_open("it is retried for good");

@@ -6,6 +6,7 @@ use std::{
 };
 
 use punctual_channels::Misbehaviour;
+use punctual_engine::Actor;
 use punctual_model::{Outgoing, ReasonCode, SendOutcome};
 use punctual_store::notifications;
 use punctual_testkit::{Gated, Scripted, TestBed, channel::delivered, on_both, signal};
@@ -204,7 +205,7 @@ async fn an_operators_retry_tries_those_who_refused_again_and_nobody_else(bed: T
     let id = bed.accept_one(bed.message_over("choosy:default", &["a@example.org", "b@example.org"])).await;
     bed.tick().await;
     *refuses.lock().unwrap() = false;
-    let retried = bed.engine.retry_notification(&id, "ann").await.unwrap();
+    let retried = bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
     assert_eq!((retried.status.as_str(), retried.retry_count, retried.reason_code), ("pending", 0, None));
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(sent.lock().unwrap()[2..], ["b@example.org"]);
@@ -262,7 +263,7 @@ async fn a_channel_that_is_not_known_parks_the_message(bed: TestBed) {
     let id = bed.accept_one(bed.message_over("sms:nowhere", &["a@example.org"])).await;
     parked_because(&bed, &id, "no-channel", "there is no channel `sms:nowhere`").await;
     bed.channel("sms:nowhere", "memory").await;
-    bed.engine.retry_notification(&id, "ann").await.unwrap();
+    bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
     assert_eq!(bed.tick().await.deliveries.delivered, 1, "once it is there, a retry goes out");
 }
 

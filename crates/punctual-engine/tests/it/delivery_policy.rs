@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use punctual_engine::Actor;
 use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::{
     Audience, Decision, NewNotification, NotificationId, Priority, ReasonCode, SendOutcome,
@@ -44,7 +45,7 @@ on_both! {
 
 async fn wants(bed: &TestBed, person: &str, wanted: Value) {
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
-    bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
+    bed.engine.change_preference(&Actor::named("test"), person, |kept| *kept = wanted).await.unwrap();
 }
 
 async fn everybody(bed: &TestBed, settings: Value) {

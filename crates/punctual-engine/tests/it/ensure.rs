@@ -1,6 +1,6 @@
 //! Every row of the ensure table.
 
-use punctual_engine::EnsureOutcome;
+use punctual_engine::{Actor, EnsureOutcome};
 use punctual_model::{Cause, Decision, NewWork, ReasonCode};
 use punctual_store::{Stage, work};
 use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, new_work_with, on_both};
@@ -191,7 +191,7 @@ async fn a_deactivated_row_comes_back(bed: TestBed) {
 
 async fn what_a_person_cancelled_only_a_person_revives(bed: TestBed) {
     let id = bed.ensure_one(row(&bed, "k:1")).await.id;
-    bed.engine.cancel_work(id, "ann").await.unwrap();
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!(bed.ensure_one(row(&bed, "k:1")).await.outcome, EnsureOutcome::LeftCancelled);
     assert_eq!(bed.work("k:1").await.status, "cancelled");
     assert_eq!(bed.tick().await.due.claimed, 0);

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use punctual_engine::Actor;
 use punctual_model::{
     Decision, NewNotification, Priority, ReasonCode, SendOutcome, delivery_policy::Preference,
 };
@@ -61,7 +62,7 @@ async fn people_who_share_an_address_over_the_next_channel_get_one_message_and_t
     ] {
         let wanted = json!({ "addresses": { "email": mail, "sms": number } });
         let wanted: Preference = serde_json::from_value(wanted).unwrap();
-        bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
+        bed.engine.change_preference(&Actor::named("test"), person, |kept| *kept = wanted).await.unwrap();
     }
     let targets = ["ann@example.org", "bob@example.org", "cy@example.org"];
     let mut new = bed.message_over("email:broken", &targets);

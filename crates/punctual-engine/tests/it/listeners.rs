@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use punctual_engine::{EngineError, EnsureOutcome};
+use punctual_engine::{Actor, EngineError, EnsureOutcome};
 use punctual_model::{Arrival, Cause};
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::schedules;
@@ -126,7 +126,7 @@ async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
     let moved = schedules::reschedule(&bed.engine, id, bed.after(600)).await.unwrap().unwrap();
     assert_eq!((moved.id, moved.outcome), (id, EnsureOutcome::Updated));
     assert_eq!(bed.run_for(599).await.done.due.claimed, 0);
-    bed.engine.cancel_work(id, "ann").await.unwrap();
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!(bed.run_for(600).await.done.due.claimed, 0);
     assert_eq!(bed.audit("work", &id.to_string()).await, ["cancel"]);
     assert!(schedules::reschedule(&bed.engine, id + 1000, bed.now()).await.unwrap().is_none());

@@ -1,7 +1,10 @@
 //! What people do: each act is audited, and refused clearly where the state does not allow it.
 
 use punctual_channels::Misbehaviour;
-use punctual_engine::EngineError;
+use punctual_engine::{
+    Actor, CommandError, EngineError,
+    operate::{NotificationAction, WorkAction},
+};
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
@@ -13,6 +16,7 @@ on_both! {
     a_discarded_notification_stays_and_is_not_retried;
     what_is_not_parked_is_neither_retried_nor_discarded;
     what_is_not_there_is_not_found;
+    a_row_that_has_moved_on_is_left_alone_with_its_audit;
 }
 
 fn sending(bed: &TestBed) -> TestBed {
@@ -29,9 +33,9 @@ fn sending(bed: &TestBed) -> TestBed {
     })
 }
 
-fn refused<T: std::fmt::Debug>(answer: Result<T, EngineError>) -> String {
+fn refused<T: std::fmt::Debug>(answer: Result<T, CommandError>) -> String {
     match answer {
-        Err(error @ EngineError::StateNotAllowed { .. }) => error.to_string(),
+        Err(CommandError::Engine(error @ EngineError::StateNotAllowed { .. })) => error.to_string(),
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -42,7 +46,7 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: TestBed) {
     bed.tick().await;
     let before = bed.work_by_id(id).await;
     for n in 1..=2 {
-        let retry = bed.engine.retry_work(id, "ann").await.unwrap();
+        let retry = bed.engine.retry_work(&Actor::named("ann"), id, None).await.unwrap();
         assert_eq!((retry.key, retry.retry_of), (format!("k:1:support-retry:{n}"), Some(id)));
         assert_eq!(bed.tick().await.deliveries.delivered, 1);
     }
@@ -55,16 +59,16 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: TestBed) {
 
 async fn a_row_that_waits_is_not_retried(bed: TestBed) {
     let id = bed.ensure_one(new_work("test", "k:1", bed.now())).await.id;
-    assert!(refused(bed.engine.retry_work(id, "ann").await).contains("pending"));
+    assert!(refused(bed.engine.retry_work(&Actor::named("ann"), id, None).await).contains("pending"));
     bed.leaves_open("nothing works it");
 }
 
 async fn a_cancelled_row_is_brought_back_by_a_person(bed: TestBed) {
     let bed = sending(&bed);
     let id = bed.ensure_one(new_work("test", "skip:1", bed.now())).await.id;
-    bed.engine.cancel_work(id, "ann").await.unwrap();
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!(bed.tick().await.due.claimed, 0);
-    bed.engine.retry_work(id, "bob").await.unwrap();
+    bed.engine.retry_work(&Actor::named("bob"), id, None).await.unwrap();
     assert_eq!(bed.tick().await.due.deactivated, 1);
     let entries =
         punctual_store::audit::of(&mut bed.read().await.conn(), "work", &id.to_string()).await.unwrap();
@@ -81,7 +85,7 @@ async fn a_row_under_way_is_not_cancelled(bed: TestBed) {
     let mut tx = bed.begin().await;
     punctual_store::work::claim(&mut tx, "test", bed.now(), bed.after(60), 1).await.unwrap();
     tx.commit().await.unwrap();
-    let text = refused(bed.engine.cancel_work(id, "ann").await);
+    let text = refused(bed.engine.cancel_work(&Actor::named("ann"), id, None).await);
     assert_eq!(text, "work is processing; only pending and failed rows can be cancelled");
     assert!(bed.audit("work", &id.to_string()).await.is_empty(), "what did not happen is not written down");
     bed.leaves_open("a worker has it");
@@ -96,9 +100,11 @@ async fn parked(bed: &TestBed) -> String {
 
 async fn a_discarded_notification_stays_and_is_not_retried(bed: TestBed) {
     let id = parked(&bed).await;
-    let row = bed.engine.discard_notification(&id, "ann").await.unwrap();
+    let row = bed.engine.discard_notification(&Actor::named("ann"), &id, None).await.unwrap();
     assert_eq!(row.status, "discarded");
-    assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains("discarded"));
+    assert!(
+        refused(bed.engine.retry_notification(&Actor::named("ann"), &id, None).await).contains("discarded")
+    );
     assert_eq!(
         bed.audit("notification", &id).await,
         ["park:rejected-by-receiver", "discard:rejected-by-receiver"]
@@ -108,18 +114,46 @@ async fn a_discarded_notification_stays_and_is_not_retried(bed: TestBed) {
 async fn what_is_not_parked_is_neither_retried_nor_discarded(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     for state in ["pending", "delivered"] {
-        assert!(refused(bed.engine.retry_notification(&id, "ann").await).contains(state));
-        assert!(refused(bed.engine.discard_notification(&id, "ann").await).contains(state));
+        assert!(
+            refused(bed.engine.retry_notification(&Actor::named("ann"), &id, None).await).contains(state)
+        );
+        assert!(
+            refused(bed.engine.discard_notification(&Actor::named("ann"), &id, None).await).contains(state)
+        );
         bed.tick().await;
     }
 }
 
 async fn what_is_not_there_is_not_found(bed: TestBed) {
-    assert!(matches!(bed.engine.cancel_work(99, "ann").await, Err(EngineError::NotFound)));
-    assert!(matches!(bed.engine.retry_work(99, "ann").await, Err(EngineError::NotFound)));
-    assert!(matches!(bed.engine.release_work(99, "ann").await, Err(EngineError::NotFound)));
+    let ann = Actor::named("ann");
+    for action in [WorkAction::Release, WorkAction::Retry, WorkAction::Cancel] {
+        let refused = bed.engine.act_on_work(&ann, action, 99, None).await;
+        assert!(matches!(refused, Err(CommandError::NotFound { .. })), "{refused:?}");
+    }
     let id = NotificationId(Default::default()).to_string();
-    assert!(matches!(bed.engine.retry_notification(&id, "ann").await, Err(EngineError::NotFound)));
-    assert!(matches!(bed.engine.discard_notification(&id, "ann").await, Err(EngineError::NotFound)));
+    for action in [NotificationAction::Retry, NotificationAction::Discard, NotificationAction::Acknowledge] {
+        let refused = bed.engine.act_on_notification(&ann, action, &id, None).await;
+        assert!(matches!(refused, Err(CommandError::NotFound { .. })), "{refused:?}");
+    }
     assert!(matches!(bed.engine.timeline(&id).await, Err(EngineError::NotFound)));
+}
+
+async fn a_row_that_has_moved_on_is_left_alone_with_its_audit(bed: TestBed) {
+    let held = bed.ensure_one(new_work("test", "waits", bed.after(60))).await.id;
+    let row = bed.engine.work_row(held).await.unwrap();
+    let ann = Actor::named("ann").because(Some("not this year"));
+    let stale = bed.engine.cancel_work(&ann, held, Some(row.version + 1)).await;
+    assert!(matches!(stale, Err(CommandError::Stale)), "{stale:?}");
+    let limited = Actor::key("limited", Some(vec!["nz".to_owned()]));
+    let foreign = bed.engine.cancel_work(&limited, held, Some(row.version)).await;
+    assert!(matches!(foreign, Err(CommandError::NotFound { .. })), "{foreign:?}");
+    assert_eq!(bed.engine.work_row(held).await.unwrap(), row);
+    assert!(bed.audit("work", &held.to_string()).await.is_empty());
+
+    // The action and the reason that was given for it are one commit: where it fails there is neither.
+    bed.faults.fail("audit.append", false, 1);
+    assert!(bed.engine.cancel_work(&ann, held, Some(row.version)).await.is_err());
+    assert_eq!(bed.engine.work_row(held).await.unwrap(), row);
+    bed.engine.cancel_work(&ann, held, Some(row.version)).await.unwrap();
+    assert_eq!(bed.audit("work", &held.to_string()).await, ["cancel", "note:not this year"]);
 }

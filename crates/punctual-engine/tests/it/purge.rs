@@ -1,7 +1,7 @@
 //! Retention removes only what is finished, and forgetting never reopens an id (R3, R24).
 
 use punctual_channels::Misbehaviour;
-use punctual_engine::{Accepted, EngineError};
+use punctual_engine::{Accepted, Actor, CommandError, EngineError};
 use punctual_store::notifications;
 use punctual_testkit::{TestBed, TestBedBuilder, on_both, scale};
 
@@ -59,7 +59,7 @@ async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: TestBed) 
     let live = bed.accept_one(future).await;
     let old = [bed.accept_to(&["a@example.org"]).await.remove(0), parked(&bed, "b@example.org").await];
     let discarded = parked(&bed, "c@example.org").await;
-    bed.engine.discard_notification(&discarded, "ann").await.unwrap();
+    bed.engine.discard_notification(&Actor::named("ann"), &discarded, None).await.unwrap();
     bed.wait(DAY);
     let young = bed.accept_to(&["d@example.org"]).await.remove(0);
     bed.tick().await;
@@ -133,7 +133,8 @@ async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: TestBed) 
         let mut retrying = tokio::task::JoinSet::new();
         for id in ids {
             let engine = bed.engine.clone();
-            retrying.spawn(async move { (engine.retry_notification(&id, "ann").await, id) });
+            retrying
+                .spawn(async move { (engine.retry_notification(&Actor::named("ann"), &id, None).await, id) });
         }
         let mut retried = 0;
         for (answer, id) in retrying.join_all().await {
@@ -143,7 +144,7 @@ async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: TestBed) 
                     assert_eq!(row.status, "pending");
                     assert_eq!(bed.notification(&id).await.status, "pending", "a live row is not purged");
                 }
-                Err(EngineError::NotFound) => {}
+                Err(CommandError::NotFound { .. } | CommandError::Engine(EngineError::NotFound)) => {}
                 Err(other) => panic!("not a clear refusal: {other}"),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use punctual_engine::EnsureOutcome;
+use punctual_engine::{Actor, EnsureOutcome};
 use punctual_model::{Cause, NewWork, ReasonCode};
 use punctual_store::work;
 use punctual_testkit::{Database, Seeded, TestBed, new_work_with, on_both, scale};
@@ -167,7 +167,7 @@ async fn apply(
             let Some(row) = model.get_mut(&key) else { return };
             let id = bed.work(&key_of(sequence, key)).await.id;
             let allowed = matches!(row.status, "pending" | "failed");
-            assert_eq!(bed.engine.cancel_work(id, "ann").await.is_ok(), allowed);
+            assert_eq!(bed.engine.cancel_work(&Actor::named("ann"), id, None).await.is_ok(), allowed);
             if allowed {
                 (row.status, row.by_person, row.on_hold) = ("cancelled", true, false);
             }
@@ -175,7 +175,7 @@ async fn apply(
         Command::Release { key } => {
             let Some(row) = model.get_mut(&key) else { return };
             let id = bed.work(&key_of(sequence, key)).await.id;
-            assert_eq!(bed.engine.release_work(id, "ann").await.is_ok(), row.on_hold);
+            assert_eq!(bed.engine.release_work(&Actor::named("ann"), id, None).await.is_ok(), row.on_hold);
             row.on_hold = false;
         }
         Command::Retry { key } => {
@@ -183,7 +183,7 @@ async fn apply(
             let id = bed.work(&key_of(sequence, key)).await.id;
             let allowed = matches!(row.status, "failed" | "deactivated" | "cancelled");
             if row.status != "completed" {
-                assert_eq!(bed.engine.retry_work(id, "ann").await.is_ok(), allowed);
+                assert_eq!(bed.engine.retry_work(&Actor::named("ann"), id, None).await.is_ok(), allowed);
             }
             if allowed {
                 (row.status, row.by_person, row.on_hold) = ("pending", false, false);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use punctual_engine::Actor;
 use punctual_model::{Audience, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{Scripted, TestBed, TestWorkflow, channel::delivered, new_work, on_both, scale};
 
@@ -43,7 +44,9 @@ async fn r13_a_cancel_that_won_is_never_followed_by_a_send(bed: TestBed) {
         let mut stopping = tokio::task::JoinSet::new();
         for (id, key) in ids {
             let engine = other.engine.clone();
-            stopping.spawn(async move { (engine.cancel_work(id, "ann").await.is_ok(), key) });
+            stopping.spawn(
+                async move { (engine.cancel_work(&Actor::named("ann"), id, None).await.is_ok(), key) },
+            );
         }
         // A few at a time, so that some cancels come before their claim and some after it.
         while bed.engine.due_tick(bed.now(), 3).await.unwrap().claimed > 0 {

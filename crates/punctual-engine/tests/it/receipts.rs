@@ -1,7 +1,7 @@
 //! Receipts: that a provider took a message and that it arrived are two facts, whoever comes first and however often.
 
 use jiff::Timestamp;
-use punctual_engine::{attention::Kind, receipts::Called};
+use punctual_engine::{Actor, attention::Kind, receipts::Called};
 use punctual_model::{Callback, CallbackFault, SendOutcome};
 use punctual_store::{
     receipts::{self, ReceiptRow},
@@ -139,8 +139,8 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
     assert!(item.reason.contains("Ann@example.org: 550 5.1.1 no such user"), "{item:?}");
     let other = bed.engine.attention(Some(&["nz".to_owned()]), 10).await.unwrap();
     assert_eq!(other.items.len(), 1, "what belongs to no unit is for all");
-    assert!(bed.engine.acknowledge(&id, "key:test").await.unwrap());
-    assert!(!bed.engine.acknowledge(&id, "key:test").await.unwrap());
+    assert!(bed.engine.acknowledge(&Actor::named("key:test"), &id, None).await.unwrap());
+    assert!(!bed.engine.acknowledge(&Actor::named("key:test"), &id, None).await.unwrap());
     assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
     assert_eq!(bed.audit("notification", &id).await, ["acknowledge"]);
     let story: Vec<String> =

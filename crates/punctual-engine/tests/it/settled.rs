@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use punctual_channels::Misbehaviour;
+use punctual_engine::Actor;
 use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both};
 
@@ -86,7 +87,7 @@ async fn a_parked_one_has_settled_and_a_retry_is_waited_for_again(bed: TestBed) 
     bed.tick().await;
     assert_eq!(workflow.settled_calls()[0].outcomes[0].1, "parked");
     let id = bed.notifications().await[0].id.clone();
-    bed.engine.retry_notification(&id, "ann").await.unwrap();
+    bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
     assert_eq!(bed.work("k:a").await.open_notifications, 1);
     bed.tick().await;
     assert_eq!(workflow.settled_calls().len(), 2);

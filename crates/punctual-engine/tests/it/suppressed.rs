@@ -1,5 +1,6 @@
 //! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
 
+use punctual_engine::Actor;
 use punctual_model::{NewNotification, ReasonCode, SendOutcome, delivery_policy::Preference};
 use punctual_store::{
     skipped_targets,
@@ -29,7 +30,7 @@ on_both! {
 
 async fn wants(bed: &TestBed, person: &str, wanted: serde_json::Value) {
     let wanted: Preference = serde_json::from_value(wanted).unwrap();
-    bed.engine.change_preference(person, "test", |kept| *kept = wanted).await.unwrap();
+    bed.engine.change_preference(&Actor::named("test"), person, |kept| *kept = wanted).await.unwrap();
 }
 
 fn over(bed: &TestBed, targets: &[&str], order: &[&str]) -> NewNotification {
@@ -146,7 +147,7 @@ async fn suppress(bed: &TestBed, kind: &str, address: &str) {
         since: bed.now().as_microsecond(),
         expires_at: None,
     };
-    bed.engine.suppress(&row, "key:test").await.unwrap();
+    bed.engine.suppress(&Actor::named("key:test"), &row).await.unwrap();
 }
 
 async fn skipped(bed: &TestBed, id: &str) -> Vec<(String, String)> {
@@ -188,12 +189,12 @@ async fn a_message_for_nobody_else_is_parked_and_an_operator_s_retry_looks_again
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("suppressed")));
     assert!(row.last_error.unwrap().starts_with("ann@example.org is on the suppression list"));
     assert_eq!(bed.audit("notification", &id).await, ["park:suppressed"]);
-    bed.engine.retry_notification(&id, "key:test").await.unwrap();
+    bed.engine.retry_notification(&Actor::named("key:test"), &id, None).await.unwrap();
     bed.tick().await;
     assert_eq!(bed.notification(&id).await.status, "parked", "it is on the list still");
-    assert!(bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap());
-    assert!(!bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap());
-    bed.engine.retry_notification(&id, "key:test").await.unwrap();
+    assert!(bed.engine.unsuppress(&Actor::named("key:test"), "email", "ann@example.org").await.unwrap());
+    assert!(!bed.engine.unsuppress(&Actor::named("key:test"), "email", "ann@example.org").await.unwrap());
+    bed.engine.retry_notification(&Actor::named("key:test"), &id, None).await.unwrap();
     bed.tick().await;
     assert_eq!(
         (bed.notification(&id).await.status.as_str(), bed.sent_to()),
@@ -234,7 +235,7 @@ async fn an_entry_that_is_over_counts_no_more(bed: TestBed) {
         since: bed.now().as_microsecond(),
         expires_at: Some(bed.after(60).as_microsecond()),
     };
-    bed.engine.suppress(&row, "key:test").await.unwrap();
+    bed.engine.suppress(&Actor::named("key:test"), &row).await.unwrap();
     let message = || bed.message_over("email:default", &["ann@example.org"]);
     let early = bed.accept_one(message()).await;
     bed.tick().await;
@@ -276,7 +277,7 @@ async fn what_another_node_suppressed_counts_within_a_second(bed: TestBed) {
     let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
     other.tick().await;
     assert_eq!(bed.notification(&id).await.reason_code.as_deref(), Some("suppressed"));
-    bed.engine.unsuppress("email", "ann@example.org", "key:test").await.unwrap();
+    bed.engine.unsuppress(&Actor::named("key:test"), "email", "ann@example.org").await.unwrap();
     bed.wait(1);
     let id = bed.accept_one(bed.message_over("email:default", &["ann@example.org"])).await;
     other.tick().await;

@@ -1,5 +1,6 @@
 //! Templates are read when a message is sent, in the locale that fits best.
 
+use punctual_engine::Actor;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
@@ -70,7 +71,7 @@ async fn a_template_that_is_not_there_parks_the_message(bed: TestBed) {
     let id = accept(&bed, None, json!({})).await;
     parked_because(&bed, &id, "template-unusable", "welcome").await;
     template(&bed).await;
-    bed.engine.retry_notification(&id, "ann").await.unwrap();
+    bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
     parked_because(&bed, &id, "template-unknown-variable", "name").await;
 }
 

@@ -1,9 +1,7 @@
 //! Withdrawing by origin: in time it is never sent, too late it is written down (R13).
 
-use punctual_engine::effects;
-use punctual_model::{
-    Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey,
-};
+use punctual_engine::{Actor, effects};
+use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey};
 use punctual_testkit::{Gated, TestBed, TestWorkflow, new_work, on_both, signal};
 
 on_both! {
@@ -56,7 +54,10 @@ async fn what_is_withdrawn_in_time_is_never_sent(bed: TestBed) {
     assert!(bed.sent().is_empty());
     assert_eq!(bed.audit("notification", &row.id).await, ["withdraw:answered"]);
     assert_eq!(withdraw(&bed, "k/memory:default").await, 0, "once is enough");
-    assert!(bed.engine.retry_notification(&row.id, "ann").await.is_err(), "nobody brings it back");
+    assert!(
+        bed.engine.retry_notification(&Actor::named("ann"), &row.id, None).await.is_err(),
+        "nobody brings it back"
+    );
 }
 
 async fn what_is_already_being_sent_is_recorded_as_too_late(bed: TestBed) {

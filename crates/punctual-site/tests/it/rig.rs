@@ -2,7 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use punctual_api::{ApiState, ensure_admin_key, serve};
+use punctual_api::{ApiState, serve};
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::{Random, Secret};
 use punctual_site::{Agent, ForwardReport, SiteConfig};
 use punctual_store::{

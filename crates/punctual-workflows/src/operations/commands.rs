@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError};
+use punctual_engine::{Actor, CommandError, Engine, EngineError};
 use punctual_model::{
     Cause,
     delivery_policy::{Handling, HandlingChange},
 };
 use punctual_store::{
-    Lane, StoreError, Tx, audit,
+    Lane, StoreError, Tx,
     operations::{
         organisations::{self, OrganisationRow},
         rules::{self, RuleRow},
@@ -74,7 +74,7 @@ pub enum Changed<T, E> {
 
 /// Creates events and tasks with the rules they get; those already there stay as they are. Returns how many were new.
 #[boxed]
-pub async fn create(engine: &Engine, new: &[NewSubject], actor: &str) -> Result<usize, EngineError> {
+pub async fn create(engine: &Engine, by: &Actor, new: &[NewSubject]) -> Result<usize, EngineError> {
     let now = engine.clock.now();
     let rows: Vec<SubjectRow> = new.iter().map(NewSubject::row).collect();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -89,7 +89,7 @@ pub async fn create(engine: &Engine, new: &[NewSubject], actor: &str) -> Result<
     }
     rules::put(&mut tx.conn(), now, &touched).await?;
     for row in &rows {
-        audited(&mut tx, now, actor, "create", row).await?;
+        audited(&mut tx, now, by, "create", row).await?;
     }
     tx.commit().await?;
     for row in &rows {
@@ -101,8 +101,8 @@ pub async fn create(engine: &Engine, new: &[NewSubject], actor: &str) -> Result<
 /// Changes one; `change` makes the new state of the present one, or refuses.
 pub async fn update<E>(
     engine: &Engine,
+    by: &Actor,
     id: &str,
-    actor: &str,
     change: impl FnOnce(&SubjectRow) -> Result<SubjectRow, E>,
 ) -> Result<Changed<SubjectRow, E>, EngineError> {
     let now = engine.clock.now();
@@ -127,7 +127,7 @@ pub async fn update<E>(
     );
     subjects::update(&mut tx.conn(), now, &after).await?;
     rules::put(&mut tx.conn(), now, &touched).await?;
-    audited(&mut tx, now, actor, "change", &after).await?;
+    audited(&mut tx, now, by, "change", &after).await?;
     tx.commit().await?;
     schedule(engine, &after, touched.iter()).await;
     Ok(Changed::Done(after))
@@ -136,8 +136,8 @@ pub async fn update<E>(
 /// Deletes one with all its rules; what was scheduled stops, and what is queued is withdrawn.
 pub async fn delete(
     engine: &Engine,
+    by: &Actor,
     id: &str,
-    actor: &str,
     may: impl FnOnce(&SubjectRow) -> bool,
 ) -> Result<bool, EngineError> {
     let now = engine.clock.now();
@@ -147,7 +147,7 @@ pub async fn delete(
     let touched: Vec<RuleRow> = own.into_iter().map(|rule| edit::deleted(rule, now)).collect();
     subjects::delete(&mut tx.conn(), now, id).await?;
     rules::put(&mut tx.conn(), now, &touched).await?;
-    audited(&mut tx, now, actor, "delete", &row).await?;
+    audited(&mut tx, now, by, "delete", &row).await?;
     tx.commit().await?;
     schedule(engine, &row, touched.iter()).await;
     Ok(true)
@@ -170,10 +170,10 @@ pub const RULES_MAX: usize = 20;
 /// Adds a rule to an event or task.
 pub async fn add_rule(
     engine: &Engine,
+    by: &Actor,
     subject_id: &str,
     rule_id: String,
     wanted: &DefaultRule,
-    actor: &str,
     may: impl FnOnce(&SubjectRow) -> bool,
 ) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
     let now = engine.clock.now();
@@ -189,7 +189,7 @@ pub async fn add_rule(
     }
     let row = edit::new_rule(rule_id, &subject, wanted, now);
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
-    audited(&mut tx, now, actor, "add-rule", &subject).await?;
+    audited(&mut tx, now, by, "add-rule", &subject).await?;
     tx.commit().await?;
     schedule(engine, &subject, std::iter::once(&row)).await;
     Ok(Changed::Done(rule(engine, &row.id).await?.unwrap_or(row)))
@@ -205,18 +205,20 @@ pub struct RuleChange {
 }
 
 /// Changes, pauses or resumes a rule.
+#[boxed]
 pub async fn change_rule(
     engine: &Engine,
+    by: &Actor,
     id: &str,
     change: RuleChange,
-    actor: &str,
-    may: impl Fn(&RuleRow) -> bool,
 ) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     // The subject first, as every edit does: two that cross each other wait in one order.
     let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    let Some(known) = known.filter(|row| row.deleted_at.is_none() && may(row)) else {
+    let Some(known) =
+        known.filter(|row| row.deleted_at.is_none() && by.may_touch(row.business_unit.as_deref()))
+    else {
         return Ok(Changed::NotFound);
     };
     let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else {
@@ -243,7 +245,7 @@ pub async fn change_rule(
         after = edit::pending(after, now);
     }
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&after)).await?;
-    audited(&mut tx, now, actor, "change-rule", &subject).await?;
+    audited(&mut tx, now, by, "change-rule", &subject).await?;
     tx.commit().await?;
     if moves {
         schedule(engine, &subject, std::iter::once(&after)).await;
@@ -252,43 +254,46 @@ pub async fn change_rule(
 }
 
 /// Deletes a rule; it stays readable, and nothing more comes of it.
-pub async fn delete_rule(
-    engine: &Engine,
-    id: &str,
-    actor: &str,
-    may: impl Fn(&RuleRow) -> bool,
-) -> Result<bool, EngineError> {
+#[boxed]
+pub async fn delete_rule(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    let Some(known) = known.filter(|row| row.deleted_at.is_none() && may(row)) else { return Ok(false) };
-    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else { return Ok(false) };
+    let Some(known) =
+        known.filter(|row| row.deleted_at.is_none() && by.may_touch(row.business_unit.as_deref()))
+    else {
+        return Err(missing(id));
+    };
+    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else {
+        return Err(missing(id));
+    };
     let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
-    let Some(row) = own.into_iter().find(|row| row.id == id) else { return Ok(false) };
+    let Some(row) = own.into_iter().find(|row| row.id == id) else { return Err(missing(id)) };
     let row = edit::deleted(row, now);
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
-    audited(&mut tx, now, actor, "delete-rule", &subject).await?;
+    audited(&mut tx, now, by, "delete-rule", &subject).await?;
     tx.commit().await?;
     schedule(engine, &subject, std::iter::once(&row)).await;
-    Ok(true)
+    Ok(())
 }
 
 /// Tries a rule that is out of step again at once, because a person asked; returns it as it is then.
-pub async fn repair_rule(
-    engine: &Engine,
-    id: &str,
-    may: impl Fn(&RuleRow) -> bool,
-) -> Result<Option<RuleRow>, EngineError> {
+#[boxed]
+pub async fn repair_rule(engine: &Engine, by: &Actor, id: &str) -> Result<RuleRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let known = rules::lock(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    if !known.is_some_and(|row| may(&row)) {
-        return Ok(None);
+    if !known.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
+        return Err(missing(id));
     }
     rules::mark_pending(&mut tx.conn(), now, id).await?;
     tx.commit().await?;
     sync(engine, &[id.to_owned()], Cause::Person).await;
-    rule(engine, id).await
+    rule(engine, id).await?.ok_or_else(|| missing(id))
+}
+
+fn missing(id: &str) -> CommandError {
+    CommandError::not_found("rule", id)
 }
 
 fn fits(
@@ -341,17 +346,10 @@ fn new_id(engine: &Engine) -> String {
 async fn audited(
     tx: &mut Tx,
     now: Timestamp,
-    actor: &str,
+    by: &Actor,
     action: &'static str,
     subject: &SubjectRow,
 ) -> Result<(), StoreError> {
     let subject_kind = if subject.subject_type == "task" { "task" } else { "event" };
-    let entry = audit::Entry {
-        actor: actor.to_owned(),
-        action,
-        subject_kind,
-        subject_id: subject.id.clone(),
-        ..audit::Entry::default()
-    };
-    audit::append(&mut tx.conn(), now, &[entry]).await
+    by.audit(tx, now, action, subject_kind, &subject.id).await
 }

@@ -95,6 +95,15 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
 /// Batches that whoever makes a change applies themselves, so that they see at once what it did; the row does the rest.
 const FIRST_BATCHES: usize = 3;
 
+/// Applies the first of a change that was just committed. What fails is no fault of whoever made it: the change is on
+/// disk, and its row applies it.
+pub(crate) async fn apply_announced(engine: &Engine, providers: &Providers, key: Option<String>) {
+    let Some(key) = key else { return };
+    if let Err(error) = apply_first(engine, providers, &key).await {
+        tracing::warn!(work.key = key, %error, "a change of reminders is left to its work row");
+    }
+}
+
 /// Applies the first batches of a change that was just committed. What fails here is done by the work row.
 #[boxed]
 pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> Result<(), EngineError> {

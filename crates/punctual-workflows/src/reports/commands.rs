@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{Cause, Fault, ReasonCode};
+use punctual_engine::{Actor, CommandError, Engine, EnsureOutcome, Ensured, effects, ensure_in};
+use punctual_model::{Cause, ReasonCode};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -19,37 +19,33 @@ use super::{
 };
 use crate::rollout::{Duty, RunKind, Stage, duty};
 
-/// Why a command did nothing.
+/// Why a run was not asked for.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    #[error("there is a newer version")]
-    Stale,
-    #[error("there is no such subscription")]
-    Missing,
-    #[error("the subscription is paused")]
-    Paused,
+pub enum NotRun {
     #[error("at its stage this run is made by the old scheduler")]
     OldSchedulers(Stage),
-    #[error("the definition has faults")]
-    Faults(Vec<Fault>),
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Refused(#[from] CommandError),
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for NotRun {
     fn from(error: StoreError) -> Self {
-        Self::Engine(error.into())
+        Self::Refused(error.into())
     }
+}
+
+fn missing(guid: &str) -> CommandError {
+    CommandError::not_found("report subscription", guid)
 }
 
 /// Writes a subscription, new or over the version that was read, and plans its next run.
 #[boxed]
 pub async fn save(
     engine: &Engine,
+    by: &Actor,
     row: &SubscriptionRow,
     is_new: bool,
-    actor: &str,
-) -> Result<SubscriptionRow, Refused> {
+) -> Result<SubscriptionRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let written = match is_new {
@@ -57,19 +53,19 @@ pub async fn save(
         false => report_subscriptions::update(&mut tx.conn(), now, row).await?,
     };
     if !written {
-        return Err(Refused::Stale);
+        return Err(CommandError::Stale);
     }
     let stored = replanned(&mut tx, now, &row.guid).await?;
     let action = if is_new { "create" } else { "change" };
-    audited(&mut tx, now, actor, action, &row.guid, None).await?;
+    audited(&mut tx, now, by, action, &row.guid, None).await?;
     tx.commit().await?;
     Ok(stored)
 }
 
 /// Reads what was just written and plans the next run on it.
-async fn replanned(tx: &mut Tx, now: Timestamp, guid: &str) -> Result<SubscriptionRow, Refused> {
-    let stored = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
-    let subscription = Subscription::read(&stored).map_err(Refused::Faults)?;
+async fn replanned(tx: &mut Tx, now: Timestamp, guid: &str) -> Result<SubscriptionRow, CommandError> {
+    let stored = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+    let subscription = Subscription::read(&stored).map_err(CommandError::Invalid)?;
     plan::plan_next(tx, now, &subscription).await?;
     Ok(stored)
 }
@@ -99,13 +95,13 @@ impl Change {
 #[boxed]
 pub async fn change(
     engine: &Engine,
+    by: &Actor,
     guid: &str,
     change: &Change,
-    actor: &str,
-) -> Result<SubscriptionRow, Refused> {
+) -> Result<SubscriptionRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let mut row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
+    let mut row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
     let before = row.owner.clone();
     match change {
         Change::Pause => row.paused = true,
@@ -114,14 +110,14 @@ pub async fn change(
         Change::Delete => row.deleted = true,
     }
     if !report_subscriptions::update(&mut tx.conn(), now, &row).await? {
-        return Err(Refused::Stale);
+        return Err(CommandError::Stale);
     }
     row.version += 1;
     row.updated_at = now.as_microsecond();
     match Subscription::read(&row) {
         Ok(subscription) => drop(plan::plan_next(&mut tx, now, &subscription).await?),
         // One that cannot be read any more has nothing planned that would run; it can be stopped all the same.
-        Err(faults) if *change == Change::Resume => return Err(Refused::Faults(faults)),
+        Err(faults) if *change == Change::Resume => return Err(CommandError::Invalid(faults)),
         Err(_) => {
             let live = report_subscriptions::live_runs(&mut tx.conn(), vec![guid.to_owned()]).await?;
             let keys = live.into_iter().filter(|row| row.status != "processing").map(|row| row.key).collect();
@@ -130,7 +126,7 @@ pub async fn change(
     }
     let data = matches!(change, Change::Transfer(_))
         .then(|| serde_json::json!({ "from": before, "to": row.owner }).to_string());
-    audited(&mut tx, now, actor, change.action(), guid, data).await?;
+    audited(&mut tx, now, by, change.action(), guid, data).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -139,25 +135,26 @@ pub async fn change(
 #[boxed]
 pub async fn run_now(
     engine: &Engine,
+    by: &Actor,
     guid: &str,
     manual_run: &str,
-    actor: &str,
-) -> Result<(WorkRow, EnsureOutcome), Refused> {
+) -> Result<(WorkRow, EnsureOutcome), NotRun> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or(Refused::Missing)?;
-    let subscription = Subscription::read(&row).map_err(Refused::Faults)?;
+    let row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+    let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;
     if subscription.paused {
-        return Err(Refused::Paused);
+        let state = "paused".to_owned();
+        return Err(CommandError::NotAllowed { action: "run", state, allowed: &["resume"] }.into());
     }
     let rollout = rollouts::hold_over(&mut tx.conn(), KIND, guid, row.business_unit.as_deref()).await?;
     if let Some(stage) = Stage::of(rollout.as_ref())
         && duty(Some(stage), RunKind::Manual) != Duty::Make
     {
-        return Err(Refused::OldSchedulers(stage));
+        return Err(NotRun::OldSchedulers(stage));
     }
     let wanted = manual_work(&subscription, manual_run, now).map_err(|_| {
-        Refused::Faults(vec![Fault::new("/manualRunGuid", "key_invalid", "The id is too long for a key.")])
+        CommandError::invalid("/manualRunGuid", "key_invalid", "The id is too long for a key.")
     })?;
     // One that is there keeps its moment: what it reports on follows from when it was asked for.
     let known = punctual_store::work::by_key(&mut tx.conn(), wanted.key.as_str()).await?;
@@ -172,60 +169,69 @@ pub async fn run_now(
         return Ok((known, outcome));
     }
     let ensured = ensure_in(&mut tx, now, std::slice::from_ref(&wanted), Cause::Person).await?;
-    audited(&mut tx, now, actor, "run-now", guid, Some(wanted.key.to_string())).await?;
+    audited(&mut tx, now, by, "run-now", guid, Some(wanted.key.to_string())).await?;
     tx.raise(WakeStage::Work, now);
     tx.commit().await?;
-    let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else { return Err(Refused::Missing) };
-    Ok((engine.work_row(id).await?, outcome))
+    let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
+        return Err(missing(guid).into());
+    };
+    Ok((engine.work_row(id).await.map_err(CommandError::from)?, outcome))
 }
 
 /// A retry of a run. One that is held or has ended without a delivery runs again under the same key and ownership;
 /// of one that is delivered, only messages that are parked are retried. Nothing is ever made a second time.
 #[boxed]
-pub async fn retry(engine: &Engine, run: &WorkRow, actor: &str) -> Result<WorkRow, EngineError> {
+pub async fn retry(
+    engine: &Engine,
+    by: &Actor,
+    run: &WorkRow,
+    seen: Option<i64>,
+) -> Result<WorkRow, CommandError> {
+    if seen.is_some_and(|seen| seen != run.version) {
+        return Err(CommandError::Stale);
+    }
     if run.on_hold {
-        return engine.release_work(run.id, actor).await;
+        return engine.release_work(by, run.id, seen).await;
     }
     match run.status.as_str() {
-        "failed" | "deactivated" | "cancelled" => engine.retry_work(run.id, actor).await,
+        "failed" | "deactivated" | "cancelled" => return engine.retry_work(by, run.id, seen).await,
         "completed" => {
             let mut reader = engine.store.read().await?;
             let parked = notifications::by_ids(&mut reader.conn(), runs::notifications_of(run)).await?;
             drop(reader);
             for row in parked.into_iter().filter(|row| row.status == "parked") {
-                engine.retry_notification(&row.id, actor).await?;
+                engine.retry_notification(by, &row.id, None).await?;
             }
-            engine.work_row(run.id).await
         }
-        // It waits for its next attempt, or is under way: a person who asks has it retried now.
+        // It waits for its next attempt: a person who asks has it retried now.
         "pending" if run.retry_count > 0 => {
             let now = engine.clock.now();
             let mut tx = engine.store.begin(Lane::Intake).await?;
             punctual_store::work::hasten(&mut tx.conn(), now, run.id).await?;
-            audited(&mut tx, now, actor, "retry", &run.key, None).await?;
+            audited(&mut tx, now, by, "retry", &run.key, None).await?;
             tx.raise(WakeStage::Work, now);
             tx.commit().await?;
-            engine.work_row(run.id).await
         }
-        _ => engine.work_row(run.id).await,
+        // It is due anyway, or under way.
+        _ => {}
     }
+    Ok(engine.work_row(run.id).await?)
 }
 
 async fn audited(
     tx: &mut Tx,
     now: Timestamp,
-    actor: &str,
+    by: &Actor,
     action: &'static str,
     guid: &str,
     data: Option<String>,
 ) -> Result<(), StoreError> {
     let entry = audit::Entry {
-        actor: actor.to_owned(),
         action,
         subject_kind: "report-subscription",
         subject_id: guid.to_owned(),
         data,
         ..audit::Entry::default()
     };
-    audit::append(&mut tx.conn(), now, &[entry]).await
+    by.audit_entry(tx, now, entry).await
 }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_store::{
-    Lane, StoreError, audit, report_subscriptions,
+    Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
     run_ownership,
     run_records::{self, StageFigures},
@@ -26,8 +26,8 @@ const COMPARED: i64 = 2_000;
 const SUBJECTS: i64 = 10_000;
 
 /// A change of a stage by this person.
-pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, actor: &'a str) -> Change<'a> {
-    Change { path: KIND, scope, stage, confirmed, actor }
+pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, by: &'a Actor) -> Change<'a> {
+    Change { path: KIND, scope, stage, confirmed, by }
 }
 
 /// The rollout of a scope, where there is one.
@@ -99,7 +99,7 @@ pub enum NotEnded {
 
 /// Ends a rollout at the cutover: from then on there is no old scheduler.
 #[boxed]
-pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(), NotEnded>, StoreError> {
+pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<(), NotEnded>, StoreError> {
     let (kind, id) = scope.parts();
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -110,14 +110,7 @@ pub async fn end(engine: &Engine, scope: &Scope, actor: &str) -> Result<Result<(
         return Ok(Err(NotEnded::TooEarly(row.stage)));
     }
     rollouts::delete(&mut tx.conn(), KIND, kind, id).await?;
-    let entry = audit::Entry {
-        actor: actor.to_owned(),
-        action: "delete",
-        subject_kind: "rollout",
-        subject_id: format!("{KIND}/{kind}/{id}"),
-        ..audit::Entry::default()
-    };
-    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    by.audit(&mut tx, now, "delete", "rollout", &format!("{KIND}/{kind}/{id}")).await?;
     tx.commit().await?;
     Ok(Ok(()))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::effects;
+use punctual_engine::{Actor, effects};
 use punctual_model::ReasonCode;
 use punctual_store::{
     StoreError, Tx, audit,
@@ -38,7 +38,7 @@ pub struct Change<'a> {
     pub stage: Stage,
     /// What is confirmed with it, by name.
     pub confirmed: Vec<String>,
-    pub actor: &'a str,
+    pub by: &'a Actor,
 }
 
 /// Why a stage was not set.
@@ -60,7 +60,7 @@ pub async fn set(
     let mut checklist = checklist(before.as_ref());
     for name in &change.confirmed {
         if !checklist.contains_key(name) {
-            checklist.insert(name.clone(), json!({ "by": change.actor, "at": now }));
+            checklist.insert(name.clone(), json!({ "by": change.by.name(), "at": now }));
         }
     }
     let open: Vec<&str> =
@@ -116,7 +116,6 @@ async fn write(
     };
     rollouts::put(&mut tx.conn(), now, &row).await?;
     let entry = audit::Entry {
-        actor: change.actor.to_owned(),
         action,
         subject_kind: "rollout",
         subject_id: format!("{}/{scope}/{id}", change.path),
@@ -125,7 +124,7 @@ async fn write(
         version: Some(row.version),
         ..audit::Entry::default()
     };
-    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    change.by.audit_entry(tx, now, entry).await?;
     Ok(row)
 }
 

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError};
+use punctual_engine::{Actor, Engine, EngineError};
 use punctual_model::{
     Fault,
     survey::{Schema, Warning, lint},
 };
 use punctual_store::{
-    Lane, Tx, audit, channels, subscribers,
+    Lane, Tx, channels, subscribers,
     surveys::{self, SurveyDraft, SurveyRow},
 };
 use serde_json::Value;
@@ -18,11 +18,11 @@ use super::catalogue;
 
 /// Keeps a new survey.
 #[boxed]
-pub async fn create(engine: &Engine, draft: &SurveyDraft, actor: &str) -> Result<SurveyRow, EngineError> {
+pub async fn create(engine: &Engine, by: &Actor, draft: &SurveyDraft) -> Result<SurveyRow, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let row = surveys::insert(&mut tx.conn(), now, draft).await?;
-    audited(&mut tx, engine, actor, "put", row.id).await?;
+    audited(&mut tx, engine, by, "put", row.id).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -31,9 +31,9 @@ pub async fn create(engine: &Engine, draft: &SurveyDraft, actor: &str) -> Result
 #[boxed]
 pub async fn change(
     engine: &Engine,
+    by: &Actor,
     id: i64,
     draft: &SurveyDraft,
-    actor: &str,
 ) -> Result<SurveyRow, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -43,7 +43,7 @@ pub async fn change(
         // Who owns the survey is part of what is published.
         catalogue::mark(&mut tx.conn(), now, &format!("unit:{id}:{}", row.version)).await?;
     }
-    audited(&mut tx, engine, actor, "put", id).await?;
+    audited(&mut tx, engine, by, "put", id).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -61,7 +61,7 @@ pub enum Publishing {
 
 /// Checks the draft and pins it as the next version. The same schema again is the same version.
 #[boxed]
-pub async fn publish(engine: &Engine, id: i64, actor: &str) -> Result<Publishing, EngineError> {
+pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let survey = surveys::lock(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
@@ -79,9 +79,9 @@ pub async fn publish(engine: &Engine, id: i64, actor: &str) -> Result<Publishing
         return Ok(Publishing::Published { version: last.number, warnings });
     }
     let number = survey.published_version.unwrap_or(0) + 1;
-    let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, actor).await?;
+    let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, by.name()).await?;
     catalogue::mark(&mut tx.conn(), now, &version.to_string()).await?;
-    audited(&mut tx, engine, actor, "publish", id).await?;
+    audited(&mut tx, engine, by, "publish", id).await?;
     tx.commit().await?;
     Ok(Publishing::Published { version: number, warnings })
 }
@@ -124,17 +124,9 @@ async fn warnings(tx: &mut Tx, engine: &Engine, schema: &Schema) -> Result<Vec<W
 async fn audited(
     tx: &mut Tx,
     engine: &Engine,
-    actor: &str,
+    by: &Actor,
     action: &'static str,
     id: i64,
 ) -> Result<(), EngineError> {
-    let entry = audit::Entry {
-        actor: actor.to_owned(),
-        action,
-        subject_kind: "survey",
-        subject_id: id.to_string(),
-        ..audit::Entry::default()
-    };
-    audit::append(&mut tx.conn(), engine.clock.now(), &[entry]).await?;
-    Ok(())
+    Ok(by.audit(tx, engine.clock.now(), action, "survey", &id.to_string()).await?)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Engine, EngineError};
+use punctual_engine::{Actor, Engine, EngineError};
 use punctual_model::{ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
@@ -176,8 +176,8 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
 pub async fn delete(
     engine: &Engine,
     catalogue: &Catalogue,
+    by: &Actor,
     public_id: &str,
-    actor: &str,
 ) -> Result<(), EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
@@ -192,14 +192,13 @@ pub async fn delete(
     }
     stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
-        actor: actor.to_owned(),
         action: "delete",
         subject_kind: "survey-instance",
         subject_id: public_id.to_owned(),
         from: Some(found.status),
         ..audit::Entry::default()
     };
-    audit::append(&mut tx.conn(), now, &[entry]).await?;
+    by.audit_entry(&mut tx, now, entry).await?;
     tx.commit().await?;
     Ok(())
 }

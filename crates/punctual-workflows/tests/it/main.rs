@@ -1,6 +1,7 @@
 //! The workflows through the whole pipeline, on both databases. Schedules are published to listeners, so their tests are
 //! with the listeners of the engine.
 
+mod commands;
 mod messages;
 mod operations;
 mod reminders;

@@ -1,7 +1,7 @@
 //! Messages: one message to given people at a given time.
 
 use jiff::Timestamp;
-use punctual_engine::{EngineError, EnsureOutcome, Ensured};
+use punctual_engine::{Actor, EngineError, EnsureOutcome, Ensured};
 use punctual_model::{Audience, NewNotification};
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::messages::{self, NewMessage};
@@ -75,7 +75,7 @@ async fn other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritte
     assert!(matches!(answer.outcome, EnsureOutcome::Conflict { .. }));
     assert!(!messages::is_accepted(&answer.outcome));
     assert!(bed.run_for(60).await.done.due.claimed == 0, "a person must look first");
-    bed.engine.release_work(id, "ann").await.unwrap();
+    bed.engine.release_work(&Actor::named("ann"), id, None).await.unwrap();
     bed.tick().await;
     assert_eq!(bed.sent()[0].body, new.content.body);
 }
@@ -87,7 +87,7 @@ async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: TestBed) {
     let answers = messages::send_at(&bed.engine, &[first.clone(), second]).await.unwrap();
     let outcomes: Vec<&str> = answers.iter().map(|answer| answer.outcome.as_str()).collect();
     assert_eq!(outcomes, ["created", "conflict"]);
-    bed.engine.release_work(answers[0].id, "ann").await.unwrap();
+    bed.engine.release_work(&Actor::named("ann"), answers[0].id, None).await.unwrap();
     bed.tick().await;
     assert_eq!(bed.sent()[0].body, first.content.body);
 }
@@ -112,7 +112,7 @@ async fn a_message_to_nobody_is_not_sent_and_says_so(bed: TestBed) {
 async fn a_cancelled_message_is_never_sent_and_a_person_may_ask_again(bed: TestBed) {
     let new = message(&bed, "m-1", bed.after(60));
     let id = send_at(&bed, &new).await.id;
-    bed.engine.cancel_work(id, "ann").await.unwrap();
+    bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     bed.run_for(600).await;
     assert!(bed.sent().is_empty());
     let again = NewMessage { send_at: bed.after(60), ..new };

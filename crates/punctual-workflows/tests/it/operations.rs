@@ -9,6 +9,7 @@ mod rig;
 mod scheduling;
 
 use jiff::Timestamp;
+use punctual_engine::Actor;
 use punctual_model::Random;
 use punctual_store::operations::{
     organisations::OrganisationRow,
@@ -53,7 +54,7 @@ async fn put_person(
 }
 
 async fn put_organisation(bed: &TestBed, row: &OrganisationRow) {
-    assert!(directory::put_organisation(&bed.engine, row, "test", |_| true).await.unwrap());
+    directory::put_organisation(&bed.engine, &Actor::named("test"), row).await.unwrap();
 }
 
 fn organisation(id: &str) -> OrganisationRow {
@@ -87,7 +88,7 @@ fn event(bed: &TestBed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) 
 }
 
 async fn create(bed: &TestBed, new: &NewSubject) -> String {
-    commands::create(&bed.engine, std::slice::from_ref(new), "test").await.unwrap();
+    commands::create(&bed.engine, &Actor::named("test"), std::slice::from_ref(new)).await.unwrap();
     new.id.clone()
 }
 
@@ -98,7 +99,8 @@ async fn starting_in(bed: &TestBed, seconds: i64) -> String {
 }
 
 async fn change(bed: &TestBed, id: &str, change: impl FnOnce(&mut SubjectRow)) {
-    let changed = commands::update::<()>(&bed.engine, id, "test", |before| {
+    let by = Actor::named("test");
+    let changed = commands::update::<()>(&bed.engine, &by, id, |before| {
         let mut after = before.clone();
         change(&mut after);
         Ok(after)
@@ -111,7 +113,7 @@ async fn start_at(bed: &TestBed, id: &str, at: Option<Timestamp>) {
 }
 
 async fn delete(bed: &TestBed, id: &str) {
-    assert!(commands::delete(&bed.engine, id, "test", |_| true).await.unwrap());
+    assert!(commands::delete(&bed.engine, &Actor::named("test"), id, |_| true).await.unwrap());
 }
 
 /// The rules of a subject that are not deleted.

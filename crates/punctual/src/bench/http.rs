@@ -10,8 +10,9 @@ use std::sync::{
 };
 
 use anyhow::{Context, Result, ensure};
-use punctual_api::{ApiState, ensure_admin_key, router, serve};
+use punctual_api::{ApiState, router, serve};
 use punctual_engine::Listeners;
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::Clock;
 use punctual_store::notifications::{self, NotificationFilter};
 use tokio::{

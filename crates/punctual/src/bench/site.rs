@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
-use punctual_api::{ApiState, ensure_admin_key, router, serve};
+use punctual_api::{ApiState, router, serve};
 use punctual_engine::Listeners;
+use punctual_engine::keys::ensure_admin_key;
 use punctual_model::{Clock, Secret};
 use punctual_site::{Agent, Next, SiteConfig};
 use punctual_store::notifications;

@@ -7,7 +7,8 @@ use std::sync::{
 };
 
 use anyhow::{Context, Result, ensure};
-use punctual_api::{ApiState, ensure_admin_key, router, serve};
+use punctual_api::{ApiState, router, serve};
+use punctual_engine::{Actor, keys::ensure_admin_key};
 use punctual_engine::{Engine, Listeners};
 use punctual_model::Clock;
 use punctual_store::surveys::SurveyDraft;
@@ -95,8 +96,8 @@ async fn publish(engine: &Engine) -> Result<()> {
             business_unit: None,
             draft: schema.to_string(),
         };
-        let row = author::create(engine, &draft, "bench").await?;
-        author::publish(engine, row.id, "bench").await?;
+        let row = author::create(engine, &Actor::named("bench"), &draft).await?;
+        author::publish(engine, &Actor::named("bench"), row.id).await?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_model::{Audience, NewNotification, NotificationId, ReceiptState, ids::derive_uuid};
 use punctual_store::{
     Lane,
@@ -77,7 +77,7 @@ async fn people(engine: &Engine, now: Timestamp) -> Result<()> {
             since: now.as_microsecond(),
             expires_at: None,
         };
-        engine.suppress(&row, "key:demo").await?;
+        engine.suppress(&Actor::named("key:demo"), &row).await?;
     }
     let message = |name: &str, channel: &str, targets: &[&str], subject: &str, body: &str| {
         let id = NotificationId(derive_uuid(&["demo", "people", name]));

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_model::{
     Audience, NewNotification, NotificationId, Priority, delivery_policy::Preference, ids::derive_uuid,
 };
@@ -28,7 +28,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         ),
     ] {
         let wants: Preference = serde_json::from_value(wants)?;
-        engine.change_preference(person, "demo", |kept| *kept = wants).await?;
+        engine.change_preference(&Actor::named("demo"), person, |kept| *kept = wants).await?;
     }
     let message = |name: &str, target: &str, subject: &str, priority: Priority| {
         // "manners" is a stored name: the ids stay the same.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_model::{Priority, delivery_policy::Handling, ids::derive_uuid, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use punctual_workflows::operations::{
@@ -31,7 +31,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         let date = today.checked_add(day.days())?;
         new.extend(of_the_day(date, &zone)?);
     }
-    commands::create(engine, &new, "demo").await?;
+    commands::create(engine, &Actor::named("demo"), &new).await?;
     Ok(())
 }
 
@@ -58,7 +58,7 @@ async fn define(engine: &Engine) -> Result<()> {
         business_unit: None,
         updated_at: 0,
     };
-    directory::put_organisation(engine, &organisation, "demo", |_| true).await?;
+    directory::put_organisation(engine, &Actor::named("demo"), &organisation).await?;
     for (id, name, zone) in PEOPLE {
         let person = PersonRow {
             id: id.into(),
@@ -72,7 +72,7 @@ async fn define(engine: &Engine) -> Result<()> {
             business_unit: None,
             updated_at: 0,
         };
-        directory::put_person(engine, &person, "demo", |_| true).await?;
+        directory::put_person(engine, &Actor::named("demo"), &person).await?;
     }
     Ok(())
 }

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::ReminderDraft;
 use punctual_engine::{
-    Engine, Event, EventSinks,
+    Actor, Engine, Event, EventSinks,
     events::{IncomingEvent, SOURCE_CHANGED},
 };
 use punctual_model::ids::derive_uuid;
 use punctual_store::sources::SourceChange;
-use punctual_workflows::reminders::{Providers, ReminderSink};
+use punctual_workflows::reminders::{Providers, ReminderSink, commands::Draft};
 use serde_json::{Value, json};
 
 pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     for (id, definition) in settings() {
-        let draft = ReminderDraft::read(providers, id.to_owned(), None, &definition, Ok)
+        let draft = Draft::read(providers, id.to_owned(), None, &definition, Ok)
             .map_err(|problem| anyhow!("the sample setting {id}: {problem:?}"))?;
-        draft.save(engine, providers, "demo".to_owned()).await?;
+        draft.save(engine, providers, &Actor::named("demo")).await?;
     }
     let now = engine.clock.now();
     let incoming: Vec<IncomingEvent> = sources(now)

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::ReportDraft;
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_model::{Clock, ids::derive_uuid};
 use punctual_reports::Sources;
 use punctual_store::{Lane, StoreError, report_subscriptions, rollouts::over, run_ownership};
 use punctual_workflows::{
-    reports::{KIND, Subscription, rollouts},
+    reports::{Draft, KIND, Subscription, rollouts},
     rollout::{CHECKLIST, Owner, Run, RunKind, Stage, Taken, stages::Scope, take},
 };
 use serde_json::{Value, json};
@@ -21,13 +20,17 @@ const LOOKS_EVERY: SignedDuration = SignedDuration::from_secs(2);
 
 pub async fn load(engine: &Engine, sources: &Sources) -> Result<()> {
     for (name, definition) in [("weekly", weekly()), ("daily", daily())] {
-        let draft = ReportDraft::read(engine, sources, guid(name), None, &definition, Ok).await;
+        let draft = Draft::read(engine, sources, guid(name), None, &definition, Ok).await;
         let draft = draft.map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
-        draft.save(engine, "demo").await.map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
+        draft
+            .save(engine, &Actor::named("demo"))
+            .await
+            .map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
     }
     let scope = Scope::Subject(guid("daily"));
     let confirmed = CHECKLIST.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let change = rollouts::change(&scope, Stage::Shadow, confirmed, "demo");
+    let demo = Actor::named("demo");
+    let change = rollouts::change(&scope, Stage::Shadow, confirmed, &demo);
     rollouts::set(engine, &change).await?.map_err(|refused| anyhow!("the sample rollout: {refused:?}"))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use jiff::SignedDuration;
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_store::{
     Lane,
     subscribers::{self, SubscriberRow},
@@ -99,8 +99,8 @@ async fn publish(engine: &Engine, name: &str, integration: &str, schema: Value) 
         business_unit: None,
         draft: schema.to_string(),
     };
-    let row = author::create(engine, &draft, "demo").await?;
-    match author::publish(engine, row.id, "demo").await? {
+    let row = author::create(engine, &Actor::named("demo"), &draft).await?;
+    match author::publish(engine, &Actor::named("demo"), row.id).await? {
         Publishing::Published { .. } => Ok(()),
         Publishing::Refused(faults) => {
             Err(faults.into_iter().next().context("no fault")?).context("a sample survey")

@@ -182,7 +182,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
     let known = people::page(&mut reader.conn(), "", CHOICES).await?;
     let groups = organisations::page(&mut reader.conn(), "", CHOICES).await?;
     drop(reader);
-    let seen = |unit: &Option<String>| visit.viewer.may_see(unit.as_deref());
+    let seen = |unit: &Option<String>| visit.viewer.by.may_see(unit.as_deref());
     let mut names: Vec<(String, String)> = known
         .into_iter()
         .filter(|row| seen(&row.business_unit))
@@ -270,7 +270,7 @@ async fn create(
 ) -> Result<String, Refusal> {
     let Checked { request, start, end } = checked;
     // Whoever is limited to business units makes things in the first of them.
-    let business_unit = visit.viewer.units.as_ref().and_then(|units| units.first().cloned());
+    let business_unit = visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned());
     let new = NewSubject {
         id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
         subject_type,
@@ -285,7 +285,7 @@ async fn create(
         business_unit,
         ical_uid: None,
     };
-    commands::create(&app.engine, std::slice::from_ref(&new), &visit.viewer.actor()).await?;
+    commands::create(&app.engine, &visit.viewer.by, std::slice::from_ref(&new)).await?;
     Ok(new.id)
 }
 
@@ -293,9 +293,8 @@ async fn update(app: &App, visit: &Visit, entered: &Entered, checked: Checked) -
     let Checked { request, start, end } = checked;
     let what = entered.subject_type().as_str();
     let unknown = || Refusal::from(Problem::not_found(what, &entered.id));
-    let actor = visit.viewer.actor();
-    let changed = commands::update(&app.engine, &entered.id, &actor, |before| {
-        if before.subject_type != what || !visit.viewer.may_touch(before.business_unit.as_deref()) {
+    let changed = commands::update(&app.engine, &visit.viewer.by, &entered.id, |before| {
+        if before.subject_type != what || !visit.viewer.by.may_touch(before.business_unit.as_deref()) {
             return Err(unknown());
         }
         Ok(SubjectRow {
@@ -320,9 +319,10 @@ async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     visit.must_author()?;
     let (id, what) = (fields.text("id"), if fields.text("type") == "task" { "task" } else { "event" });
-    let may =
-        |row: &SubjectRow| row.subject_type == what && visit.viewer.may_touch(row.business_unit.as_deref());
-    if !commands::delete(&app.engine, id, &visit.viewer.actor(), may).await? {
+    let may = |row: &SubjectRow| {
+        row.subject_type == what && visit.viewer.by.may_touch(row.business_unit.as_deref())
+    };
+    if !commands::delete(&app.engine, &visit.viewer.by, id, may).await? {
         return Err(Problem::not_found(what, id).into());
     }
     see_other("/operations")

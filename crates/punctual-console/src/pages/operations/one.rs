@@ -10,7 +10,6 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_api::rule_spec;
 use punctual_store::{
     notifications,
     operations::{people, rules, rules::RuleRow},
@@ -18,14 +17,14 @@ use punctual_store::{
 };
 use punctual_wire::{Problem, keys::Scope, operations::rules::RuleRequest};
 use punctual_workflows::operations::{
-    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label,
+    Anchor, DEFAULT_CHANNELS, commands, people_of, spec_of, texts, words::when_label, written::rule_spec,
 };
 use serde_json::json;
 
 use super::{visible, when};
 use crate::{
     Shared,
-    answer::{Page, Refusal, page, see_other},
+    answer::{Page, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
@@ -171,7 +170,7 @@ async fn show(
             messages: sent
                 .iter()
                 .filter(|one| one.work_id == Some(work.id))
-                .filter(|one| visit.viewer.may_see(one.business_unit.as_deref()))
+                .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
                 .map(|one| Message {
                     id: one.id.clone(),
                     to: texts(one.targets.as_deref().unwrap_or("[]")).join(", "),
@@ -204,7 +203,7 @@ async fn show(
         details.push(("Business unit", unit.clone()));
     }
     details.push(("Id", format!("{}, version {}", row.id, row.version)));
-    let may_touch = visit.viewer.may_touch(row.business_unit.as_deref());
+    let may_touch = visit.viewer.by.may_touch(row.business_unit.as_deref());
     page(&OnePage {
         frame: visit.frame(&app, &row.title, "/operations").await?,
         here: format!("/operations/{kind}/{id}"),
@@ -295,9 +294,7 @@ async fn repair(State(app): State<Shared>, signed: Signed) -> Page {
         return Err(Problem::scope_missing(Scope::Operate.as_str()).into());
     }
     let id = fields.text("rule");
-    let may = |row: &RuleRow| visit.viewer.may_touch(row.business_unit.as_deref());
-    let row = commands::repair_rule(&app.engine, id, may).await?;
-    let row = row.ok_or_else(|| Refusal::from(Problem::not_found("rule", id)))?;
+    let row = commands::repair_rule(&app.engine, &visit.viewer.by, id).await?;
     let word = if row.sync_status == "synced" { "repaired" } else { "still" };
     see_other(&format!("/operations/{}s/{}?done={word}", row.subject_type, row.subject_id))
 }
@@ -310,19 +307,17 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
     }
     let subject_type = if fields.text("type") == "task" { "task" } else { "event" };
     let subject = visible(&app, &visit, subject_type, fields.text("id")).await?;
-    let actor = visit.viewer.actor();
-    let may =
-        |row: &RuleRow| row.subject_id == subject.id && visit.viewer.may_touch(row.business_unit.as_deref());
+    let by = &visit.viewer.by;
     let rule = fields.text("rule");
     let word = match fields.text("action") {
         "pause" | "resume" => {
             let active = fields.text("action") == "resume";
             let change = commands::RuleChange { active: Some(active), ..Default::default() };
-            commands::change_rule(&app.engine, rule, change, &actor, may).await?;
+            commands::change_rule(&app.engine, by, rule, change).await?;
             if active { "resumed" } else { "paused" }
         }
         "remove" => {
-            commands::delete_rule(&app.engine, rule, &actor, may).await?;
+            commands::delete_rule(&app.engine, by, rule).await?;
             "removed"
         }
         _ => {
@@ -342,9 +337,9 @@ async fn change_rule(State(app): State<Shared>, signed: Signed) -> Page {
             };
             let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
             let may = |row: &punctual_store::operations::subjects::SubjectRow| {
-                visit.viewer.may_touch(row.business_unit.as_deref())
+                visit.viewer.by.may_touch(row.business_unit.as_deref())
             };
-            let added = commands::add_rule(&app.engine, &subject.id, id, &wanted, &actor, may);
+            let added = commands::add_rule(&app.engine, by, &subject.id, id, &wanted, may);
             match added.await? {
                 commands::Changed::Done(_) => "added",
                 commands::Changed::NotFound => {

@@ -10,13 +10,12 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use punctual_api::organisation_row;
 use punctual_store::operations::organisations::{self, OrganisationRow};
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault,
     operations::organisations::OrganisationRequest,
 };
-use punctual_workflows::operations::{commands::DefaultRule, directory};
+use punctual_workflows::operations::{commands::DefaultRule, directory, written::organisation_row};
 use serde_json::{Value, json};
 
 use super::{Tab, by_field, listed, tabs, unit_of, when};
@@ -75,7 +74,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let more = found.len() > SHOWN;
     found.truncate(SHOWN);
     let next = found.last().filter(|_| more).map(|row| row.id.clone());
-    let seen = found.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let seen = found.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let rows: Vec<Row> = seen
         .map(|row| Row {
             link: format!("/operations/organisations/{}", links::encoded(&row.id)),
@@ -271,7 +270,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<OrganisationRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = organisations::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()))
+    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("organisation", id).into())
 }
 
@@ -308,10 +307,7 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
         let fault = FieldError::new("/id", Code::OutOfRange, "There is an organisation of this id already.");
         return form(&app, &visit, entered, vec![fault]).await;
     }
-    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
-    if !directory::put_organisation(&app.engine, &row, &visit.viewer.actor(), may).await? {
-        return Err(Problem::not_found("organisation", row.id).into());
-    }
+    directory::put_organisation(&app.engine, &visit.viewer.by, &row).await?;
     see_other("/operations/organisations?done=saved")
 }
 
@@ -319,9 +315,6 @@ async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     visit.must_author()?;
     let id = fields.text("id");
-    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
-    if !directory::remove_organisation(&app.engine, id, &visit.viewer.actor(), may).await? {
-        return Err(Problem::not_found("organisation", id).into());
-    }
+    directory::remove_organisation(&app.engine, &visit.viewer.by, id).await?;
     see_other("/operations/organisations?done=removed")
 }

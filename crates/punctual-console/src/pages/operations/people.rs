@@ -10,7 +10,6 @@ use axum::{
     routing::{get, post},
 };
 use jiff::ToSpan;
-use punctual_api::person_row;
 use punctual_store::operations::{
     people::{self, PersonRow},
     subjects::{self, Between},
@@ -18,7 +17,7 @@ use punctual_store::operations::{
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault, operations::people::PersonRequest,
 };
-use punctual_workflows::operations::{directory, texts};
+use punctual_workflows::operations::{directory, texts, written::person_row};
 use serde_json::{Map, Value, json};
 
 use super::{Item, Tab, by_field, item, listed, tabs, unit_of};
@@ -75,7 +74,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let more = found.len() > SHOWN;
     found.truncate(SHOWN);
     let next = found.last().filter(|_| more).map(|row| row.id.clone());
-    let seen = found.into_iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let seen = found.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let rows: Vec<Row> = seen
         .map(|row| Row {
             link: format!("/operations/people/{}", links::encoded(&row.id)),
@@ -235,7 +234,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    row.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()))
+    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("person", id).into())
 }
 
@@ -254,7 +253,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
             Between { from: now, to, person: Some(row.id.clone()), limit: AHEAD, ..Between::default() };
         let mut reader = app.engine.store.read().await?;
         let found = subjects::between(&mut reader.conn(), &wanted).await?;
-        let seen = found.iter().filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+        let seen = found.iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
         ahead = seen.map(|row| item(row, &[], &visit.zone, now)).collect();
     }
     let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
@@ -285,10 +284,7 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
         return form(&app, &visit, entered, vec![fault]).await;
     }
     let row = person_row(entered.id, request, Visit::now(&app));
-    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
-    if !directory::put_person(&app.engine, &row, &visit.viewer.actor(), may).await? {
-        return Err(Problem::not_found("person", row.id).into());
-    }
+    directory::put_person(&app.engine, &visit.viewer.by, &row).await?;
     see_other("/operations/people?done=saved")
 }
 
@@ -296,9 +292,6 @@ async fn delete(State(app): State<Shared>, signed: Signed) -> Page {
     let Signed { visit, fields } = signed;
     visit.must_author()?;
     let id = fields.text("id");
-    let may = |unit: Option<&str>| visit.viewer.may_touch(unit);
-    if !directory::remove_person(&app.engine, id, &visit.viewer.actor(), may).await? {
-        return Err(Problem::not_found("person", id).into());
-    }
+    directory::remove_person(&app.engine, &visit.viewer.by, id).await?;
     see_other("/operations/people?done=removed")
 }

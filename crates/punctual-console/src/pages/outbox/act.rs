@@ -2,17 +2,16 @@
 //! button that does it.
 
 use axum::extract::State;
-use punctual_store::{Lane, StoreError, audit, notifications};
+use punctual_engine::{CommandError, EngineError, operate::NotificationAction};
+use punctual_store::notifications;
 use punctual_wire::{Code, Problem};
 
 use crate::{
-    App, Shared,
+    Shared,
     answer::{Page, page, see_other},
     form::{Act, Fields},
-    frame::Visit,
     links,
     pages::confirm::{Confirm, Item},
-    session::Viewer,
     words::{self, counted},
 };
 
@@ -41,6 +40,13 @@ impl Action {
             Self::Discard => "discard",
         }
     }
+
+    fn on_row(self) -> NotificationAction {
+        match self {
+            Self::Retry => NotificationAction::Retry,
+            Self::Discard => NotificationAction::Discard,
+        }
+    }
 }
 
 /// The rows of a form: `id:version`, as the page showed them.
@@ -67,7 +73,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
     drop(reader);
     let rows: Vec<_> =
-        rows.into_iter().filter(|row| visit.viewer.may_touch(row.business_unit.as_deref())).collect();
+        rows.into_iter().filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).collect();
     let (ready, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status == "parked");
     let count = i64::try_from(ready.len()).unwrap_or(i64::MAX);
     let left = i64::try_from(chosen.len()).unwrap_or(i64::MAX) - count;
@@ -117,71 +123,20 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
 pub async fn act(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let action = Action::read(&fields)?;
+    let by = visit.viewer.by.because(Some(fields.text("reason")));
     let (mut changed, mut left) = (0_usize, 0_usize);
     for (id, version) in chosen(&fields) {
-        if is_done(&app, &visit, action, &id, version).await? {
-            changed += 1;
-            note(&app, &visit.viewer, "notification", &id, fields.text("reason")).await?;
-        } else {
-            left += 1;
-        }
+        let done = match app.engine.act_on_notification(&by, action.on_row(), &id, Some(version)).await {
+            Ok(_) => true,
+            Err(CommandError::NotFound { .. } | CommandError::Stale) => false,
+            Err(CommandError::Engine(EngineError::StateNotAllowed { .. } | EngineError::NotFound)) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if done { changed += 1 } else { left += 1 }
     }
     let path = back(&fields);
     let sign = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{sign}done={}.{changed}.{left}", action.as_str()))
-}
-
-/// Acts on one row; false where it is not as it was shown.
-async fn is_done(
-    app: &App,
-    visit: &Visit,
-    action: Action,
-    id: &str,
-    version: i64,
-) -> Result<bool, crate::answer::Refusal> {
-    use punctual_engine::EngineError;
-    let row = match app.engine.notification_row(id).await {
-        Ok(row) => row,
-        Err(EngineError::NotFound) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    if row.version != version || !visit.viewer.may_touch(row.business_unit.as_deref()) {
-        return Ok(false);
-    }
-    let actor = visit.viewer.actor();
-    let acted = match action {
-        Action::Retry => app.engine.retry_notification(id, &actor).await,
-        Action::Discard => app.engine.discard_notification(id, &actor).await,
-    };
-    match acted {
-        Ok(_) => Ok(true),
-        Err(EngineError::NotFound | EngineError::StateNotAllowed { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Keeps the reason that a person gave for what they just did.
-pub async fn note(
-    app: &App,
-    viewer: &Viewer,
-    subject_kind: &'static str,
-    subject_id: &str,
-    reason: &str,
-) -> Result<(), StoreError> {
-    if reason.is_empty() {
-        return Ok(());
-    }
-    let entry = audit::Entry {
-        actor: viewer.actor(),
-        action: "note",
-        subject_kind,
-        subject_id: subject_id.to_owned(),
-        reason: Some(reason.chars().take(1_000).collect()),
-        ..audit::Entry::default()
-    };
-    let mut tx = app.engine.store.begin(Lane::Intake).await?;
-    audit::append(&mut tx.conn(), app.engine.clock.now(), &[entry]).await?;
-    tx.commit().await
 }
 
 /// What an action did, from the address it led to: `done=retry.3.1`.

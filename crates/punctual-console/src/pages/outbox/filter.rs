@@ -90,7 +90,7 @@ impl Filter {
             created_to: self.created_to.map(Timestamp::as_microsecond),
             stuck: self.stuck.then_some(stuck),
             q: given(&self.q),
-            business_units: viewer.units.clone(),
+            business_units: viewer.by.units.clone(),
             before: self.place,
             limit,
             window: WINDOW,

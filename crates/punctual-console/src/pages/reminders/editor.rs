@@ -10,10 +10,12 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
-use punctual_api::{ReminderDraft, remove_reminder_setting};
 use punctual_store::reminders::settings::{self, SettingRow};
 use punctual_wire::{Code, FieldError, Problem};
-use punctual_workflows::reminders::evaluate::Plan;
+use punctual_workflows::reminders::{
+    commands::{self, Draft},
+    evaluate::Plan,
+};
 use serde_json::{Value, json};
 
 use super::form::{Form, TESTS, by_field};
@@ -24,8 +26,7 @@ use crate::{
     frame::{Frame, Visit},
     pages::{
         confirm::{Confirm, Item},
-        entries::faults,
-        outbox::note,
+        entries::{self, faults},
     },
     words::{self, counted},
 };
@@ -246,10 +247,10 @@ async fn save(State(app): State<Shared>, form: Signed) -> Page {
     visit.must_author()?;
     let editing = Editing::read(&fields);
     match draft(&app, &visit, &editing).await? {
-        Ok(draft) => match draft.save(&app.engine, &app.reminders, visit.viewer.actor()).await? {
-            Some(_) => see_other("/reminders?saved=yes"),
-            None => Err(Problem::stale_version().into()),
-        },
+        Ok(draft) => {
+            draft.save(&app.engine, &app.reminders, &visit.viewer.by).await?;
+            see_other("/reminders?saved=yes")
+        }
         Err(faults) => editor(&app, &visit, Editing { faults, ..editing }).await,
     }
 }
@@ -262,7 +263,7 @@ async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<S
     definition["active"] = json!(false);
     let version = row.version.to_string();
     let (name, pill) = (row.name.clone(), super::pill_of(&row));
-    let off = ReminderDraft::read(&app.reminders, id.clone(), Some(row), &definition, Ok).ok();
+    let off = Draft::read(&app.reminders, id.clone(), Some(row), &definition, Ok).ok();
     let taken = match off {
         Some(off) => off.plan(&app.engine, &app.reminders).await?.deactivate,
         None => 0,
@@ -294,11 +295,11 @@ async fn remove(State(app): State<Shared>, form: Signed) -> Page {
     visit.must_author()?;
     let id = fields.text("id");
     let row = touchable(&app, &visit, id).await?;
-    let is_stale = row.version.to_string() != fields.text("version");
-    if is_stale || !remove_reminder_setting(&app.engine, &app.reminders, visit.viewer.actor(), row).await? {
+    if row.version.to_string() != fields.text("version") {
         return Err(Problem::stale_version().into());
     }
-    note(&app, &visit.viewer, "reminder-setting", id, fields.text("reason")).await?;
+    let by = visit.viewer.by.because(Some(fields.text("reason")));
+    commands::remove(&app.engine, &app.reminders, &by, row).await?;
     see_other("/reminders?removed=yes")
 }
 
@@ -334,7 +335,7 @@ async fn draft(
     app: &App,
     visit: &Visit,
     editing: &Editing,
-) -> Result<Result<ReminderDraft, Vec<FieldError>>, Refusal> {
+) -> Result<Result<Draft, Vec<FieldError>>, Refusal> {
     let before = match editing.id.as_str() {
         "" => None,
         id => Some(found(app, visit, id).await?),
@@ -350,26 +351,20 @@ async fn draft(
         "" => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
         id => id.to_owned(),
     };
-    let unit_for = |unit: Option<String>| {
-        if visit.viewer.may_touch(unit.as_deref()) {
-            return Ok(unit);
-        }
-        let detail = "`businessUnit` must be one that the key is for.";
-        Err(FieldError::new("/businessUnit", Code::OutOfRange, detail).into())
-    };
-    Ok(ReminderDraft::read(&app.reminders, id, before, &value, unit_for).map_err(faults))
+    let unit_for = |unit| visit.viewer.own_unit(unit);
+    Ok(Draft::read(&app.reminders, id, before, &value, unit_for).map_err(entries::refused))
 }
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
     let mut reader = app.engine.store.read().await?;
     let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    let row = row.filter(|row| !row.deleted && visit.viewer.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| !row.deleted && visit.viewer.by.may_see(row.business_unit.as_deref()));
     row.ok_or_else(|| Problem::not_found("reminder setting", id).into())
 }
 
 async fn touchable(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
     let row = found(app, visit, id).await?;
-    if visit.viewer.may_touch(row.business_unit.as_deref()) {
+    if visit.viewer.by.may_touch(row.business_unit.as_deref()) {
         return Ok(row);
     }
     Err(Problem::not_found("reminder setting", id).into())

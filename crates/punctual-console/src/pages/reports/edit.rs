@@ -12,12 +12,11 @@ use axum::{
     routing::{get, post},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use punctual_api::{ReportDraft, report_definition};
 use punctual_model::{local_time, table::Kind};
 use punctual_reports::Presented;
 use punctual_store::{StoreError, channels, lists};
 use punctual_wire::{Code, FieldError, Problem, strict};
-use punctual_workflows::reports::prepare;
+use punctual_workflows::reports::{Draft, draft as definitions, prepare};
 use serde_json::Value;
 
 use super::{
@@ -228,7 +227,7 @@ async fn new(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     visit.must_author()?;
     let mut sample: Value = serde_json::from_str(SAMPLE).unwrap_or_default();
     // Whoever is limited to some business units begins with one of theirs.
-    if let Some(unit) = visit.viewer.units.as_ref().and_then(|units| units.first()) {
+    if let Some(unit) = visit.viewer.by.units.as_ref().and_then(|units| units.first()) {
         sample["businessUnit"] = unit.as_str().into();
     }
     let what = Entered::of(&sample, wants_text(&uri));
@@ -241,7 +240,7 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
     if row.deleted {
         return Err(Problem::not_found("report subscription", &guid).into());
     }
-    let mut definition = report_definition(&row);
+    let mut definition = definitions::whole(&row);
     definition.retain(|_, value| !value.is_null());
     let what = Entered::of(&Value::Object(definition), wants_text(&uri));
     show(&app, &visit, Written { version: row.version.to_string(), what, guid: row.guid }, Vec::new()).await
@@ -265,7 +264,7 @@ async fn keep(app: &Shared, form: Signed, guid: String) -> Page {
     let written = Written::read(&fields, guid);
     match draft(app, &visit, &written).await? {
         Ok(draft) => {
-            let row = draft.save(&app.engine, &visit.viewer.actor()).await?;
+            let row = draft.save(&app.engine, &visit.viewer.by).await?;
             see_other(&format!("/reports/{}?done=saved", row.guid))
         }
         Err(faults) => show(app, &visit, written, faults).await,
@@ -326,12 +325,14 @@ async fn draft(
     app: &App,
     visit: &Visit,
     written: &Written,
-) -> Result<Result<ReportDraft, Vec<FieldError>>, Refusal> {
+) -> Result<Result<Draft, Vec<FieldError>>, Refusal> {
     let before = if written.guid.is_empty() { None } else { Some(found(app, visit, &written.guid).await?) };
     if before.as_ref().is_some_and(|row| row.version.to_string() != written.version) {
         return Err(Problem::stale_version().into());
     }
-    if before.as_ref().is_some_and(|row| row.deleted || !visit.viewer.may_touch(row.business_unit.as_deref()))
+    if before
+        .as_ref()
+        .is_some_and(|row| row.deleted || !visit.viewer.by.may_touch(row.business_unit.as_deref()))
     {
         return Err(Problem::not_found("report subscription", &written.guid).into());
     }
@@ -343,15 +344,9 @@ async fn draft(
         Some(row) => row.guid.clone(),
         None => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
     };
-    let unit_for = |unit: Option<String>| {
-        if visit.viewer.may_touch(unit.as_deref()) {
-            return Ok(unit);
-        }
-        let detail = "`businessUnit` must be one that the key is for.";
-        Err(FieldError::new("/businessUnit", Code::OutOfRange, detail).into())
-    };
-    let read = ReportDraft::read(&app.engine, &app.reports, guid, before, &value, unit_for).await;
-    Ok(read.map_err(entries::faults))
+    let unit_for = |unit| visit.viewer.own_unit(unit);
+    let read = Draft::read(&app.engine, &app.reports, guid, before, &value, unit_for).await;
+    Ok(read.map_err(entries::refused))
 }
 
 /// The mail about the last complete period, for the frame beside the editor. Nothing is sent, and nothing kept.

@@ -8,7 +8,7 @@ use axum::{
 use punctual_wire::{Code, Problem, keys};
 use punctual_workflows::{
     reports::{
-        KIND, RunKey,
+        RunKey,
         rollouts::{self as moving, NotEnded},
     },
     rollout::{Stage, stages::Scope},
@@ -18,13 +18,10 @@ use super::rollout::{link, must_touch, read_scope, title};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
-    form::{Act, Fields},
+    form::Act,
     frame::Visit,
     links,
-    pages::{
-        confirm::{Confirm, Item},
-        outbox::note,
-    },
+    pages::confirm::{Confirm, Item},
     words::{Pill, counted},
 };
 
@@ -112,10 +109,9 @@ async fn ask_back(
 
 async fn back(State(app): State<Shared>, form: Act) -> Page {
     let (scope, _) = of_form(&app, &form).await?;
-    let actor = form.visit.viewer.actor();
-    let change = moving::change(&scope, Stage::Shadow, Vec::new(), &actor);
+    let by = form.visit.viewer.by.because(Some(form.fields.text("reason")));
+    let change = moving::change(&scope, Stage::Shadow, Vec::new(), &by);
     let (_, freed) = moving::roll_back(&app.engine, &change).await?;
-    reasoned(&app, &form.visit, &scope, &form.fields).await?;
     see_other(&format!("{}?done=back&freed={}", link(&scope), freed.len()))
 }
 
@@ -147,7 +143,8 @@ async fn ask_end(State(app): State<Shared>, visit: Visit, Path((scope, id)): Pat
 
 async fn end(State(app): State<Shared>, form: Act) -> Page {
     let (scope, _) = of_form(&app, &form).await?;
-    match moving::end(&app.engine, &scope, &form.visit.viewer.actor()).await? {
+    let by = form.visit.viewer.by.because(Some(form.fields.text("reason")));
+    match moving::end(&app.engine, &by, &scope).await? {
         Ok(()) => {}
         Err(NotEnded::Missing) => return Err(Problem::not_found("rollout", scope.parts().1).into()),
         Err(NotEnded::TooEarly(stage)) => {
@@ -155,14 +152,7 @@ async fn end(State(app): State<Shared>, form: Act) -> Page {
             return Err(Problem::new(Code::StateNotAllowed, detail).into());
         }
     }
-    reasoned(&app, &form.visit, &scope, &form.fields).await?;
     see_other(&format!("{}?done=ended", link(&scope)))
-}
-
-/// Keeps the reason that was given, beside the entry of what was done.
-async fn reasoned(app: &App, visit: &Visit, scope: &Scope, fields: &Fields) -> Result<(), Refusal> {
-    let (kind, id) = scope.parts();
-    Ok(note(app, &visit.viewer, "rollout", &format!("{KIND}/{kind}/{id}"), fields.text("reason")).await?)
 }
 
 fn about(scope: &Scope, name: &str, stage: Stage) -> Item {

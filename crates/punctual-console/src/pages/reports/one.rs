@@ -13,7 +13,7 @@ use punctual_wire::{Code, Problem, keys::Scope};
 use punctual_workflows::{
     reports::{
         KIND, Subscription,
-        commands::{self, Change, Refused},
+        commands::{self, Change, NotRun},
         runs::{self, RunView},
     },
     rollout::{Owner, Stage},
@@ -101,7 +101,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
         "asked" => Some("A run was asked for; it appears below.".to_owned()),
         _ => None,
     };
-    let may_touch = visit.viewer.may_touch(row.business_unit.as_deref()) && !row.deleted;
+    let may_touch = visit.viewer.by.may_touch(row.business_unit.as_deref()) && !row.deleted;
     let may_author = visit.viewer.may_author() && may_touch;
     page(&ReportPage {
         frame: visit.frame(&app, &row.name, "/reports").await?,
@@ -203,16 +203,13 @@ async fn act(State(app): State<Shared>, Path(guid): Path<String>, form: Signed) 
         let scope = if action == "run" { Scope::Operate } else { Scope::Author };
         return Err(Problem::scope_missing(scope.as_str()).into());
     }
-    if !visit.viewer.may_touch(row.business_unit.as_deref()) || row.deleted {
+    if !visit.viewer.by.may_touch(row.business_unit.as_deref()) || row.deleted {
         return Err(Problem::not_found("report subscription", &guid).into());
     }
-    let actor = visit.viewer.actor();
     let (change, done) = match action.as_str() {
         "run" => {
             let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
-            commands::run_now(&app.engine, &row.guid, &id, &actor)
-                .await
-                .map_err(|error| refused(error, &guid))?;
+            commands::run_now(&app.engine, &visit.viewer.by, &row.guid, &id).await.map_err(not_run)?;
             return see_other(&format!("/reports/{}?done=asked", row.guid));
         }
         "pause" => (Change::Pause, "paused"),
@@ -220,34 +217,23 @@ async fn act(State(app): State<Shared>, Path(guid): Path<String>, form: Signed) 
         "delete" => (Change::Delete, "deleted"),
         _ => return Err(Problem::new(Code::OutOfRange, "There is no such action.").into()),
     };
-    commands::change(&app.engine, &row.guid, &change, &actor).await.map_err(|error| refused(error, &guid))?;
+    commands::change(&app.engine, &visit.viewer.by, &row.guid, &change).await?;
     match change {
         Change::Delete => see_other("/reports?done=deleted"),
         _ => see_other(&format!("/reports/{}?done={done}", row.guid)),
     }
 }
 
-/// Why a command did nothing, in the words of the API.
-pub(super) fn refused(refused: Refused, guid: &str) -> Refusal {
+/// Why no run was asked for, in the words of the API.
+fn not_run(refused: NotRun) -> Refusal {
     match refused {
-        Refused::Stale => Problem::stale_version().into(),
-        Refused::Missing => Problem::not_found("report subscription", guid).into(),
-        Refused::Paused => Problem::state_not_allowed("run", "paused", &["resume"]).into(),
-        Refused::OldSchedulers(stage) => {
+        NotRun::OldSchedulers(stage) => {
             let detail = format!(
                 "At stage {} this run is the old scheduler's; move the subscription on first.",
                 stage.number()
             );
             Problem::new(Code::StateNotAllowed, detail).into()
         }
-        Refused::Faults(faults) => {
-            let detail = faults
-                .iter()
-                .map(|fault| format!("{} {}", fault.pointer, fault.detail))
-                .collect::<Vec<_>>()
-                .join(" ");
-            Problem::new(Code::OutOfRange, detail).into()
-        }
-        Refused::Engine(error) => error.into(),
+        NotRun::Refused(error) => error.into(),
     }
 }

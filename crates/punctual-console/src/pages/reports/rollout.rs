@@ -296,8 +296,7 @@ async fn set(State(app): State<Shared>, Path((scope, id)): Path<(String, String)
         return Err(Problem::new(Code::OutOfRange, "A stage is a number from 0 to 4.").into());
     };
     let confirmed = fields.all("confirm").map(str::to_owned).collect();
-    let actor = visit.viewer.actor();
-    let change = moving::change(&scope, stage, confirmed, &actor);
+    let change = moving::change(&scope, stage, confirmed, &visit.viewer.by);
     let before = moving::find(&app.engine, &scope).await?;
     if Stage::of(before.as_ref()) > Some(stage) {
         // Going back gives back what was taken here, whichever button was pressed.
@@ -353,16 +352,18 @@ pub(super) fn link(scope: &Scope) -> String {
 pub(super) async fn title(app: &App, visit: &Visit, scope: &Scope) -> Result<String, Refusal> {
     match scope {
         Scope::Subject(guid) => Ok(found(app, visit, guid).await?.name),
-        Scope::BusinessUnit(unit) if visit.viewer.may_see(Some(unit)) => Ok(format!("Business unit {unit}")),
+        Scope::BusinessUnit(unit) if visit.viewer.by.may_see(Some(unit)) => {
+            Ok(format!("Business unit {unit}"))
+        }
         Scope::BusinessUnit(unit) => Err(Problem::not_found("rollout", unit).into()),
     }
 }
 
 async fn may_touch(app: &App, visit: &Visit, scope: &Scope) -> bool {
     match scope {
-        Scope::BusinessUnit(unit) => visit.viewer.may_touch(Some(unit)),
+        Scope::BusinessUnit(unit) => visit.viewer.by.may_touch(Some(unit)),
         Scope::Subject(guid) => match found(app, visit, guid).await {
-            Ok(row) => visit.viewer.may_touch(row.business_unit.as_deref()) && !row.deleted,
+            Ok(row) => visit.viewer.by.may_touch(row.business_unit.as_deref()) && !row.deleted,
             Err(_) => false,
         },
     }

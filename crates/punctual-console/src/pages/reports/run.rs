@@ -9,7 +9,6 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_api::report_file_gone;
 use punctual_store::report_subscriptions::SubscriptionRow;
 use punctual_wire::Problem;
 use punctual_workflows::reports::{
@@ -158,7 +157,7 @@ async fn show(
         work: view.work.id,
         can_retry: can_retry
             && visit.viewer.may_act()
-            && visit.viewer.may_touch(row.business_unit.as_deref()),
+            && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         key: view.work.key,
         guid: row.guid,
         name: row.name,
@@ -227,10 +226,10 @@ fn size(bytes: usize) -> String {
 
 async fn retry(State(app): State<Shared>, Path((guid, run)): Path<(String, String)>, form: Act) -> Page {
     let (row, view) = look_up(&app, &form.visit, &guid, &run).await?;
-    if !form.visit.viewer.may_touch(row.business_unit.as_deref()) {
+    if !form.visit.viewer.by.may_touch(row.business_unit.as_deref()) {
         return Err(missing(&run));
     }
-    commands::retry(&app.engine, &view.work, &form.visit.viewer.actor()).await?;
+    commands::retry(&app.engine, &form.visit.viewer.by, &view.work, None).await?;
     see_other(&format!("/reports/{}/runs/{}?done=retried", row.guid, links::encoded(&view.work.key)))
 }
 
@@ -244,7 +243,7 @@ async fn file(
     let gone = || Refusal::from(Problem::not_found("file", &name));
     let known = view.artefacts().into_iter().find(|file| file.name == name).ok_or_else(gone)?;
     if let Some(at) = view.files_purged_at() {
-        return Err(report_file_gone(&known.name, at).into());
+        return Err(Problem::file_gone(&known.name, at).into());
     }
     let bytes = app.engine.blobs.get(&known.blob).await?.ok_or_else(gone)?;
     let is_picture = known.media_type.starts_with("image/");

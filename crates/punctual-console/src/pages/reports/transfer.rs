@@ -10,16 +10,13 @@ use punctual_store::{operations::people, report_subscriptions::SubscriptionRow};
 use punctual_wire::Problem;
 use punctual_workflows::reports::commands::{self, Change};
 
-use super::{found, one::refused, state};
+use super::{found, state};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::Visit,
-    pages::{
-        confirm::{Confirm, Item},
-        outbox::note,
-    },
+    pages::confirm::{Confirm, Item},
 };
 
 /// The longest id of a person.
@@ -72,9 +69,8 @@ async fn transfer(State(app): State<Shared>, form: Signed) -> Page {
         return Err(Problem::stale_version().into());
     }
     let change = Change::Transfer(owner_of(&fields));
-    let done = commands::change(&app.engine, &row.guid, &change, &visit.viewer.actor()).await;
-    done.map_err(|error| refused(error, &row.guid))?;
-    note(&app, &visit.viewer, "report-subscription", &row.guid, fields.text("reason")).await?;
+    let by = visit.viewer.by.because(Some(fields.text("reason")));
+    commands::change(&app.engine, &by, &row.guid, &change).await?;
     see_other(&format!("/reports/{}?done=transferred", row.guid))
 }
 
@@ -96,7 +92,7 @@ async fn named(app: &App, visit: &Visit, id: Option<&str>) -> Result<Named, Refu
     };
     let mut reader = app.engine.store.read().await?;
     let person = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    let seen = person.filter(|row| visit.viewer.may_see(row.business_unit.as_deref()));
+    let seen = person.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let words = seen.as_ref().map_or_else(|| id.to_owned(), |row| format!("{} ({id})", row.name));
     Ok(Named { words_inside: words.clone(), words, is_known: seen.is_some() })
 }
@@ -104,7 +100,7 @@ async fn named(app: &App, visit: &Visit, id: Option<&str>) -> Result<Named, Refu
 async fn touchable(app: &App, visit: &Visit, guid: &str) -> Result<SubscriptionRow, Refusal> {
     visit.must_author()?;
     let row = found(app, visit, guid).await?;
-    if visit.viewer.may_touch(row.business_unit.as_deref()) && !row.deleted {
+    if visit.viewer.by.may_touch(row.business_unit.as_deref()) && !row.deleted {
         return Ok(row);
     }
     Err(Problem::not_found("report subscription", guid).into())

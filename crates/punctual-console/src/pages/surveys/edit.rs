@@ -77,7 +77,7 @@ async fn new(State(app): State<Shared>, visit: Visit) -> Page {
     let written = Written {
         name: String::new(),
         integration: String::new(),
-        unit: visit.viewer.units.as_ref().and_then(|units| units.first().cloned()).unwrap_or_default(),
+        unit: visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned()).unwrap_or_default(),
         schema: SAMPLE.to_owned(),
     };
     show(&app, &visit, None, written, Vec::new(), Vec::new(), None).await
@@ -223,20 +223,20 @@ async fn keep(app: &Shared, form: Signed, survey: Option<SurveyRow>) -> Page {
         Err(faults) => return show(app, &visit, survey.as_ref(), written, faults, Vec::new(), None).await,
     };
     let before = survey.as_ref().and_then(|survey| survey.business_unit.as_deref());
-    if !visit.viewer.may_touch(draft.business_unit.as_deref())
-        || (survey.is_some() && !visit.viewer.may_touch(before))
+    if !visit.viewer.by.may_touch(draft.business_unit.as_deref())
+        || (survey.is_some() && !visit.viewer.by.may_touch(before))
     {
         return Err(Problem::not_found("business unit", &written.unit).into());
     }
-    let actor = visit.viewer.actor();
+    let by = &visit.viewer.by;
     let row = match &survey {
-        Some(survey) => author::change(&app.engine, survey.id, &draft, &actor).await?,
-        None => author::create(&app.engine, &draft, &actor).await?,
+        Some(survey) => author::change(&app.engine, by, survey.id, &draft).await?,
+        None => author::create(&app.engine, by, &draft).await?,
     };
     if fields.text("then") != "publish" {
         return see_other(&format!("/surveys/{}/edit?done=saved", row.id));
     }
-    match author::publish(&app.engine, row.id, &actor).await? {
+    match author::publish(&app.engine, by, row.id).await? {
         Publishing::Published { .. } => see_other(&format!("/surveys/{}/edit?done=published", row.id)),
         Publishing::Refused(faults) => {
             let faults = faults.into_iter().map(fault).collect();

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use punctual_engine::Actor;
 use punctual_model::{Arrival, InputHash, NewWork, ReasonCode, SendOutcome, Trigger, WorkKey};
 use punctual_store::operations::rules::RuleRow;
 use punctual_testkit::{Scripted, TestBed, on_both};
@@ -93,7 +94,7 @@ async fn a_paused_rule_that_is_still_scheduled_is_skipped(bed: TestBed) {
     let rule = only_rule(&bed, &id).await;
     bed.faults.fail_every("work.deactivate", false, 1);
     let pause = commands::RuleChange { active: Some(false), ..Default::default() };
-    commands::change_rule(&bed.engine, &rule.id, pause, "test", |_| true).await.unwrap();
+    commands::change_rule(&bed.engine, &Actor::named("test"), &rule.id, pause).await.unwrap();
     bed.run_for(30).await;
     bed.faults.heal();
     is_skipped(&bed.work(&key_of(&rule)).await, "rule-inactive");
@@ -288,7 +289,7 @@ async fn a_person_may_send_it_again_on_purpose(bed: TestBed) {
     let id = starting_in(&bed, 60).await;
     bed.run_for(60).await;
     let work = bed.work(&key_of(&only_rule(&bed, &id).await)).await;
-    bed.engine.retry_work(work.id, "ann").await.unwrap();
+    bed.engine.retry_work(&Actor::named("ann"), work.id, None).await.unwrap();
     bed.tick().await;
     assert_eq!(bed.sent().len(), 2);
 }

@@ -28,7 +28,7 @@ async fn add(bed: &TestBed, subject: &str, rule: serde_json::Value) -> Changed<R
     let id = bed.random.ordered_uuid(bed.now()).to_string();
     let wanted =
         DefaultRule { rule: spec(rule), channels: vec!["email".into()], handling: Default::default() };
-    commands::add_rule(&bed.engine, subject, id, &wanted, "test", |_| true).await.unwrap()
+    commands::add_rule(&bed.engine, &Actor::named("test"), subject, id, &wanted, |_| true).await.unwrap()
 }
 
 async fn added(bed: &TestBed, subject: &str, rule: serde_json::Value) -> RuleRow {
@@ -63,7 +63,7 @@ async fn on_the_day_in_a_zone(bed: TestBed) {
     new.time_zone = Some("Europe/Berlin".into());
     let id = create(&bed, &new).await;
     let start = only_rule(&bed, &id).await;
-    commands::delete_rule(&bed.engine, &start.id, "test", |_| true).await.unwrap();
+    commands::delete_rule(&bed.engine, &Actor::named("test"), &start.id).await.unwrap();
     added(&bed, &id, json!({ "type": "on_day", "anchor": "start", "at": "08:00" })).await;
     added(&bed, &id, json!({ "type": "on_day", "anchor": "start", "at": "18:00", "dayOffset": -1 })).await;
     bed.run_to("2026-05-18T00:00:00Z").await;
@@ -98,14 +98,14 @@ async fn at_most_one_rule_stands_at_each_date(bed: TestBed) {
     assert!(matches!(refused, Changed::Refused(RuleRefused::AlreadyThere(other)) if other == there));
     let extra = added(&bed, &id, json!({ "type": "relative", "anchor": "start", "offset": "-1h" })).await;
     let change = RuleChange { rule: Some(spec(at_start.clone())), ..Default::default() };
-    let refused = commands::change_rule(&bed.engine, &extra.id, change, "test", |_| true).await.unwrap();
+    let refused = commands::change_rule(&bed.engine, &Actor::named("test"), &extra.id, change).await.unwrap();
     assert!(matches!(refused, Changed::Refused(RuleRefused::AlreadyThere(_))));
     // The database has the last word, whatever the way in.
     let twin = RuleRow { id: "twin".into(), ..super::rule(&bed, &there).await };
     let mut tx = bed.begin().await;
     rules::put(&mut tx.conn(), bed.now(), &[twin]).await.unwrap_err();
     drop(tx);
-    assert!(commands::delete_rule(&bed.engine, &there, "test", |_| true).await.unwrap());
+    commands::delete_rule(&bed.engine, &Actor::named("test"), &there).await.unwrap();
     added(&bed, &id, at_start).await;
     assert_eq!(rules_of(&bed, &id).await.len(), 2);
     bed.run_for(7_200).await;
@@ -125,7 +125,7 @@ async fn a_rule_needs_a_date_to_go_by(bed: TestBed) {
 
 async fn active(bed: &TestBed, id: &str, active: bool) -> RuleRow {
     let change = RuleChange { active: Some(active), ..Default::default() };
-    match commands::change_rule(&bed.engine, id, change, "test", |_| true).await.unwrap() {
+    match commands::change_rule(&bed.engine, &Actor::named("test"), id, change).await.unwrap() {
         Changed::Done(row) => row,
         other => panic!("{other:?}"),
     }
@@ -154,8 +154,8 @@ async fn a_paused_rule_is_silent_and_goes_on_when_resumed(bed: TestBed) {
 async fn a_deleted_rule_stays_readable_and_silent(bed: TestBed) {
     let id = starting_in(&bed, 600).await;
     let rule = only_rule(&bed, &id).await;
-    assert!(commands::delete_rule(&bed.engine, &rule.id, "test", |_| true).await.unwrap());
-    assert!(!commands::delete_rule(&bed.engine, &rule.id, "test", |_| true).await.unwrap());
+    commands::delete_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
+    assert!(commands::delete_rule(&bed.engine, &Actor::named("test"), &rule.id).await.is_err());
     assert!(super::rule(&bed, &rule.id).await.deleted_at.is_some());
     // A moved date does not bring it back: nobody asked for it.
     start_at(&bed, &id, Some(bed.after(900))).await;
@@ -172,7 +172,7 @@ async fn a_changed_rule_moves_what_it_has_scheduled(bed: TestBed) {
         channels: Some(vec!["email".into(), "sms".into()]),
         ..Default::default()
     };
-    commands::change_rule(&bed.engine, &rule.id, change, "test", |_| true).await.unwrap();
+    commands::change_rule(&bed.engine, &Actor::named("test"), &rule.id, change).await.unwrap();
     bed.run_for(7_200).await;
     assert_eq!(sent_at(&bed), ["2026-05-14T06:00:00Z"]);
     assert_eq!(super::rule(&bed, &rule.id).await.channels, r#"["email","sms"]"#);

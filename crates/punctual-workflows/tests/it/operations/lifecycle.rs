@@ -1,5 +1,6 @@
 //! What a date does: it makes a rule, moves it, takes it away.
 
+use punctual_engine::Actor;
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::operations::SubjectType;
 use serde_json::{Value, json};
@@ -146,7 +147,7 @@ async fn a_deleted_event_stops_its_messages(bed: TestBed) {
     assert!(rule(&bed, &before.id).await.deleted_at.is_some());
     bed.run_for(120).await;
     assert!(bed.sent().is_empty());
-    assert!(!commands::delete(&bed.engine, &id, "test", |_| true).await.unwrap());
+    assert!(!commands::delete(&bed.engine, &Actor::named("test"), &id, |_| true).await.unwrap());
     assert_eq!(bed.audit("event", &id).await, ["create", "delete"]);
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
+use punctual_engine::Actor;
 use punctual_testkit::{Database, Seeded, TestBed, TestBedBuilder, run, scale};
 use punctual_workflows::operations::{
     RuleSpec,
@@ -221,7 +222,8 @@ impl World {
             channels: vec!["email".to_owned()],
             handling: Default::default(),
         };
-        let added = commands::add_rule(&self.bed.engine, &model.id, id.clone(), &wanted, "rig", |_| true);
+        let by = Actor::named("rig");
+        let added = commands::add_rule(&self.bed.engine, &by, &model.id, id.clone(), &wanted, |_| true);
         if let Changed::Done(_) = added.await.unwrap() {
             model.rules.insert(id, Expected::new(anchor, offset));
             model.set_all(now);
@@ -242,13 +244,13 @@ impl World {
             None => return,
         };
         let change = RuleChange { active: Some(active), ..Default::default() };
-        commands::change_rule(&self.bed.engine, &id, change, "rig", |_| true).await.unwrap();
+        commands::change_rule(&self.bed.engine, &Actor::named("rig"), &id, change).await.unwrap();
         model.set_all(now);
     }
 
     async fn delete_rule(&mut self, model: &mut Model) {
         let Some(id) = model.rules.keys().next().cloned() else { return };
-        assert!(commands::delete_rule(&self.bed.engine, &id, "rig", |_| true).await.unwrap());
+        commands::delete_rule(&self.bed.engine, &Actor::named("rig"), &id).await.unwrap();
         model.rules.remove(&id);
     }
 }

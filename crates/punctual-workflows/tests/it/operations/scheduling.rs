@@ -131,7 +131,7 @@ async fn a_crash_after_scheduling_makes_no_second_row(bed: TestBed) {
     assert_eq!((again.schedule_id, again.occurrence), (rule.schedule_id, rule.occurrence));
     // A commit whose answer was lost looks the same: done, and thought to have failed.
     bed.faults.fail("commit", true, 2);
-    commands::repair_rule(&bed.engine, &rule.id, |_| true).await.unwrap_err();
+    commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap_err();
     bed.wait(120);
     bed.tick().await;
     assert!(synced(&bed).await);
@@ -213,10 +213,10 @@ async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: TestBed) {
         ("Stand-up", format!("/operations/events/{id}").as_str())
     );
     assert!(item.reason.starts_with("It could not be scheduled: "), "{}", item.reason);
-    let still = commands::repair_rule(&bed.engine, &rule.id, |_| true).await.unwrap().unwrap();
+    let still = commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
     assert_eq!(still.sync_status, "failed");
     bed.faults.heal();
-    let mended = commands::repair_rule(&bed.engine, &rule.id, |_| true).await.unwrap().unwrap();
+    let mended = commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
     assert_eq!(mended.sync_status, "synced");
     assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
     bed.run_for(3_600).await;

@@ -1,13 +1,14 @@
-//! A subscription that was read and found good, not written yet. The console writes through here too.
+//! A subscription that was read and found good, not written yet.
 
-use punctual_engine::Engine;
+use punctual_boxed::boxed;
+use punctual_engine::{Actor, CommandError, Engine};
 use punctual_reports::Sources;
 use punctual_store::{StoreError, business_units, channels, lists, report_subscriptions::SubscriptionRow};
-use punctual_wire::{Code, FieldError, Problem, reports::ReportSubscriptionRequest};
-use punctual_workflows::reports::{Subscription, commands};
+use punctual_wire::reports::ReportSubscriptionRequest;
 use serde_json::{Map, Value};
 
-use super::{of_faults, refused};
+use super::{Subscription, commands};
+use crate::faults::unreadable;
 
 /// What the server adds to a definition and takes back without a word, so that an answer can be sent again.
 const ANSWERED: [&str; 7] =
@@ -27,16 +28,17 @@ impl Draft {
         guid: String,
         before: Option<SubscriptionRow>,
         value: &Value,
-        unit_for: impl FnOnce(Option<String>) -> Result<Option<String>, Problem>,
-    ) -> Result<Self, Problem> {
+        unit_for: impl FnOnce(Option<String>) -> Result<Option<String>, CommandError>,
+    ) -> Result<Self, CommandError> {
         let (value, version) = without_version(value)?;
         if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
-            return Err(Problem::stale_version());
+            return Err(CommandError::Stale);
         }
-        let mut request = ReportSubscriptionRequest::read(&value, "").map_err(Problem::of_fields)?;
+        let mut request = ReportSubscriptionRequest::read(&value, "").map_err(unreadable)?;
         request.business_unit = unit_for(request.business_unit)?;
-        let unit_time_zone = zone_of(engine, request.business_unit.as_deref()).await.map_err(unavailable)?;
-        let definition = serde_json::to_value(&request).map_err(|_| Problem::internal())?;
+        let unit_time_zone = zone_of(engine, request.business_unit.as_deref()).await?;
+        let definition = serde_json::to_value(&request)
+            .map_err(|_| StoreError::Stored("report_subscriptions.definition"))?;
         let row = SubscriptionRow {
             guid,
             name: request.name,
@@ -51,42 +53,47 @@ impl Draft {
             updated_at: 0,
             unit_time_zone,
         };
-        let subscription = Subscription::read(&row).map_err(of_faults)?;
+        let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;
         let faults = sources.check(&subscription.report, row.business_unit.as_deref());
         if !faults.is_empty() {
             let inside = faults.into_iter().map(|mut fault| {
                 fault.pointer = format!("/report{}", fault.pointer);
                 fault
             });
-            return Err(of_faults(inside.collect()));
+            return Err(CommandError::Invalid(inside.collect()));
         }
         Ok(Self { row, subscription, is_new: before.is_none() })
     }
 
     /// Writes it and plans its next run.
-    pub async fn save(self, engine: &Engine, actor: &str) -> Result<SubscriptionRow, Problem> {
-        let saved = commands::save(engine, &self.row, self.is_new, actor).await;
-        saved.map_err(|error| *refused(error, &self.row.guid).problem)
+    #[boxed]
+    pub async fn save(self, engine: &Engine, by: &Actor) -> Result<SubscriptionRow, CommandError> {
+        commands::save(engine, by, &self.row, self.is_new).await
     }
 
     /// What was taken but will not work yet.
-    pub async fn warnings(&self, engine: &Engine) -> Result<Vec<FieldError>, StoreError> {
-        let mut warnings = Vec::new();
+    #[boxed]
+    pub async fn not_there_yet(&self, engine: &Engine) -> Result<NotThereYet, StoreError> {
         let mut reader = engine.store.read().await?;
+        let mut missing = NotThereYet::default();
         if let Some(channel) = &self.subscription.channel {
             let known = engine.channels.built_in().contains(&channel.as_str())
                 || channels::get(&mut reader.conn(), channel.as_str()).await?.is_some();
-            warnings.extend((!known).then(|| FieldError::channel_unknown("/channel", channel.as_str())));
+            missing.channel = (!known).then(|| channel.to_string());
         }
         if let Some(list) = &self.row.list_name {
             let known = lists::by_names(&mut reader.conn(), vec![list.clone()]).await?;
-            if known.is_empty() {
-                let detail = format!("There is no list `{list}` yet; reports are parked until there is.");
-                warnings.push(FieldError::new("/recipients/list", Code::NotFound, detail));
-            }
+            missing.list = known.is_empty().then(|| list.clone());
         }
-        Ok(warnings)
+        Ok(missing)
     }
+}
+
+/// What a subscription names and nobody has defined yet.
+#[derive(Clone, Debug, Default)]
+pub struct NotThereYet {
+    pub channel: Option<String>,
+    pub list: Option<String>,
 }
 
 async fn zone_of(engine: &Engine, unit: Option<&str>) -> Result<Option<String>, StoreError> {
@@ -96,13 +103,8 @@ async fn zone_of(engine: &Engine, unit: Option<&str>) -> Result<Option<String>, 
     Ok(row.map(|row| row.time_zone))
 }
 
-fn unavailable(error: StoreError) -> Problem {
-    tracing::warn!(%error, "a subscription could not be checked");
-    Problem::storage_unavailable(1)
-}
-
 /// The version that a client saw is beside the definition, and so is what only responses have.
-fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
+fn without_version(value: &Value) -> Result<(Value, Option<i64>), CommandError> {
     let mut value = value.clone();
     let Some(fields) = value.as_object_mut() else { return Ok((value, None)) };
     let version = fields.get("version").filter(|version| !version.is_null()).cloned();
@@ -113,7 +115,7 @@ fn without_version(value: &Value) -> Result<(Value, Option<i64>), Problem> {
             Some(number) => Ok((value, Some(number))),
             None => {
                 let detail = "`version` takes the whole number that was read with the subscription.";
-                Err(FieldError::new("/version", Code::WrongType, detail).into())
+                Err(CommandError::invalid("/version", "wrong_type", detail))
             }
         },
     }
@@ -129,11 +131,10 @@ pub fn whole(row: &SubscriptionRow) -> Map<String, Value> {
 }
 
 /// The stored definition with some fields replaced; null takes one away.
-pub(super) fn merged(row: &SubscriptionRow, change: &Value) -> Result<Value, Problem> {
+pub fn merged(row: &SubscriptionRow, change: &Value) -> Result<Value, CommandError> {
     let Some(change) = change.as_object() else {
-        return Err(
-            FieldError::new("", Code::WrongType, "Expected an object with the fields to change.").into()
-        );
+        let detail = "Expected an object with the fields to change.";
+        return Err(CommandError::invalid("", "wrong_type", detail));
     };
     let mut merged = whole(row);
     for (name, value) in change {

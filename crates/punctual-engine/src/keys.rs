@@ -4,13 +4,15 @@
 //! the whole text is stored: a secret of 256 random bits needs no slow hash.
 
 use jiff::Timestamp;
-use punctual_model::Random;
+use punctual_boxed::boxed;
+use punctual_model::{Random, Scope};
 use punctual_store::{
     Lane, Store, StoreError,
     api_keys::{self, ApiKeyRow},
 };
-use punctual_wire::keys::Scope;
 use sha2::{Digest, Sha256};
+
+use crate::{Actor, CommandError, Engine};
 
 /// The shortest text that an operator may use as the admin key.
 pub const SHORTEST: usize = 16;
@@ -72,36 +74,72 @@ pub fn secret_hash(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// Makes and stores a key; `None` if there is already one of that id.
-pub async fn store_key(
+/// What is stored of a new key; a site's token is one, too.
+pub(crate) fn new_row(now: Timestamp, minted: &MintedKey, new: &NewKey, site: Option<&str>) -> ApiKeyRow {
+    let units = new.business_units.as_ref();
+    ApiKeyRow {
+        id: minted.id.clone(),
+        name: new.name.clone(),
+        secret_hash: secret_hash(&minted.text),
+        scopes: Scope::stored(&new.scopes),
+        business_units: units.map(|units| serde_json::Value::from(units.clone()).to_string()),
+        created_at: now.as_microsecond(),
+        expires_at: new.expires_at.map(|at| at.as_microsecond()),
+        revoked_at: None,
+        last_used_at: None,
+        site: site.map(str::to_owned),
+    }
+}
+
+/// Stores a key; `None` if there is already one of that id.
+async fn store_key(
     store: &Store,
     now: Timestamp,
     minted: &MintedKey,
     new: &NewKey,
 ) -> Result<Option<ApiKeyRow>, StoreError> {
-    let scopes: Vec<&str> = new.scopes.iter().map(|scope| scope.as_str()).collect();
-    let row = ApiKeyRow {
-        id: minted.id.clone(),
-        name: new.name.clone(),
-        secret_hash: secret_hash(&minted.text),
-        scopes: scopes.join(" "),
-        business_units: new
-            .business_units
-            .as_ref()
-            .map(|units| serde_json::Value::from(units.clone()).to_string()),
-        created_at: now.as_microsecond(),
-        expires_at: new.expires_at.map(|at| at.as_microsecond()),
-        revoked_at: None,
-        last_used_at: None,
-        site: None,
-    };
+    let row = new_row(now, minted, new, None);
     let mut tx = store.begin(Lane::Intake).await?;
     let stored = api_keys::insert(&mut tx.conn(), now, &row).await?;
     tx.commit().await?;
     Ok(stored.then_some(row))
 }
 
+impl Engine {
+    /// Stores a key that was just made.
+    #[boxed]
+    pub async fn make_key(
+        &self,
+        now: Timestamp,
+        minted: &MintedKey,
+        new: &NewKey,
+    ) -> Result<ApiKeyRow, CommandError> {
+        let row = store_key(&self.store, now, minted, new).await?;
+        row.ok_or_else(|| CommandError::IdReused { id: minted.id.clone(), detail: None })
+    }
+
+    /// Ends a key for good.
+    #[boxed]
+    pub async fn revoke_key(&self, by: &Actor, now: Timestamp, id: &str) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !api_keys::revoke(&mut tx.conn(), now, id).await? {
+            return Err(CommandError::not_found("key", id));
+        }
+        by.audit(&mut tx, now, "revoke", "key", id).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Writes down that a key was used.
+    #[boxed]
+    pub async fn touch_key(&self, now: Timestamp, id: &str) -> Result<(), StoreError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        api_keys::touch(&mut tx.conn(), now, id).await?;
+        tx.commit().await
+    }
+}
+
 /// Makes and stores a key for whoever may do that without a key: the command line and the first start.
+#[boxed]
 pub async fn create_key(
     store: &Store,
     random: &dyn Random,
@@ -119,6 +157,7 @@ pub async fn create_key(
 }
 
 /// Sees to it that this text, given by the operator, is a key for everything. Doing it again changes nothing.
+#[boxed]
 pub async fn ensure_admin_key(store: &Store, now: Timestamp, text: &str) -> Result<(), KeyRefused> {
     if text.len() < SHORTEST {
         return Err(KeyRefused::TooShort(text.len()));
@@ -131,18 +170,10 @@ pub async fn ensure_admin_key(store: &Store, now: Timestamp, text: &str) -> Resu
     if let Some(known) = api_keys::by_hash(&mut tx.conn(), &hash).await? {
         return if known.revoked_at.is_some() { Err(KeyRefused::Revoked) } else { Ok(()) };
     }
-    let row = ApiKeyRow {
-        id: format!("operator-{}", &hash[..12]),
-        name: "operator".to_owned(),
-        secret_hash: hash,
-        scopes: Scope::Admin.as_str().to_owned(),
-        business_units: None,
-        created_at: now.as_microsecond(),
-        expires_at: None,
-        revoked_at: None,
-        last_used_at: None,
-        site: None,
-    };
+    let minted = MintedKey { id: format!("operator-{}", &hash[..12]), text: text.to_owned() };
+    let name = "operator".to_owned();
+    let new = NewKey { name, scopes: vec![Scope::Admin], business_units: None, expires_at: None };
+    let row = new_row(now, &minted, &new, None);
     api_keys::insert(&mut tx.conn(), now, &row).await?;
     tx.commit().await?;
     Ok(())

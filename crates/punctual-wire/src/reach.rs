@@ -1,10 +1,9 @@
 //! Over what a route reaches: declared once for each, in the table of routes, and asked wherever a caller is found out.
 //!
 //! A key may be limited to business units. What concerns the whole installation is not for such a caller, whatever its
-//! scopes. A route without a reach has no callers at all: [`RouteReach::of`] refuses it.
+//! scopes. A route without a reach has no callers at all: [`RouteReach::declared`] refuses it.
 
-use axum::{Extension, Router, http::Extensions};
-use punctual_wire::{Code, Problem};
+use crate::{Code, Problem};
 
 /// What a route reads or changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +32,9 @@ impl RouteReach {
         }
     }
 
-    /// The reach of the route that a request has come to.
-    pub fn of(extensions: &Extensions) -> Result<Self, Problem> {
-        extensions.get::<Self>().copied().ok_or_else(|| {
-            tracing::error!("a route has no reach; it is not in the table of routes");
-            Problem::internal()
-        })
+    /// The reach that a request's route declares. One that is not in the table of routes has none, and no callers.
+    pub fn declared(found: Option<&Self>) -> Result<Self, Problem> {
+        found.copied().ok_or_else(Problem::internal)
     }
 
     /// Whether a caller may go on who is limited to these business units, or to none.
@@ -51,11 +47,6 @@ impl RouteReach {
             Self::Units | Self::Shared | Self::Installation | Self::Site | Self::Public => Ok(()),
         }
     }
-
-    /// These routes, all with this reach.
-    pub fn on<S: Clone + Send + Sync + 'static>(self, routes: Router<S>) -> Router<S> {
-        routes.route_layer(Extension(self))
-    }
 }
 
 #[cfg(test)]
@@ -64,10 +55,8 @@ mod tests {
 
     #[test]
     fn t11_a_route_without_a_reach_is_refused() {
-        let mut extensions = Extensions::new();
-        assert_eq!(RouteReach::of(&extensions).unwrap_err().status, 500);
-        extensions.insert(RouteReach::Shared);
-        assert_eq!(RouteReach::of(&extensions).unwrap(), RouteReach::Shared);
+        assert_eq!(RouteReach::declared(None).unwrap_err().status, 500);
+        assert_eq!(RouteReach::declared(Some(&RouteReach::Shared)), Ok(RouteReach::Shared));
     }
 
     #[test]

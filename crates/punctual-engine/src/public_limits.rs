@@ -2,11 +2,15 @@
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Mutex, PoisonError},
 };
 
 use jiff::{SignedDuration, Timestamp};
+
+/// The other end of a connection, behind proxies that are trusted; every request carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
 
 const INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 /// A person opens a page, answers, and looks again; more is a program.

@@ -1,0 +1,44 @@
+//! Definitions: what people write under a name and others read. Looking at one and listing them is the same for all,
+//! and so is who sees which.
+
+use punctual_store::StoreError;
+use punctual_wire::{Page, Problem, page::NamePageQuery};
+use serde::Serialize;
+
+use crate::{
+    answer::{Answer, JsonResponse},
+    auth::Principal,
+};
+
+/// A row that people have defined.
+pub trait Definition: Sized {
+    /// What people call it.
+    const WHAT: &'static str;
+    type Shape: Serialize;
+
+    /// What it is found by, and listed in the order of.
+    fn name(&self) -> &str;
+
+    /// The business unit it belongs to; what belongs to none is everybody's.
+    fn unit(&self) -> Option<&str> {
+        None
+    }
+
+    fn shape(self) -> Result<Self::Shape, StoreError>;
+}
+
+/// One definition, if there is one that the caller may see.
+pub fn one<D: Definition>(caller: &Principal, name: &str, row: Option<D>) -> Answer {
+    match row.filter(|row| caller.by.may_see(row.unit())) {
+        Some(row) => JsonResponse::ok(&row.shape()?),
+        None => Err(Problem::not_found(D::WHAT, name).into()),
+    }
+}
+
+/// A page of those that the caller may see, made of one row more than it shows.
+pub fn page<D: Definition>(caller: &Principal, query: &NamePageQuery, rows: Vec<D>) -> Answer {
+    let page = Page::cut_by_name(rows, query.limit, D::name);
+    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.unit()));
+    let items: Vec<D::Shape> = seen.map(D::shape).collect::<Result<_, _>>()?;
+    JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
+}

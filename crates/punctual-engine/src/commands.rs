@@ -1,0 +1,96 @@
+//! What people and programs do to data: one typed command each, with its checks, its write and its audit entry in one
+//! transaction.
+//!
+//! The API and the console find out who calls, call one command, and shape the answer. A command knows its caller as an
+//! [`Actor`] and says in a [`CommandError`] why it did nothing; how that is put to people is for them. Commands of
+//! workflows are in `punctual-workflows`, in the same shape.
+
+mod actor;
+mod channels;
+mod idempotency;
+mod inbox;
+mod lists;
+mod sessions;
+mod sites;
+mod templates;
+
+use punctual_model::Fault;
+use punctual_store::StoreError;
+
+pub use self::{
+    actor::Actor,
+    channels::NewChannel,
+    lists::{NewList, SavedList},
+    sessions::LINK_LASTS,
+    templates::NewTemplate,
+};
+use crate::{EngineError, SecretsError, settings::SettingsRefused};
+
+/// Why a command did nothing. Whatever it says, nothing was written, also not to the audit.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error("the input has faults")]
+    Invalid(Vec<Fault>),
+    /// There is none, or it is another business unit's: nothing tells the two apart.
+    #[error("there is no {what} `{id}`")]
+    NotFound { what: &'static str, id: String },
+    /// It belongs to all business units, and the caller is limited to some.
+    #[error("it belongs to all business units")]
+    Shared,
+    #[error("the id `{id}` is taken")]
+    IdReused { id: String, detail: Option<String> },
+    #[error("there is a newer version")]
+    Stale,
+    #[error("it is {state}; {action} is not possible")]
+    NotAllowed { action: &'static str, state: String, allowed: &'static [&'static str] },
+    #[error("the secrets cannot be handled")]
+    Secrets(#[source] SecretsError),
+    #[error(transparent)]
+    Engine(EngineError),
+}
+
+impl CommandError {
+    pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
+        Self::NotFound { what, id: id.into() }
+    }
+
+    /// One place of the input is at fault.
+    pub fn invalid(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
+        Self::Invalid(vec![Fault::new(pointer, code, detail)])
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<SecretsError> for CommandError {
+    fn from(error: SecretsError) -> Self {
+        match error {
+            SecretsError::Store(error) => error.into(),
+            error => Self::Secrets(error),
+        }
+    }
+}
+
+impl From<SettingsRefused> for CommandError {
+    fn from(refused: SettingsRefused) -> Self {
+        match refused {
+            SettingsRefused::Secrets(error) => error.into(),
+            SettingsRefused::Faults(faults) => Self::Invalid(
+                faults
+                    .into_iter()
+                    .map(|fault| Fault::new(format!("/settings{}", fault.pointer), fault.code, fault.detail))
+                    .collect(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Channels: how messages leave. Their secrets are completed, checked and sealed on the way in, and never read.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use punctual_boxed::boxed;
+use punctual_model::{Adapter, ChannelKey};
+use punctual_store::{
+    Lane,
+    channels::{self, ChannelRow},
+};
+use serde_json::{Map, Value};
+
+use super::{Actor, CommandError};
+use crate::{Engine, channels::SUBSCRIBERS, settings::NewSettings};
+
+/// What a signing secret has, in bytes.
+const SECRET_BYTES: usize = 32;
+
+/// A channel as somebody wants it.
+#[derive(Clone, Debug)]
+pub struct NewChannel {
+    pub key: String,
+    pub adapter: String,
+    pub settings: Value,
+    /// How often it is tried, as JSON; the adapter's own way where there is none.
+    pub retry: Option<Value>,
+    pub at_most_once: bool,
+    /// What it keeps to, as it is stored.
+    pub policy: Value,
+}
+
+impl Engine {
+    /// The adapter of this name, if this build has it.
+    pub fn usable_adapter(&self, name: &str) -> Result<&Arc<dyn Adapter>, CommandError> {
+        let refused = |detail: String| CommandError::invalid("/adapter", "out_of_range", detail);
+        let adapter = self.channels.adapter(name).ok_or_else(|| {
+            let known = self.channels.adapter_names().join("`, `");
+            refused(format!("There is no such adapter; there are `{known}`."))
+        })?;
+        match adapter.disabled_reason() {
+            Some(why) => Err(refused(format!("There is no such adapter here: {why}."))),
+            None => Ok(adapter),
+        }
+    }
+
+    /// Makes a channel, or puts another version in its place. A secret that is left out keeps its value.
+    #[boxed]
+    pub async fn save_channel(&self, by: &Actor, new: NewChannel) -> Result<ChannelRow, CommandError> {
+        if new.key.starts_with(SUBSCRIBERS) {
+            let detail = format!(
+                "Keys that begin with `{SUBSCRIBERS}` are those of subscribers; see `/api/v1/subscribers`."
+            );
+            return Err(CommandError::invalid("/key", "key_invalid", detail));
+        }
+        let adapter = self.usable_adapter(&new.adapter)?;
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let before = channels::get(&mut tx.conn(), &new.key).await?;
+        let settings = NewSettings {
+            channel: &new.key,
+            adapter: adapter.as_ref(),
+            settings: new.settings,
+            before: before.as_ref(),
+        };
+        let settings = self.settings_to_store(&mut tx.conn(), now, settings).await?;
+        let row = ChannelRow {
+            settings,
+            retry: new.retry.map_or_else(|| "{}".to_owned(), |retry| retry.to_string()),
+            at_most_once: new.at_most_once,
+            policy: new.policy.to_string(),
+            adapter: new.adapter,
+            key: new.key,
+            version: 0,
+            updated_at: 0,
+        };
+        channels::put(&mut tx.conn(), now, &row).await?;
+        by.audit(&mut tx, now, "put", "channel", &row.key).await?;
+        let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
+        tx.commit().await?;
+        self.channels.invalidate();
+        Ok(stored)
+    }
+
+    #[boxed]
+    pub async fn delete_channel(&self, by: &Actor, key: &str) -> Result<(), CommandError> {
+        if key == ChannelKey::memory().as_str() {
+            let state = "always there".to_owned();
+            return Err(CommandError::NotAllowed { action: "delete", state, allowed: &["put"] });
+        }
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !channels::delete(&mut tx.conn(), key).await? {
+            return Err(CommandError::not_found("channel", key));
+        }
+        by.audit(&mut tx, self.clock.now(), "delete", "channel", key).await?;
+        tx.commit().await?;
+        self.channels.invalidate();
+        Ok(())
+    }
+
+    /// Gives a webhook a new signing secret, which is returned and shown once. The present one becomes the previous one,
+    /// so that both signatures are sent.
+    #[boxed]
+    pub async fn rotate_channel_secret(
+        &self,
+        by: &Actor,
+        key: &str,
+    ) -> Result<(ChannelRow, String), CommandError> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let row = channels::get(&mut tx.conn(), key).await?;
+        let row = row.ok_or_else(|| CommandError::not_found("channel", key))?;
+        let adapter = self.channels.adapter(&row.adapter).filter(|adapter| adapter.name() == "webhook");
+        let Some(adapter) = adapter else {
+            let state = "not a webhook".to_owned();
+            return Err(CommandError::NotAllowed { action: "rotate-secret", state, allowed: &["put"] });
+        };
+        let mut bytes = [0; SECRET_BYTES];
+        self.random.bytes(&mut bytes);
+        let secret = format!("whsec_{}", STANDARD.encode(bytes));
+        let settings = Value::Object(rotated(self.channels.opened_settings(&row), &secret));
+        let new = NewSettings { channel: key, adapter: adapter.as_ref(), settings, before: Some(&row) };
+        let settings = self.settings_to_store(&mut tx.conn(), now, new).await?;
+        let row = ChannelRow { settings, ..row };
+        channels::put(&mut tx.conn(), now, &row).await?;
+        by.audit(&mut tx, now, "rotate-secret", "channel", key).await?;
+        let stored = channels::get(&mut tx.conn(), key).await?.unwrap_or(row);
+        tx.commit().await?;
+        self.channels.invalidate();
+        Ok((stored, secret))
+    }
+}
+
+fn rotated(mut settings: Map<String, Value>, secret: &str) -> Map<String, Value> {
+    if let Some(present) = settings.insert("secret".to_owned(), secret.into()) {
+        settings.insert("previousSecret".to_owned(), present);
+    }
+    settings
+}

@@ -1,0 +1,70 @@
+//! Lists: named sets of targets, resolved when a message is delivered.
+
+use punctual_boxed::boxed;
+use punctual_store::{
+    Lane, channels,
+    lists::{self, ListRow},
+};
+
+use super::{Actor, CommandError};
+use crate::Engine;
+
+/// A list as somebody wants it.
+#[derive(Clone, Debug)]
+pub struct NewList {
+    pub name: String,
+    pub kind: String,
+    /// The default channel of its kind where there is none.
+    pub channel: Option<String>,
+    pub targets: Vec<String>,
+    pub business_unit: Option<String>,
+}
+
+/// A list as it is now.
+#[derive(Clone, Debug)]
+pub struct SavedList {
+    pub row: ListRow,
+    /// Messages over a channel that is not there are parked until it is.
+    pub channel_is_known: bool,
+}
+
+impl Engine {
+    /// Makes a list, or puts another in its place.
+    #[boxed]
+    pub async fn save_list(&self, by: &Actor, new: NewList) -> Result<SavedList, CommandError> {
+        let now = self.clock.now();
+        let row = ListRow {
+            business_unit: by.unit_for(new.business_unit, "")?,
+            channel: new.channel.unwrap_or_else(|| format!("{}:default", new.kind)),
+            targets: serde_json::Value::from(new.targets).to_string(),
+            kind: new.kind,
+            updated_at: now.as_microsecond(),
+            name: new.name,
+        };
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        for before in lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await? {
+            by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
+        }
+        lists::put(&mut tx.conn(), now, &row).await?;
+        let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
+            || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
+        by.audit(&mut tx, now, "put", "list", &row.name).await?;
+        tx.commit().await?;
+        Ok(SavedList { row, channel_is_known })
+    }
+
+    #[boxed]
+    pub async fn delete_list(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let row = lists::by_names(&mut tx.conn(), vec![name.to_owned()]).await?.pop();
+        let row = row.ok_or_else(|| missing(name))?;
+        by.may_change(row.business_unit.as_deref(), || missing(name))?;
+        lists::delete(&mut tx.conn(), name).await?;
+        by.audit(&mut tx, self.clock.now(), "delete", "list", name).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn missing(name: &str) -> CommandError {
+    CommandError::not_found("list", name)
+}

@@ -1,0 +1,103 @@
+//! Sites: which there are, and the tokens with which they hand over.
+
+use jiff::{SignedDuration, Timestamp};
+use punctual_boxed::boxed;
+use punctual_model::Scope;
+use punctual_store::{
+    Lane, StoreError, Tx, api_keys,
+    sites::{self, SiteRow},
+};
+
+use super::{Actor, CommandError};
+use crate::{
+    Engine,
+    keys::{NewKey, mint_key, new_row},
+};
+
+impl Engine {
+    /// Makes a site and returns its token, which is stored nowhere. `env` says where the token is good (`live`,
+    /// `sandbox`).
+    #[boxed]
+    pub async fn create_site(
+        &self,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        env: &str,
+    ) -> Result<String, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !sites::insert(&mut tx.conn(), now, id).await? {
+            let detail =
+                format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
+            return Err(CommandError::IdReused { id: id.to_owned(), detail: Some(detail) });
+        }
+        let token = self.new_token(&mut tx, now, id, env).await?;
+        by.audit(&mut tx, now, "create", "site", id).await?;
+        tx.commit().await?;
+        Ok(token)
+    }
+
+    /// Gives a site a new token; the old one ends at once, or after so many seconds. A revoked site is taken again.
+    #[boxed]
+    pub async fn rotate_site(
+        &self,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        keep_old_seconds: i64,
+        env: &str,
+    ) -> Result<String, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !sites::set_revoked(&mut tx.conn(), id, None).await? {
+            return Err(missing(id));
+        }
+        match keep_old_seconds {
+            0 => api_keys::revoke_of_site(&mut tx.conn(), now, id).await?,
+            seconds => {
+                let until = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+                api_keys::end_of_site(&mut tx.conn(), until, id).await?;
+            }
+        }
+        let token = self.new_token(&mut tx, now, id, env).await?;
+        by.audit(&mut tx, now, "rotate", "site", id).await?;
+        tx.commit().await?;
+        Ok(token)
+    }
+
+    /// Ends a site's token; what the site has handed over stays.
+    #[boxed]
+    pub async fn revoke_site(&self, by: &Actor, now: Timestamp, id: &str) -> Result<SiteRow, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !sites::set_revoked(&mut tx.conn(), id, Some(now)).await? {
+            return Err(missing(id));
+        }
+        api_keys::revoke_of_site(&mut tx.conn(), now, id).await?;
+        by.audit(&mut tx, now, "revoke", "site", id).await?;
+        let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
+        tx.commit().await?;
+        Ok(row)
+    }
+
+    /// Makes a token and keeps its hash.
+    async fn new_token(
+        &self,
+        tx: &mut Tx,
+        now: Timestamp,
+        site: &str,
+        env: &str,
+    ) -> Result<String, StoreError> {
+        let name = format!("site {site}");
+        let new = NewKey { name, scopes: vec![Scope::Site], business_units: None, expires_at: None };
+        loop {
+            let minted = mint_key(self.random.as_ref(), "site", env);
+            // An id that is taken is as good as impossible; another one is made.
+            if api_keys::insert(&mut tx.conn(), now, &new_row(now, &minted, &new, Some(site))).await? {
+                return Ok(minted.text);
+            }
+        }
+    }
+}
+
+fn missing(id: &str) -> CommandError {
+    CommandError::not_found("site", id)
+}

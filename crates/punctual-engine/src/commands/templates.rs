@@ -1,0 +1,87 @@
+//! Templates: subjects and bodies with variables, one variant per locale, checked before they are stored.
+
+use std::collections::BTreeMap;
+
+use punctual_boxed::boxed;
+use punctual_model::Fault;
+use punctual_store::{
+    Lane,
+    templates::{self, TemplateRow},
+};
+use punctual_templates::{Variant, compile_check};
+use serde_json::{Value, json};
+
+use super::{Actor, CommandError};
+use crate::Engine;
+
+/// A template as somebody wants it.
+#[derive(Clone, Debug)]
+pub struct NewTemplate {
+    pub name: String,
+    pub default_locale: String,
+    pub variants: BTreeMap<String, Variant>,
+}
+
+impl Engine {
+    /// Makes a template, or puts another version in its place.
+    #[boxed]
+    pub async fn save_template(&self, by: &Actor, new: NewTemplate) -> Result<TemplateRow, CommandError> {
+        let faults = syntax_faults(&new.variants);
+        if !faults.is_empty() {
+            return Err(CommandError::Invalid(faults));
+        }
+        let now = self.clock.now();
+        let row = TemplateRow {
+            variants: as_stored(&new.variants),
+            name: new.name,
+            default_locale: new.default_locale,
+            version: 0,
+            updated_at: 0,
+        };
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        templates::put(&mut tx.conn(), now, &row).await?;
+        by.audit(&mut tx, now, "put", "template", &row.name).await?;
+        let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
+        tx.commit().await?;
+        Ok(stored)
+    }
+
+    #[boxed]
+    pub async fn delete_template(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !templates::delete(&mut tx.conn(), name).await? {
+            return Err(CommandError::not_found("template", name));
+        }
+        by.audit(&mut tx, self.clock.now(), "delete", "template", name).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn as_stored(variants: &BTreeMap<String, Variant>) -> String {
+    let shaped = variants.iter().map(|(locale, variant)| {
+        let mut texts = json!({ "subject": variant.subject, "body": variant.body });
+        if let Some(html) = &variant.html {
+            texts["html"] = html.as_str().into();
+        }
+        (locale.clone(), texts)
+    });
+    Value::Object(shaped.collect()).to_string()
+}
+
+fn syntax_faults(variants: &BTreeMap<String, Variant>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (locale, variant) in variants {
+        let texts = [
+            ("subject", Some(&variant.subject)),
+            ("body", Some(&variant.body)),
+            ("html", variant.html.as_ref()),
+        ];
+        for (field, text) in texts {
+            if let Some(fault) = text.and_then(|text| compile_check(text).err()) {
+                let detail = format!("Line {}, column {}: {}.", fault.line, fault.column, fault.detail);
+                faults.push(Fault::new(format!("/variants/{locale}/{field}"), "template_syntax", detail));
+            }
+        }
+    }
+    faults
+}

@@ -1,0 +1,76 @@
+//! Business units: who owns data, and in which time zone they live. What is planned in local time follows the zone.
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{Actor, CommandError, Engine};
+use punctual_store::{
+    Lane, StoreError, Tx,
+    business_units::{self, BusinessUnitRow},
+};
+
+use crate::reminders::{
+    Providers,
+    changes::{self, Change, apply_announced},
+};
+
+/// A business unit as somebody wants it.
+#[derive(Clone, Debug)]
+pub struct NewUnit {
+    pub id: String,
+    pub name: String,
+    pub time_zone: String,
+}
+
+/// Makes a business unit or changes it, and moves what is planned in its zone.
+#[boxed]
+pub async fn save(
+    engine: &Engine,
+    providers: &Providers,
+    by: &Actor,
+    new: NewUnit,
+) -> Result<BusinessUnitRow, CommandError> {
+    let now = engine.clock.now();
+    let NewUnit { id, name, time_zone } = new;
+    if !by.may_touch(Some(&id)) {
+        return Err(missing(&id));
+    }
+    let row = BusinessUnitRow { id, name, time_zone, updated_at: now.as_microsecond() };
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let before = business_units::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
+    business_units::put(&mut tx.conn(), now, &row).await?;
+    // Also where there is no source yet: the first may be on its way.
+    let moved = before.is_none_or(|before| before.time_zone != row.time_zone);
+    let key = if moved { zone_changed(&mut tx, now, &row.id).await? } else { None };
+    by.audit(&mut tx, now, "put", "business-unit", &row.id).await?;
+    tx.commit().await?;
+    apply_announced(engine, providers, key).await;
+    Ok(row)
+}
+
+/// Removes a business unit; what was planned in its zone is planned without it.
+#[boxed]
+pub async fn remove(
+    engine: &Engine,
+    providers: &Providers,
+    by: &Actor,
+    id: &str,
+) -> Result<(), CommandError> {
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    if !by.may_touch(Some(id)) || !business_units::delete(&mut tx.conn(), id).await? {
+        return Err(missing(id));
+    }
+    let key = zone_changed(&mut tx, now, id).await?;
+    by.audit(&mut tx, now, "delete", "business-unit", id).await?;
+    tx.commit().await?;
+    apply_announced(engine, providers, key).await;
+    Ok(())
+}
+
+async fn zone_changed(tx: &mut Tx, now: Timestamp, id: &str) -> Result<Option<String>, StoreError> {
+    changes::announce(tx, now, &Change::Unit { id: id.to_owned(), at: now }).await
+}
+
+fn missing(id: &str) -> CommandError {
+    CommandError::not_found("business unit", id)
+}

@@ -1,0 +1,133 @@
+//! The import of a calendar file: new events and to-dos are made, known ones are changed where the file differs.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_engine::{Actor, Engine, EngineError};
+use punctual_store::operations::{
+    organisations, people,
+    subjects::{self, SubjectRow},
+};
+
+use super::{
+    calendar::{self, Component, Skipped},
+    commands::{self, Changed, NewSubject},
+};
+
+/// What a file is imported with.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Stands for an organiser who is not known.
+    pub creator: String,
+    pub organisation: Option<String>,
+    pub business_unit: Option<String>,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    pub created: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+    pub skipped: Vec<Skipped>,
+}
+
+/// Takes the events and to-dos of a file. Those who attend are matched with people by their e-mail address.
+#[boxed]
+pub async fn import(
+    engine: &Engine,
+    by: &Actor,
+    import: &Import,
+    text: &str,
+) -> Result<Imported, EngineError> {
+    let mut reader = engine.store.read().await?;
+    let named = import.organisation.iter().cloned().collect();
+    let zone = organisations::by_ids(&mut reader.conn(), named).await?.pop().and_then(|row| row.time_zone);
+    drop(reader);
+    let (components, skipped) = calendar::read(text, zone.as_deref().unwrap_or("UTC"), engine.clock.now());
+    let mut imported = import.take(engine, by, components).await?;
+    imported.skipped.extend(skipped);
+    Ok(imported)
+}
+
+impl Import {
+    async fn take(
+        &self,
+        engine: &Engine,
+        by: &Actor,
+        components: Vec<Component>,
+    ) -> Result<Imported, EngineError> {
+        let mut addresses: Vec<String> = Vec::new();
+        for one in &components {
+            addresses.extend(one.organiser.iter().chain(&one.attendees).cloned());
+        }
+        let mut reader = engine.store.read().await?;
+        let known = people::by_emails(&mut reader.conn(), addresses).await?;
+        let uids = components.iter().map(|one| one.uid.clone()).collect();
+        let there = subjects::by_uids(&mut reader.conn(), uids).await?;
+        drop(reader);
+        let known: HashMap<String, String> = known
+            .into_iter()
+            .filter(|person| by.may_see(person.business_unit.as_deref()))
+            .filter_map(|person| Some((person.email?.to_lowercase(), person.id)))
+            .collect();
+        let there: HashMap<String, SubjectRow> =
+            there.into_iter().filter_map(|row| Some((row.ical_uid.clone()?, row))).collect();
+        let mut imported = Imported::default();
+        let mut new = Vec::new();
+        for one in components {
+            let wanted = self.subject(engine, &one, &known);
+            match there.get(&one.uid) {
+                None => new.push(wanted),
+                Some(row) if !by.may_touch(row.business_unit.as_deref()) => {
+                    let reason = format!("`{}` belongs to somebody else", one.uid);
+                    imported.skipped.push(Skipped { line: 0, reason });
+                }
+                Some(row) if with(row, &wanted) == *row => imported.unchanged += 1,
+                Some(row) => {
+                    let change = |before: &SubjectRow| Ok::<_, EngineError>(with(before, &wanted));
+                    let changed = commands::update(engine, by, &row.id, change).await?;
+                    imported.updated += usize::from(matches!(changed, Changed::Done(_)));
+                }
+            }
+        }
+        imported.created = commands::create(engine, by, &new).await?;
+        // A file may hold one identity twice: the first counts.
+        imported.unchanged += new.len() - imported.created;
+        Ok(imported)
+    }
+
+    fn subject(&self, engine: &Engine, one: &Component, known: &HashMap<String, String>) -> NewSubject {
+        let creator = one.organiser.as_ref().and_then(|address| known.get(address));
+        let creator = creator.unwrap_or(&self.creator).clone();
+        let people = one.attendees.iter().filter_map(|address| known.get(address).cloned());
+        NewSubject {
+            id: engine.random.ordered_uuid(engine.clock.now()).to_string(),
+            subject_type: one.subject_type,
+            title: one.title.clone(),
+            start_at: one.start_at,
+            end_at: one.end_at,
+            is_all_day: one.is_all_day,
+            people: people.filter(|id| *id != creator).collect(),
+            creator,
+            organisation: self.organisation.clone(),
+            time_zone: None,
+            business_unit: self.business_unit.clone(),
+            ical_uid: Some(one.uid.clone()),
+        }
+    }
+}
+
+fn with(before: &SubjectRow, wanted: &NewSubject) -> SubjectRow {
+    SubjectRow {
+        title: wanted.title.clone(),
+        start_at: wanted.start_at.map(Timestamp::as_microsecond),
+        end_at: wanted.end_at.map(Timestamp::as_microsecond),
+        is_all_day: wanted.is_all_day,
+        creator: wanted.creator.clone(),
+        people: serde_json::Value::from(wanted.people.clone()).to_string(),
+        organisation: wanted.organisation.clone(),
+        ..before.clone()
+    }
+}

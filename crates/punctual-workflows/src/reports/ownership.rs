@@ -1,0 +1,109 @@
+//! Who owns a run, for an old scheduler that asks, takes and reports.
+
+use punctual_boxed::boxed;
+use punctual_engine::{Actor, Engine};
+use punctual_store::{Lane, StoreError, report_subscriptions, rollouts, run_ownership};
+
+use super::{KIND, RunKey};
+use crate::rollout::{
+    Stage,
+    ownership::{Owner, OwnershipRow, Run, Taken, take as take_run},
+};
+
+/// A run by its key, with the business unit it belongs to.
+pub struct NamedRun {
+    pub run: RunKey,
+    pub key: String,
+    pub unit: Option<String>,
+    /// Whether the subscription is one that is known here; an old scheduler may have others.
+    pub is_known: bool,
+}
+
+/// The run that a key names; `None` for a text that is no key.
+#[boxed]
+pub async fn named(engine: &Engine, key: &str) -> Result<Option<NamedRun>, StoreError> {
+    let Some(run) = RunKey::read(key) else { return Ok(None) };
+    let mut reader = engine.store.read().await?;
+    let row = report_subscriptions::by_guids(&mut reader.conn(), vec![run.guid.clone()]).await?.pop();
+    let is_known = row.is_some();
+    Ok(Some(NamedRun { run, key: key.to_owned(), unit: row.and_then(|row| row.business_unit), is_known }))
+}
+
+/// Who has a run, if anybody, and the stage it is under.
+#[boxed]
+pub async fn look(
+    engine: &Engine,
+    named: &NamedRun,
+) -> Result<(Option<OwnershipRow>, Option<Stage>), StoreError> {
+    let mut reader = engine.store.read().await?;
+    let row = run_ownership::get(&mut reader.conn(), &named.key).await?;
+    let rollout = rollouts::over(&mut reader.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
+    Ok((row, Stage::of(rollout.as_ref())))
+}
+
+/// Takes a run for one side, before anything is made for it; returns what came of it and the stage.
+#[boxed]
+pub async fn take(
+    engine: &Engine,
+    named: &NamedRun,
+    owner: Owner,
+    owner_version: &str,
+) -> Result<(Taken, Option<Stage>), StoreError> {
+    let run = Run {
+        path: KIND,
+        subject_id: &named.run.guid,
+        business_unit: named.unit.as_deref(),
+        key: &named.key,
+        kind: named.run.kind,
+    };
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let taken = take_run(&mut tx, engine.clock.now(), run, owner, owner_version).await?;
+    let rollout = rollouts::over(&mut tx.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
+    tx.commit().await?;
+    Ok((taken, Stage::of(rollout.as_ref())))
+}
+
+/// What a side says about a run that it has taken.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub owner: Owner,
+    /// It made nothing and will not: the run is free again.
+    pub is_cancelled: bool,
+    /// Where to find what was made.
+    pub coordinates: Option<String>,
+}
+
+/// What came of a report.
+#[derive(Debug)]
+pub enum Reported {
+    Done(OwnershipRow, Option<Stage>),
+    /// Nobody has taken the run.
+    NotTaken,
+    /// It is the other side's, or in a state in which nothing is reported.
+    Refused(OwnershipRow),
+}
+
+/// Keeps what a side reports on its run.
+#[boxed]
+pub async fn report(
+    engine: &Engine,
+    by: &Actor,
+    named: &NamedRun,
+    report: &Report,
+) -> Result<Reported, StoreError> {
+    let now = engine.clock.now();
+    let status = if report.is_cancelled { "cancelled" } else { "delivery_created" };
+    let (key, owner) = (named.key.as_str(), report.owner.as_str());
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let conn = &mut tx.conn();
+    let row = run_ownership::report(conn, now, key, owner, status, report.coordinates.as_deref()).await?;
+    let Some(row) = row else {
+        return Ok(run_ownership::get(conn, key).await?.map_or(Reported::NotTaken, Reported::Refused));
+    };
+    let rollout = rollouts::over(conn, KIND, &named.run.guid, named.unit.as_deref()).await?;
+    if report.is_cancelled {
+        by.audit(&mut tx, now, "cancel", "run-ownership", key).await?;
+    }
+    tx.commit().await?;
+    Ok(Reported::Done(row, Stage::of(rollout.as_ref())))
+}
