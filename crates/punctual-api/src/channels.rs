@@ -192,10 +192,10 @@ pub async fn health(State(app): State<Shared>, _caller: Caller<Read>) -> Answer 
 fn healthy(row: HealthRow) -> Result<ChannelHealth, StoreError> {
     Ok(ChannelHealth {
         channel: row.channel,
-        tries: row.tries,
+        tries: row.attempts,
         delivered: row.delivered,
-        success_share: if row.tries > 0 { row.delivered as f64 / row.tries as f64 } else { 0.0 },
-        average_ms: row.took_us / row.tries.max(1) / 1_000,
+        success_share: if row.attempts > 0 { row.delivered as f64 / row.attempts as f64 } else { 0.0 },
+        average_ms: row.took_us / row.attempts.max(1) / 1_000,
         last_error: row.last_error,
         last_error_at: row.failed_at.map(instant).transpose()?,
     })

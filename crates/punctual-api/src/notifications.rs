@@ -7,11 +7,10 @@ use axum::extract::State;
 use punctual_engine::{
     delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL, operate::NotificationAction,
 };
-use punctual_model::Priority;
+use punctual_model::{NotificationStatus, Priority};
 use punctual_store::{
     StoreError,
     notifications::{self, NotificationFilter, NotificationRow},
-    work::instant,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -21,7 +20,6 @@ use punctual_wire::{
     timeline::{Timeline, TimelineEntry},
     work::ActionRequest,
 };
-use serde_json::Value;
 
 use crate::{
     App, Shared,
@@ -53,7 +51,7 @@ pub async fn list(
     let query = NotificationQuery::read(parameters)?;
     let blocked = app.engine.blocked_channels().await?;
     let filter = NotificationFilter {
-        status: query.status,
+        status: query.status.as_deref().and_then(NotificationStatus::parse),
         kind: query.kind,
         site: query.site,
         list: query.list,
@@ -86,7 +84,7 @@ pub async fn timeline(
     Segments(id): Segments<String>,
 ) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    let moments = app.engine.timeline(&row.id).await?;
+    let moments = app.engine.timeline(&row.id.to_string()).await?;
     let items = moments
         .into_iter()
         .map(|moment| TimelineEntry {
@@ -96,7 +94,7 @@ pub async fn timeline(
             data: moment.data,
         })
         .collect();
-    JsonResponse::ok(&Timeline { id: row.id, items })
+    JsonResponse::ok(&Timeline { id: row.id.to_string(), items })
 }
 
 /// Try a parked notification again
@@ -222,7 +220,7 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<Notification
 fn with_reason(mut row: NotificationRow, blocked: &BlockedChannels) -> NotificationRow {
     if let Some((reason, until)) = blocked.waits(&row) {
         row.reason_code = Some(reason.into());
-        row.ready_at = row.ready_at.max(until.as_microsecond());
+        row.ready_at = row.ready_at.max(until);
     }
     row
 }
@@ -235,18 +233,15 @@ async fn answer_with(app: &App, row: NotificationRow) -> Answer {
 }
 
 fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {
-    let optional = |at: Option<i64>| at.map(instant).transpose();
-    let json = |text: Option<String>| text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    let is_live = matches!(row.status.as_str(), "pending" | "retrying");
     Ok(Notification {
         resolved_targets: ends.targets(row.seq)?,
-        enqueued_at: optional(row.site_enqueued_at)?,
-        created_at: instant(row.created_at)?,
-        last_attempt_at: optional(row.last_attempt_at)?,
-        next_attempt_at: if is_live { Some(instant(row.ready_at)?) } else { None },
-        delivered_at: optional(row.delivered_at)?,
-        targets: row.targets.and_then(|text| serde_json::from_str(&text).ok()),
-        context: json(row.context).filter(|_| with_text),
+        enqueued_at: row.site_enqueued_at,
+        created_at: row.created_at,
+        last_attempt_at: row.last_attempt_at,
+        next_attempt_at: row.status.is_live().then_some(row.ready_at),
+        delivered_at: row.delivered_at,
+        targets: row.targets.and_then(|targets| targets.read().ok()),
+        context: row.context.filter(|_| with_text).and_then(|context| context.read().ok()),
         body: Some(row.body).filter(|_| with_text),
         html: row.html.filter(|_| with_text),
         source: NotificationSource {
@@ -254,13 +249,13 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
             instance: row.source_instance,
             script: row.source_script,
         },
-        id: row.id,
+        id: row.id.to_string(),
         kind: row.kind,
         status: row.status.into(),
         retry_count: row.retry_count,
         last_error: row.last_error,
         reason_code: row.reason_code,
-        channel: row.channel,
+        channel: row.channel.to_string(),
         list: row.list_name,
         subject: row.subject,
         template: row.template,
@@ -268,8 +263,14 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
         business_unit: row.business_unit,
         priority: Priority::of(row.priority).as_str().into(),
         topic: row.topic,
-        failover: row.failover.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
-        work_id: row.work_id,
+        failover: row
+            .failover
+            .and_then(|order| order.read().ok())
+            .unwrap_or_default()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        work_id: row.work_id.map(|work| work.0),
         uncertain: row.uncertain,
         version: row.version,
     })

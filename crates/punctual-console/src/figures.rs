@@ -9,6 +9,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use punctual_model::NotificationStatus;
 use punctual_store::{
     StoreError,
     notifications::{Ending, count_ended, ended_in},
@@ -95,7 +96,7 @@ pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, Store
 
 /// The figures of one interval; `total` where only some of the endings were read.
 fn summed(start: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval {
-    let count = |status: &str| endings.iter().filter(|ending| ending.status == status).count();
+    let count = |status: NotificationStatus| endings.iter().filter(|ending| ending.status == status).count();
     let scaled = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         match (total, i64::try_from(endings.len())) {
@@ -105,7 +106,7 @@ fn summed(start: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval 
     };
     let mut late: Vec<i64> = endings
         .iter()
-        .filter(|ending| ending.status == "delivered")
+        .filter(|ending| ending.status == NotificationStatus::Delivered)
         .filter_map(|ending| ending.late)
         .map(|late| late.max(0))
         .collect();
@@ -113,9 +114,9 @@ fn summed(start: Timestamp, endings: &[Ending], total: Option<i64>) -> Interval 
     let at = |share: usize| late.get((late.len() * share).div_ceil(100).saturating_sub(1)).copied();
     Interval {
         start,
-        delivered: scaled(count("delivered")),
-        parked: scaled(count("parked")),
-        set_aside: scaled(count("withdrawn") + count("discarded")),
+        delivered: scaled(count(NotificationStatus::Delivered)),
+        parked: scaled(count(NotificationStatus::Parked)),
+        set_aside: scaled(count(NotificationStatus::Withdrawn) + count(NotificationStatus::Discarded)),
         is_about: total.is_some(),
         late: at(50).zip(at(95)).zip(at(99)).map(|((p50, p95), p99)| [p50, p95, p99]),
     }
@@ -127,9 +128,9 @@ mod tests {
 
     #[test]
     fn endings_are_counted_and_their_lateness_ranked() {
-        let ending = |status: &str, late| Ending { status: status.to_owned(), late };
-        let mut endings: Vec<_> = (1..=100).map(|n| ending("delivered", Some(n))).collect();
-        endings.push(ending("parked", None));
+        let ending = |status, late| Ending { status, late };
+        let mut endings: Vec<_> = (1..=100).map(|n| ending(NotificationStatus::Delivered, Some(n))).collect();
+        endings.push(ending(NotificationStatus::Parked, None));
         let start = Timestamp::UNIX_EPOCH;
         let exact = summed(start, &endings, None);
         assert_eq!((exact.delivered, exact.parked, exact.late), (100, 1, Some([50, 95, 99])));

@@ -1,6 +1,6 @@
 //! The words that people see for states and reasons: one word and one shape everywhere.
 
-use punctual_model::{ReasonCode, ReceiptState, reason::sentence_of};
+use punctual_model::{NotificationStatus, ReasonCode, ReceiptState, reason::sentence_of};
 
 /// A state as a pill: the word, and the class that gives its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +14,14 @@ const fn pill(word: &'static str, class: &'static str) -> Pill {
 }
 
 /// The state of a notification.
-pub fn notification(status: &str) -> Pill {
+pub fn notification(status: NotificationStatus) -> Pill {
     match status {
-        "pending" => pill("waiting", "neutral"),
-        "retrying" => pill("retrying", "warn"),
-        "delivered" => pill("delivered", "good"),
-        "parked" => pill("parked", "bad"),
-        "withdrawn" => pill("withdrawn", "muted"),
-        "discarded" => pill("discarded", "muted"),
-        _ => pill("unknown", "muted"),
+        NotificationStatus::Pending => pill("waiting", "neutral"),
+        NotificationStatus::Retrying => pill("retrying", "warn"),
+        NotificationStatus::Delivered => pill("delivered", "good"),
+        NotificationStatus::Parked => pill("parked", "bad"),
+        NotificationStatus::Withdrawn => pill("withdrawn", "muted"),
+        NotificationStatus::Discarded => pill("discarded", "muted"),
     }
 }
 
@@ -103,8 +102,7 @@ mod tests {
 
     #[test]
     fn every_state_has_a_word() {
-        use punctual_model::{NotificationStatus, WorkStatus};
-        assert!(NotificationStatus::ALL.iter().all(|status| notification(status.as_str()).word != "unknown"));
+        use punctual_model::WorkStatus;
         assert!(WorkStatus::ALL.iter().all(|status| work(status.as_str(), false).word != "unknown"));
     }
 }

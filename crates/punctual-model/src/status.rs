@@ -2,7 +2,7 @@
 //!
 //! SQL writes what these functions allow; a test walks each whole table.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -233,6 +233,19 @@ impl NotificationEvent {
         Self::Retry,
         Self::Discard,
     ];
+}
+
+/// The words of the API, which are those of the database.
+impl From<NotificationStatus> for Cow<'_, str> {
+    fn from(status: NotificationStatus) -> Self {
+        Self::Borrowed(status.as_str())
+    }
+}
+
+impl From<WorkStatus> for Cow<'_, str> {
+    fn from(status: WorkStatus) -> Self {
+        Self::Borrowed(status.as_str())
+    }
 }
 
 macro_rules! display_by_debug {

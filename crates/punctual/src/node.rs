@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
-use punctual_api::{ApiState, PublicLimits, Sandbox};
+use punctual_api::{ApiState, Sandbox};
 use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{
-    Engine, EngineConfig, Listeners, Running, Setup,
+    Engine, EngineConfig, Listeners, PublicLimits, Running, Setup,
     channels::SUBSCRIBERS,
     references::{OldReference, OldReferences},
 };

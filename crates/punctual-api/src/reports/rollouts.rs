@@ -268,7 +268,7 @@ fn shape(row: RolloutRow) -> Result<Rollout, StoreError> {
         scope: if row.scope == "subject" { "subscription" } else { "business-unit" }.to_owned(),
         stage_name: Stage::of(Some(&row)).map_or("unknown", Stage::name).to_owned(),
         updated_at: instant(row.updated_at)?,
-        path: row.path,
+        path: row.workflow,
         id: row.scope_id,
         stage: row.stage,
         version: row.version,

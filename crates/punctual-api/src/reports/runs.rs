@@ -8,7 +8,7 @@ use axum::{
 use jiff::Timestamp;
 use punctual_store::{
     StoreError, rollouts,
-    work::{self, WorkFilter, WorkRow, instant},
+    work::{self, WorkFilter, WorkRow},
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
@@ -298,7 +298,7 @@ fn shape(view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> 
         rows: details.get("rows").and_then(Value::as_i64),
         truncated: details.get("truncated").and_then(Value::as_bool),
         fault: details.get("fault").or_else(|| details.get("conflict")).cloned(),
-        tries: view.record.as_ref().map_or(0, |record| record.tries),
+        tries: view.record.as_ref().map_or(0, |record| record.attempts),
         run: summary(view)?,
     })
 }
@@ -307,11 +307,11 @@ fn deliveries(view: &RunView) -> Result<Vec<RunDelivery>, StoreError> {
     let rows = view.notifications.iter();
     rows.map(|row| {
         Ok(RunDelivery {
-            id: row.id.clone(),
-            channel: row.channel.clone(),
-            status: row.status.clone(),
-            tries: row.tries,
-            delivered_at: row.delivered_at.map(instant).transpose()?,
+            id: row.id.to_string(),
+            channel: row.channel.to_string(),
+            status: row.status.as_str().to_owned(),
+            tries: row.attempts,
+            delivered_at: row.delivered_at,
             last_error: row.last_error.clone(),
         })
     })

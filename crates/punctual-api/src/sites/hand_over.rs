@@ -6,7 +6,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::Accepted;
 use punctual_model::{Audience, NewNotification, NotificationId, NotificationSource};
-use punctual_store::{notifications, site_events::SiteEventRow, sites::Contact, work::instant};
+use punctual_store::{notifications, site_events::SiteEventRow, sites::Contact};
 use punctual_wire::{
     Batch, Code, Problem,
     sites::{SiteAck, SiteHandOver, SiteIdentity, SiteItem, SiteNotificationStatus, SiteReport},
@@ -87,9 +87,9 @@ pub async fn status(
     let row = row.filter(|row| row.source_site.as_deref() == Some(&*site));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("notification", &id)))?;
     JsonResponse::ok(&SiteNotificationStatus {
-        enqueued_at: row.site_enqueued_at.map(instant).transpose()?,
-        delivered_at: row.delivered_at.map(instant).transpose()?,
-        id: row.id,
+        enqueued_at: row.site_enqueued_at,
+        delivered_at: row.delivered_at,
+        id: row.id.to_string(),
         status: row.status.into(),
         retry_count: row.retry_count,
         last_error: row.last_error,

@@ -76,7 +76,7 @@ async fn a_channel_with_an_open_circuit_says_so(bed: TestBed) {
     assert_eq!(health["openUntil"], "2026-05-14T05:00:30Z");
     let healthy = client.get("/api/v1/channels/memory:default").await.expect(200);
     assert_eq!(healthy["health"]["circuit"], "closed");
-    let waiting = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
+    let waiting = bed.notifications().await.into_iter().find(|row| row.status.as_str() == "pending").unwrap();
     let last = waiting.id;
     let waits = client.get(&format!("/api/v1/notifications/{last}")).await.expect(200);
     assert_eq!(

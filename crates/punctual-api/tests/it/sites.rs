@@ -125,7 +125,7 @@ async fn a_hand_over_keeps_the_good_and_names_the_bad(bed: TestBed) {
     // In the site's order, not in that of the ids.
     let mut rows = bed.notifications().await;
     rows.reverse();
-    let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    let ids: Vec<String> = rows.iter().map(|row| row.id.to_string()).collect();
     assert_eq!(ids, [id(2), id(1), id(3)]);
     assert_eq!(rows[0].source_site.as_deref(), Some("plant-7"));
     // A replay changes nothing.

@@ -224,7 +224,7 @@ async fn an_unknown_channel_expires_from_the_event(bed: TestBed) {
     let expired = row(&client, survey, &id).await;
     assert_eq!((&expired["status"], &expired["reasonCode"]), (&json!("expired"), &json!("never-sent")));
     // What waited for a person would lead to a page that is gone.
-    assert_eq!(bed.notifications().await[0].status, "withdrawn");
+    assert_eq!(bed.notifications().await[0].status.as_str(), "withdrawn");
 }
 
 async fn a_message_that_is_far_too_late_is_not_sent(bed: TestBed) {

@@ -186,8 +186,8 @@ fn keeps(policy: &ChannelPolicy, state: &ChannelState) -> Vec<String> {
 }
 
 fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
-    let tries = row.tries.max(1);
-    let percent = row.delivered * 100 / tries;
+    let attempts = row.attempts.max(1);
+    let percent = row.delivered * 100 / attempts;
     let pill = match percent {
         95.. => Pill { word: "well", class: "good" },
         50..95 => Pill { word: "troubled", class: "warn" },
@@ -197,8 +197,8 @@ fn healthy(row: &HealthRow, visit: &Visit, now: Timestamp) -> Health {
     let error = row.last_error.clone().unwrap_or_else(|| "no answer".to_owned());
     Health {
         pill,
-        share: format!("{percent} % of {}", words::counted(row.tries, "attempt", "attempts")),
-        took: in_words(row.took_us / tries),
+        share: format!("{percent} % of {}", words::counted(row.attempts, "attempt", "attempts")),
+        took: in_words(row.took_us / attempts),
         last_error: failed_at.map(|at| (error, visit.zone.when(at, now))),
     }
 }

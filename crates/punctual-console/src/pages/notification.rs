@@ -10,7 +10,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_engine::timeline::Moment;
-use punctual_model::{ReceiptState, SuppressionReason};
+use punctual_model::{NotificationStatus, ReceiptState, SuppressionReason};
 use punctual_store::{
     attempts::{self, AttemptRow},
     notifications::{self, NotificationRow},
@@ -55,6 +55,7 @@ struct NotificationPage {
     targets: Vec<Target>,
     timeline: Vec<Step>,
     context: Option<String>,
+    is_parked: bool,
     can_act: bool,
     /// What the provider took and did not deliver, until somebody has seen it.
     not_delivered: Vec<String>,
@@ -89,7 +90,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let mut row = visible(&app, &visit.viewer, &id).await?;
     if let Some((reason, until)) = app.engine.waits_for(&row).await? {
         row.reason_code = Some(reason.into());
-        row.ready_at = row.ready_at.max(until.as_microsecond());
+        row.ready_at = row.ready_at.max(until);
     }
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
@@ -97,22 +98,23 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
-    let moments = app.engine.timeline(&row.id).await?;
+    let moments = app.engine.timeline(&row.id.to_string()).await?;
     let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
     let frame = visit.frame(&app, title, "/outbox").await?;
     page(&NotificationPage {
         done: done(&Fields::of_query(&uri)),
-        pill: words::notification(&row.status),
+        pill: words::notification(row.status),
         sentence: in_one_sentence(&row, &visit, now),
         reason: words::reason(row.reason_code.as_deref()),
-        created: visit.zone.exact(instant(row.created_at)),
+        created: visit.zone.exact(row.created_at),
         details: details(&row),
         targets: targets(&tries, &skipped, &reported, &visit, now),
         not_delivered: reported.iter().filter(|row| row.needs_person).map(not_delivered).collect(),
         can_acknowledge: visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         timeline: in_order(happened(moments, &visit.zone), &visit.zone),
-        context: row.context.as_deref().map(pretty_text),
-        can_act: row.status == "parked"
+        context: row.context.as_ref().map(|context| pretty_text(context.as_str())),
+        is_parked: row.status == NotificationStatus::Parked,
+        can_act: row.status == NotificationStatus::Parked
             && visit.viewer.may_act()
             && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         frame,
@@ -125,38 +127,39 @@ fn instant(at: i64) -> Timestamp {
 }
 
 fn in_one_sentence(row: &NotificationRow, visit: &Visit, now: Timestamp) -> String {
-    let when = |at: Option<i64>| at.map_or(String::new(), |at| visit.zone.when(instant(at), now).text);
-    let tries = counted(row.retry_count, "attempt", "attempts");
-    let is_live = matches!(row.status.as_str(), "pending" | "retrying");
-    match row.status.as_str() {
-        "delivered" => format!(
+    use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
+    let when = |at: Option<Timestamp>| at.map_or(String::new(), |at| visit.zone.when(at, now).text);
+    let between = |from: Timestamp, to: Timestamp| rough(to.as_microsecond() - from.as_microsecond());
+    let attempts = counted(row.retry_count, "attempt", "attempts");
+    match row.status {
+        Delivered => format!(
             "Delivered {}, {} after it was queued.",
             when(row.delivered_at),
-            rough(row.delivered_at.unwrap_or(row.created_at) - row.created_at)
+            between(row.created_at, row.delivered_at.unwrap_or(row.created_at))
         ),
-        "parked" => format!("Parked {} after {tries}. Needs attention.", when(row.finished_at)),
-        _ if is_live && row.ready_at > now.as_microsecond() && row.reason_code.is_some() => {
+        Parked => format!("Parked {} after {attempts}. Needs attention.", when(row.finished_at)),
+        Pending | Retrying if row.ready_at > now && row.reason_code.is_some() => {
             format!("{}, {}.", words::reason(row.reason_code.as_deref()), when(Some(row.ready_at)))
         }
-        "retrying" => format!("{tries} failed for now; the next is {}.", when(Some(row.ready_at))),
-        "pending" if row.ready_at > now.as_microsecond() => {
+        Retrying => format!("{attempts} failed for now; the next is {}.", when(Some(row.ready_at))),
+        Pending if row.ready_at > now => {
             format!("To be sent {}.", when(Some(row.ready_at)))
         }
-        "pending" => format!("Waiting for {}.", rough(now.as_microsecond() - row.created_at)),
-        "withdrawn" if row.reason_code.is_some() => {
+        Pending => format!("Waiting for {}.", between(row.created_at, now)),
+        Withdrawn if row.reason_code.is_some() => {
             format!("Withdrawn {}. {}.", when(row.finished_at), words::reason(row.reason_code.as_deref()))
         }
-        "withdrawn" => {
+        Withdrawn => {
             format!("Withdrawn {}: it was no longer needed.", when(row.finished_at))
         }
-        _ => format!("Discarded {}.", when(row.finished_at)),
+        Discarded => format!("Discarded {}.", when(row.finished_at)),
     }
 }
 
 fn details(row: &NotificationRow) -> Vec<Detail> {
     let of = |name: &str, value: &str| Some(format!("/outbox{}", crate::links::query([(name, value)])));
     let mut details = vec![
-        Detail { name: "Channel", value: row.channel.clone(), link: Some("/channels".to_owned()) },
+        Detail { name: "Channel", value: row.channel.to_string(), link: Some("/channels".to_owned()) },
         Detail { name: "Type", value: row.kind.clone(), link: of("type", &row.kind) },
     ];
     let optional = [
@@ -177,7 +180,7 @@ fn details(row: &NotificationRow) -> Vec<Detail> {
         link: Some(format!("/work/{id}")),
     });
     details.extend(work);
-    details.push(Detail { name: "Id", value: row.id.clone(), link: None });
+    details.push(Detail { name: "Id", value: row.id.to_string(), link: None });
     details
 }
 
@@ -339,7 +342,7 @@ fn one_happened(moment: Moment, zone: &Zone) -> Happened {
 async fn acknowledge(State(app): State<Shared>, Path(id): Path<String>, act: Act) -> Page {
     let Act { visit, fields: _ } = act;
     let row = visible(&app, &visit.viewer, &id).await?;
-    app.engine.acknowledge(&visit.viewer.by, &row.id, None).await?;
+    app.engine.acknowledge(&visit.viewer.by, &row.id.to_string(), None).await?;
     see_other(&format!("/notifications/{}", row.id))
 }
 

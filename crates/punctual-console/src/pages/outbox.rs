@@ -18,6 +18,7 @@ use punctual_engine::{
     delivery_policy::blocked_channels::BlockedChannels,
     kpis::{INTERVAL, OutboxKpis},
 };
+use punctual_model::NotificationStatus;
 use punctual_store::{
     lists,
     notifications::{self, ListedNotification, Next, last_delivered},
@@ -205,41 +206,42 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
 }
 
 fn shaped(row: ListedNotification, visit: &Visit, now: Timestamp, blocked: &BlockedChannels) -> Row {
-    let instant = |at: i64| Timestamp::from_microsecond(at).unwrap_or_default();
+    use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
     let (stuck, waits) = (blocked.is_stuck(&row), blocked.waits(&row));
-    let reason = match (row.status.as_str(), waits) {
-        ("parked" | "withdrawn" | "discarded", _) => {
+    let reason = match (row.status, waits) {
+        (Parked | Withdrawn | Discarded, _) => {
             let words = words::reason(row.reason_code.as_deref());
             joined(&words, row.last_error.as_deref())
         }
-        ("pending" | "retrying", Some((reason, until))) => {
+        (Pending | Retrying, Some((reason, until))) => {
             let until = if until > now { visit.zone.when(until, now).text } else { String::new() };
             joined(reason.sentence(), Some(&until))
         }
-        ("retrying", None) => {
-            let next = visit.zone.when(instant(row.ready_at), now).text;
-            let tries = counted(row.retry_count, "attempt", "attempts");
-            joined(&format!("{tries}, next {next}"), row.last_error.as_deref())
+        (Retrying, None) => {
+            let next = visit.zone.when(row.ready_at, now).text;
+            let attempts = counted(row.retry_count, "attempt", "attempts");
+            joined(&format!("{attempts}, next {next}"), row.last_error.as_deref())
         }
-        ("pending", None) if row.ready_at > now.as_microsecond() => {
-            format!("to be sent {}", visit.zone.when(instant(row.ready_at), now).text)
+        (Pending, None) if row.ready_at > now => {
+            format!("to be sent {}", visit.zone.when(row.ready_at, now).text)
         }
-        _ => String::new(),
+        (Pending | Delivered, _) => String::new(),
     };
     Row {
-        when: visit.zone.when(instant(row.delivered_at.unwrap_or(row.created_at)), now),
-        is_parked: row.status == "parked" && visit.viewer.by.may_touch(row.business_unit.as_deref()),
-        pill: words::notification(&row.status),
+        when: visit.zone.when(row.delivered_at.unwrap_or(row.created_at), now),
+        is_parked: row.status == NotificationStatus::Parked
+            && visit.viewer.by.may_touch(row.business_unit.as_deref()),
+        pill: words::notification(row.status),
         stuck,
         waits: waits.is_some(),
         uncertain: row.uncertain > 0,
         reason,
-        id: row.id,
+        id: row.id.to_string(),
         version: row.version,
         subject: row.subject,
         site: row.source_site,
         list: row.list_name,
-        channel: row.channel,
+        channel: row.channel.to_string(),
     }
 }
 

@@ -159,10 +159,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .into_iter()
             .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
             .map(|one| Sent {
-                pill: words::notification(&one.status),
-                id: one.id,
+                pill: words::notification(one.status),
+                id: one.id.to_string(),
                 subject: one.subject,
-                channel: one.channel,
+                channel: one.channel.to_string(),
             })
             .collect(),
         input: pretty_text(&row.input),
@@ -212,7 +212,7 @@ fn happened(
         all.push(Happened {
             detail: one.subject.clone(),
             link: Some(format!("/notifications/{}", one.id)),
-            ..Happened::new(instant(one.created_at), format!("Made a notification for {}", one.channel))
+            ..Happened::new(one.created_at, format!("Made a notification for {}", one.channel))
         });
     }
     for again in retries {

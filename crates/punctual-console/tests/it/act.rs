@@ -75,11 +75,11 @@ async fn a_selection_is_confirmed_with_counts_and_then_retried(bed: TestBed) {
     assert!(page.text.contains("1 of those you chose is not parked any more"), "{}", page.text);
     assert!(ids[..2].iter().all(|id| page.text.contains(&format!("/notifications/{id}\""))));
     // Nothing has changed yet.
-    assert_eq!(bed.notification(&ids[0]).await.status, "parked");
+    assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "parked");
     bed.channel("no:such", "memory").await;
     client.act("/outbox/act", &fields).await.leads_to("/outbox?status=parked&done=retry.2.1");
     bed.tick().await;
-    assert_eq!(bed.notification(&ids[0]).await.status, "delivered");
+    assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "delivered");
     let told = client.page("/outbox?status=parked&done=retry.2.1").await;
     assert!(told.contains("Retrying 2 messages. 1 row was left alone"), "{told}");
     // No row was chosen: back to where it came from.
@@ -100,7 +100,7 @@ async fn what_changed_meanwhile_is_left_alone(bed: TestBed) {
         .act("/outbox/act", &[("action", "discard"), ("row", &seen)])
         .await
         .leads_to("/outbox?done=discard.0.1");
-    assert_eq!(bed.notification(&ids[0]).await.status, "parked");
+    assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "parked");
     let nonsense = [("action", "discard"), ("row", "none:1"), ("row", "x"), ("row", ":7")];
     client.act("/outbox/act", &nonsense).await.leads_to("/outbox?done=discard.0.2");
     client.act("/outbox/act", &[("action", "deliver"), ("row", &seen)]).await.refused(422, "out_of_range");

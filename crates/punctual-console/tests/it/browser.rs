@@ -282,7 +282,7 @@ fn what_is_shown_stays_where_it_is_and_stays_true() {
         stage.open("/outbox?status=parked").await;
         stage.browser.until("document.querySelector('#dot').classList.contains('live')").await;
         let before = stage.texts("td.subject a").await;
-        let id = bed.notifications().await[0].id.clone();
+        let id = bed.notifications().await[0].id.to_string();
         bed.engine.retry_notification(&Actor::named("somebody else"), &id, None).await.unwrap();
         // It no longer matches the filter: it stays in its place and is dimmed; figures and badge follow.
         stage
@@ -369,7 +369,8 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
         stage.stop.cancel();
         let mut stage = Stage::on(&bed).await;
         stage.sign_in().await;
-        let parked = bed.notifications().await.into_iter().find(|row| row.status == "parked").unwrap().id;
+        let parked =
+            bed.notifications().await.into_iter().find(|row| row.status.as_str() == "parked").unwrap().id;
         let (notification, held) = (
             format!("/notifications/{parked}"),
             format!("/work/{}", bed.work("schedule:payroll-export").await.id),

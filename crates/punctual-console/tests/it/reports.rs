@@ -390,7 +390,7 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
     let key = page.split("<td class=\"mono\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
     let mut tx = bed.begin().await;
     let run = Run {
-        path: "report-subscription",
+        workflow: "report-subscription",
         subject_id: &guid,
         business_unit: None,
         key: &key,

@@ -145,7 +145,7 @@ async fn rights_follow_the_scopes_of_the_key(bed: TestBed) {
     assert!(!page.contains("value=\"retry\"") && !page.contains("name=\"to\""), "{page}");
     reader.act("/outbox/act", &retry).await.refused(403, "scope_missing");
     reader.act("/sandbox/clock", &[("to", "day")]).await.refused(403, "scope_missing");
-    assert_eq!(bed.notification(&id).await.status, "parked");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "parked");
     let operator = admin.with_key(&[Scope::Read, Scope::Operate], None).await;
     assert!(operator.page(&format!("/notifications/{id}")).await.contains("value=\"retry\""));
     operator.act("/outbox/act", &retry).await.leads_to("/outbox?done=retry.1.0");

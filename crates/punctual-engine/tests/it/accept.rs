@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_engine::{Accepted, EngineError};
-use punctual_model::NewNotification;
+use punctual_model::{NewNotification, NotificationStatus};
 use punctual_testkit::{TestBed, on_both};
 
 on_both! {
@@ -23,9 +23,12 @@ on_both! {
 async fn the_same_id_with_the_same_content_is_a_duplicate_and_answers_its_state(bed: TestBed) {
     let new = bed.message("a@example.org");
     assert_eq!(bed.accept(vec![new.clone()]).await, [Accepted::Created]);
-    assert_eq!(bed.accept(vec![new.clone()]).await, [Accepted::Duplicate { status: "pending".into() }]);
+    assert_eq!(
+        bed.accept(vec![new.clone()]).await,
+        [Accepted::Duplicate { status: NotificationStatus::Pending }]
+    );
     bed.tick().await;
-    assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: "delivered".into() }]);
+    assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: NotificationStatus::Delivered }]);
     assert_eq!(bed.tick().await.deliveries.claimed, 0);
     assert_eq!(bed.sent().len(), 1);
 }
@@ -54,7 +57,7 @@ async fn repeats_inside_one_set_are_resolved_the_same_way(bed: TestBed) {
     let mut other = new.clone();
     other.subject = "Other".into();
     let set = vec![new.clone(), second.clone(), new.clone(), other.clone()];
-    let duplicate = Accepted::Duplicate { status: "pending".into() };
+    let duplicate = Accepted::Duplicate { status: NotificationStatus::Pending };
     assert_eq!(
         bed.accept(set.clone()).await,
         [Accepted::Created, Accepted::Created, duplicate.clone(), Accepted::IdReused]
@@ -74,8 +77,11 @@ async fn many_at_once_are_gathered_and_each_gets_its_own_answer(bed: TestBed) {
         asking.spawn(async move { (n, engine.accept(vec![item]).await.unwrap()) });
     }
     for (n, answer) in asking.join_all().await {
-        let expected =
-            if n % 10 == 0 { Accepted::Duplicate { status: "pending".into() } } else { Accepted::Created };
+        let expected = if n % 10 == 0 {
+            Accepted::Duplicate { status: NotificationStatus::Pending }
+        } else {
+            Accepted::Created
+        };
         assert_eq!(answer, [expected], "{n}");
     }
     assert_eq!(bed.tick().await.deliveries.delivered, 181);
@@ -133,7 +139,7 @@ async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: Te
         bed.engine.accept(vec![new.clone()]).await.is_err(),
         "nothing is acknowledged that is not certain"
     );
-    assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: "pending".into() }]);
+    assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: NotificationStatus::Pending }]);
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
     assert_eq!(bed.sent().len(), 1);
 }
@@ -172,7 +178,7 @@ async fn a_message_may_say_not_before(bed: TestBed) {
     new.not_before = Some(bed.after(600));
     let id = bed.accept_one(new).await;
     assert_eq!(bed.tick().await.deliveries.claimed, 0);
-    assert_eq!(bed.notification(&id).await.ready_at, bed.after(600).as_microsecond());
+    assert_eq!(bed.notification(&id).await.ready_at, bed.after(600));
     let advanced = bed.run_for(600).await;
     assert_eq!((advanced.steps, advanced.done.deliveries.delivered), (1, 1));
 }
@@ -224,17 +230,18 @@ async fn figures_equal_a_recount(bed: TestBed) {
         let live = |row: &punctual_store::notifications::NotificationRow| {
             matches!(row.status.as_str(), "pending" | "retrying")
         };
-        let old = now - 600 * 1_000_000;
+        let before = |seconds: i64| jiff::Timestamp::from_microsecond(now - seconds * 1_000_000).unwrap();
+        let old = before(600);
         for (site, total) in [(None, &kpis.total), (Some("plant-7"), &of_plant)] {
             assert_eq!(total.queue_depth, count(site, &live));
             let stuck = |row: &punctual_store::notifications::NotificationRow| {
-                live(row) && row.created_at < old && (row.status == "retrying" || row.ready_at < old)
+                live(row) && row.created_at < old && (row.status.as_str() == "retrying" || row.ready_at < old)
             };
             assert_eq!(total.stuck, count(site, &stuck));
-            assert_eq!(total.parked, count(site, &|row| row.status == "parked"));
+            assert_eq!(total.parked, count(site, &|row| row.status.as_str() == "parked"));
             assert_eq!(
                 total.delivered,
-                count(site, &|row| row.delivered_at.is_some_and(|at| at >= now - 60 * 1_000_000))
+                count(site, &|row| row.delivered_at.is_some_and(|at| at >= before(60)))
             );
             assert_eq!(total.uncertain, count(site, &|row| row.uncertain > 0));
         }
@@ -242,10 +249,15 @@ async fn figures_equal_a_recount(bed: TestBed) {
         assert_eq!(kpis.total.stuck > 0, minutes > 0);
         let oldest =
             all.iter().filter(|row| live(row) && row.kind != "event").map(|row| row.created_at).min();
-        assert_eq!(kpis.total.oldest_created_at, oldest);
+        assert_eq!(kpis.total.oldest_created_at, oldest.map(|at| at.as_microsecond()));
         for site in &kpis.by_site {
             assert_eq!(site.queue_depth, count(Some(&site.site), &live), "{}", site.site);
-            assert_eq!(site.parked, count(Some(&site.site), &|row| row.status == "parked"), "{}", site.site);
+            assert_eq!(
+                site.parked,
+                count(Some(&site.site), &|row| row.status.as_str() == "parked"),
+                "{}",
+                site.site
+            );
         }
     }
     bed.leaves_open("some are retried later");

@@ -53,14 +53,15 @@ async fn deliver_completes_the_row_and_queues_in_one_commit(bed: TestBed) {
     let report = bed.run_for(300).await.done;
     assert_eq!((report.due.completed, report.due.notifications, report.deliveries.delivered), (1, 2, 2));
     let row = bed.work("deliver:1").await;
-    let ids: Vec<String> = bed.notifications().await.into_iter().rev().map(|one| one.id).collect();
+    let ids: Vec<String> =
+        bed.notifications().await.into_iter().rev().map(|one| one.id.to_string()).collect();
     let told: serde_json::Value = serde_json::from_str(row.result.as_deref().unwrap()).unwrap();
     let mut coordinates: Vec<&str> =
         told["notifications"].as_array().unwrap().iter().filter_map(|id| id.as_str()).collect();
     coordinates.sort_unstable();
     assert_eq!(coordinates, ids, "the row says what it queued");
     assert_eq!(row.lease_expires_at, None);
-    assert!(bed.notifications().await.iter().all(|one| one.work_id == Some(row.id)));
+    assert!(bed.notifications().await.iter().all(|one| one.work_id == Some(WorkId(row.id))));
 }
 
 async fn the_id_of_a_notification_follows_from_its_row(bed: TestBed) {
@@ -69,7 +70,7 @@ async fn the_id_of_a_notification_follows_from_its_row(bed: TestBed) {
     let expected =
         NotificationId::derived(WorkId(row), "deliver:1", "memory:default", "targets=a@example.org")
             .to_string();
-    assert_eq!(bed.notification(&expected).await.status, "delivered");
+    assert_eq!(bed.notification(&expected).await.status.as_str(), "delivered");
 }
 
 async fn one_message_wanted_twice_is_queued_once(bed: TestBed) {

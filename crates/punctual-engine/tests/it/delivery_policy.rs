@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use punctual_engine::Actor;
 use punctual_engine::delivery_policy::links::Holder;
 use punctual_model::{
-    Audience, Decision, NewNotification, NotificationId, Priority, ReasonCode, SendOutcome,
-    delivery_policy::Preference,
+    Audience, Decision, NewNotification, NotificationId, NotificationStatus, Priority, ReasonCode,
+    SendOutcome, WorkId, delivery_policy::Preference,
 };
 use punctual_store::{
     Lane, business_units,
@@ -64,7 +64,7 @@ async fn quiet_nights(bed: &TestBed) {
 async fn waits(bed: &TestBed, id: &str) -> (String, Option<String>) {
     let row = bed.notification(id).await;
     assert_eq!((row.status.as_str(), row.retry_count, row.lease_expires_at), ("pending", 0, None));
-    (jiff::Timestamp::from_microsecond(row.ready_at).unwrap().to_string(), row.reason_code)
+    (row.ready_at.to_string(), row.reason_code)
 }
 
 // The bed's clock is at 05:00 UTC on 14 May 2026: 01:00 in New York, 07:00 in Berlin, 17:00 in Auckland.
@@ -168,7 +168,7 @@ async fn a_message_to_people_in_several_zones_reaches_each_once_in_their_day(bed
     assert_eq!(bed.sent_to(), ["de@x.example", "ny@x.example"]);
     bed.run_to("2026-05-14T14:00:00Z").await;
     assert_eq!(bed.sent_to(), ["de@x.example", "ny@x.example", "la@x.example"]);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }
 
 async fn an_alarm_knows_no_hours_and_no_cap(bed: TestBed) {
@@ -227,7 +227,7 @@ async fn r13_who_unsubscribed_before_the_claim_gets_nothing(bed: TestBed) {
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("withdrawn", Some("unsubscribed")));
     assert!(bed.audit("notification", &id).await.contains(&"withdraw:unsubscribed".to_owned()));
-    assert_eq!(bed.notification(&other).await.status, "delivered");
+    assert_eq!(bed.notification(&other).await.status.as_str(), "delivered");
     assert_eq!(bed.sent().len(), 1);
 }
 
@@ -237,7 +237,7 @@ async fn a_topic_that_somebody_does_not_want_goes_to_the_others(bed: TestBed) {
         bed.accept_one(about(&bed, "offers", &["a@example.org", "b@example.org", "c@example.org"])).await;
     bed.tick().await;
     assert_eq!(bed.sent_to(), ["a@example.org", "c@example.org"]);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     assert_eq!(bed.audit("notification", &id).await, ["leave-out:unsubscribed"]);
 }
 
@@ -248,7 +248,7 @@ async fn a_channel_that_somebody_does_not_want_is_not_used(bed: TestBed) {
     bed.tick().await;
     let row = bed.notification(&over_memory).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("withdrawn", Some("preference")));
-    assert_eq!(bed.notification(&over_mail).await.status, "delivered");
+    assert_eq!(bed.notification(&over_mail).await.status.as_str(), "delivered");
 }
 
 async fn a_mail_of_a_topic_has_a_link_that_only_its_holder_can_have(bed: TestBed) {
@@ -284,7 +284,7 @@ async fn a_workflow_is_called_when_its_message_was_not_wanted(bed: TestBed) {
     bed.engine.unsubscribe("ann@example.org", Some("offers")).await.unwrap();
     bed.ensure(&[new_work("test", "k", bed.now())]).await;
     bed.tick().await;
-    assert_eq!(*told.lock().unwrap(), ["withdrawn"]);
+    assert_eq!(*told.lock().unwrap(), [NotificationStatus::Withdrawn]);
 }
 
 async fn the_language_of_a_person_is_used_where_a_message_says_none(bed: TestBed) {
@@ -373,7 +373,7 @@ async fn the_next_channel_is_taken_when_all_attempts_have_failed(bed: TestBed) {
     let id = bed.accept_one(in_order(&bed, &["+491"])).await;
     bed.run_for(600).await;
     assert_eq!(tried(&log), ["whatsapp:default +491", "whatsapp:default +491", "sms:default +491"]);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }
 
 async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: TestBed) {
@@ -397,7 +397,7 @@ async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: TestBed)
         "whatsapp:default +492",
     ];
     assert_eq!(all, expected);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }
 
 async fn a_person_s_own_order_of_channels_is_used_where_a_message_has_none(bed: TestBed) {
@@ -409,7 +409,7 @@ async fn a_person_s_own_order_of_channels_is_used_where_a_message_has_none(bed: 
     let id = bed.accept_one(bed.message_over("whatsapp:default", &["+493"])).await;
     bed.tick().await;
     assert_eq!(tried(&log), ["whatsapp:default +493", "email:second cy@example.org"]);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }
 
 async fn where_no_channel_gets_it_across_it_is_parked_once(bed: TestBed) {
@@ -440,7 +440,7 @@ async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Te
         let mut held = Vec::new();
         for id in &ids {
             let row = bed.notification(id).await;
-            if row.status == "withdrawn" {
+            if row.status.as_str() == "withdrawn" {
                 assert_eq!(row.reason_code.as_deref(), Some("daily-cap"));
                 held.push(row.subject);
             }
@@ -457,7 +457,7 @@ async fn what_is_too_much_for_a_day_comes_as_one_digest_the_next_morning(bed: Te
     assert_eq!((digest.address.as_str(), digest.kind.as_str()), ("ann@example.org", "digest"));
     assert!(held.iter().all(|subject| digest.body.contains(subject)), "{}", digest.body);
     let row = bed.notification(&digest.notification.to_string()).await;
-    assert_eq!(row.work_id, Some(work.id), "it says where it comes from");
+    assert_eq!(row.work_id, Some(WorkId(work.id)), "it says where it comes from");
     // The next day counts anew.
     bed.accept_to(&["ann@example.org"]).await;
     assert_eq!(bed.tick().await.deliveries.delivered, 1);
@@ -485,5 +485,5 @@ async fn a_second_attempt_is_not_a_second_message_of_the_day(bed: TestBed) {
     bed.captured.misbehave(memory, punctual_channels::Misbehaviour::Transient, 1, "busy");
     let id = bed.accept_one(bed.message("ann@example.org")).await;
     bed.run_for(120).await;
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }

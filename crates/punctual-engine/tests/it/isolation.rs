@@ -70,12 +70,12 @@ async fn people_who_share_an_address_over_the_next_channel_get_one_message_and_t
     let shared = bed.accept_one(new).await;
     let others = bed.accept_to(&["x@example.org", "y@example.org"]).await;
     bed.tick().await;
-    assert_eq!(bed.notification(&shared).await.status, "delivered");
+    assert_eq!(bed.notification(&shared).await.status.as_str(), "delivered");
     let mut sent = bed.sent_to();
     sent.sort_unstable();
     assert_eq!(sent, ["+49 30 1234567", "+49301234568", "x@example.org", "y@example.org"]);
     for id in others {
-        assert_eq!(bed.notification(&id).await.status, "delivered");
+        assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     }
 }
 
@@ -101,7 +101,7 @@ async fn a_message_whose_intents_the_database_refuses_is_parked_and_its_neighbou
     assert_eq!((report.delivered, report.parked), (20, 1));
     for id in good {
         let row = bed.notification(&id).await;
-        assert_eq!((row.status.as_str(), row.tries), ("delivered", 1));
+        assert_eq!((row.status.as_str(), row.attempts), ("delivered", 1));
     }
     let row = bed.notification(&bad).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("delivery-failed")));
@@ -129,7 +129,7 @@ async fn a_message_whose_result_the_database_refuses_is_recorded_alone_and_its_n
     bed.tick().await;
     for id in good {
         let row = bed.notification(&id).await;
-        assert_eq!((row.status.as_str(), row.tries), ("delivered", 1), "settled, and not sent again");
+        assert_eq!((row.status.as_str(), row.attempts), ("delivered", 1), "settled, and not sent again");
     }
     let row = bed.notification(&bad).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("mailbox-unavailable")));
@@ -153,7 +153,7 @@ async fn a_refused_answer_of_a_message_to_many_parks_it_and_no_target_is_called_
     let id = bed.accept_one(bed.message_to_list("many")).await;
     let other = bed.accept_one(bed.message("x@example.org")).await;
     bed.tick().await;
-    assert_eq!(bed.notification(&other).await.status, "delivered");
+    assert_eq!(bed.notification(&other).await.status.as_str(), "delivered");
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("parked", Some("record-failed")));
     let calls = calls.lock().unwrap().clone();
@@ -181,7 +181,7 @@ async fn a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over(
     assert_eq!((swept.notifications, swept.parked), (20, 1));
     bed.tick().await;
     for id in good {
-        assert_eq!(bed.notification(&id).await.status, "delivered");
+        assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     }
     assert_eq!(bed.audit("notification", &bad).await, ["park:sweep-failed"]);
 }
@@ -259,7 +259,7 @@ async fn work_that_nobody_may_touch_keeps_neither_its_kind_nor_another_from_its_
 /// Waits until this notification has that status.
 async fn becomes(bed: &TestBed, id: &str, status: &str) {
     signal("the status", async {
-        while bed.notification(id).await.status != status {
+        while bed.notification(id).await.status.as_str() != status {
             tokio::task::yield_now().await;
         }
     })
@@ -276,7 +276,7 @@ async fn a_channel_that_fails_at_its_claim_keeps_no_other_from_sending(bed: Test
         let id = bed.accept_one(bed.message(&format!("{n}@example.org"))).await;
         becomes(&bed, &id, "delivered").await;
     }
-    assert_eq!(bed.notification(&stuck).await.status, "pending");
+    assert_eq!(bed.notification(&stuck).await.status.as_str(), "pending");
     running.stop().await;
     bed.leaves_open("a row that the database does not let anybody touch");
 }
@@ -386,6 +386,6 @@ async fn a_changed_spelling_in_a_list_messages_nobody_twice(bed: TestBed) {
     bed.tick().await;
     bed.list("team", "email:logged", &["ann@example.org", "ANN@example.org", "cy@example.org"]).await;
     bed.run_for(120).await;
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     assert_eq!(*calls.lock().unwrap(), ["Ann@Example.org", "cy@example.org", "cy@example.org"]);
 }

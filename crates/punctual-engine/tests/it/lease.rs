@@ -113,7 +113,7 @@ async fn send_and_die(bed: &TestBed, channel: &str) -> usize {
         .map(|row| punctual_store::attempts::Intent {
             seq: row.seq,
             target: "a@example.org".into(),
-            n: row.tries,
+            n: row.attempts,
             channel: channel.into(),
         })
         .collect();

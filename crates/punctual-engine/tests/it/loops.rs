@@ -110,14 +110,14 @@ async fn what_a_working_node_accepts_it_sends_without_a_claim(bed: TestBed) {
         let row = signal("the delivery", async {
             loop {
                 let row = bed.notification(&id).await;
-                if row.status == "delivered" {
+                if row.status.as_str() == "delivered" {
                     return row;
                 }
                 tokio::task::yield_now().await;
             }
         })
         .await;
-        seen.push((row.tries, row.version));
+        seen.push((row.attempts, row.version));
         if seen.ends_with(&[(1, 2)]) {
             break;
         }
@@ -236,7 +236,7 @@ async fn work_that_sends_is_sent_at_once(bed: TestBed) {
     assert_eq!(sent.len(), 100, "each once");
     running.stop().await;
     for row in bed.notifications().await {
-        assert_eq!((row.status.as_str(), row.tries), ("delivered", 1));
+        assert_eq!((row.status.as_str(), row.attempts), ("delivered", 1));
     }
 }
 
@@ -252,7 +252,7 @@ async fn a_stop_lets_what_is_under_way_finish(bed: TestBed) {
     assert!(!stopping.is_finished());
     gate.let_go(1);
     signal("the stop", stopping).await.unwrap();
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     bed.accept_one(bed.message_over("gated:default", &["b@example.org"])).await;
     bed.leaves_open("a stopped node sends nothing more");
 }

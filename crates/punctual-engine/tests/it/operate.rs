@@ -53,7 +53,7 @@ async fn a_support_retry_is_a_new_row_linked_to_the_old_one(bed: TestBed) {
     assert_eq!(bed.sent().len(), 3, "a support retry sends again, under its own key");
     assert_eq!(bed.work_by_id(id).await, before, "the first row is as it was");
     let ids: std::collections::HashSet<String> =
-        bed.notifications().await.into_iter().map(|row| row.id).collect();
+        bed.notifications().await.into_iter().map(|row| row.id.to_string()).collect();
     assert_eq!(ids.len(), 3);
 }
 
@@ -101,7 +101,7 @@ async fn parked(bed: &TestBed) -> String {
 async fn a_discarded_notification_stays_and_is_not_retried(bed: TestBed) {
     let id = parked(&bed).await;
     let row = bed.engine.discard_notification(&Actor::named("ann"), &id, None).await.unwrap();
-    assert_eq!(row.status, "discarded");
+    assert_eq!(row.status.as_str(), "discarded");
     assert!(
         refused(bed.engine.retry_notification(&Actor::named("ann"), &id, None).await).contains("discarded")
     );

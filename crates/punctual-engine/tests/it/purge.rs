@@ -2,6 +2,7 @@
 
 use punctual_channels::Misbehaviour;
 use punctual_engine::{Accepted, Actor, CommandError, EngineError};
+use punctual_model::NotificationStatus;
 use punctual_store::notifications;
 use punctual_testkit::{TestBed, TestBedBuilder, on_both, scale};
 
@@ -67,7 +68,7 @@ async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: TestBed) 
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 0, "exactly a year is kept");
     bed.wait(1);
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 3);
-    let mut left: Vec<String> = bed.notifications().await.into_iter().map(|row| row.id).collect();
+    let mut left: Vec<String> = bed.notifications().await.into_iter().map(|row| row.id.to_string()).collect();
     let mut expected = vec![live, young];
     left.sort();
     expected.sort();
@@ -86,7 +87,7 @@ async fn r03_a_purged_id_never_sends_again(bed: TestBed) {
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 300);
     let again = bed.accept(new.clone()).await;
     assert!(
-        again.iter().all(|answer| *answer == Accepted::Duplicate { status: "delivered".into() }),
+        again.iter().all(|answer| *answer == Accepted::Duplicate { status: NotificationStatus::Delivered }),
         "{again:?}"
     );
     let mut other = new[0].clone();
@@ -111,7 +112,7 @@ async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: TestBed) {
     // On PostgreSQL the repeat must have reached the lock before the purge commits, or this proves nothing.
     bed.until_blocked().await;
     purging.commit().await.unwrap();
-    assert_eq!(repeat.await.unwrap(), [Accepted::Duplicate { status: "delivered".into() }]);
+    assert_eq!(repeat.await.unwrap(), [Accepted::Duplicate { status: NotificationStatus::Delivered }]);
     assert_eq!(bed.tick().await.deliveries.claimed, 0);
 }
 
@@ -141,8 +142,12 @@ async fn r24_a_purge_and_an_operators_retry_never_lose_a_live_row(bed: TestBed) 
             match answer {
                 Ok(row) => {
                     retried += 1;
-                    assert_eq!(row.status, "pending");
-                    assert_eq!(bed.notification(&id).await.status, "pending", "a live row is not purged");
+                    assert_eq!(row.status.as_str(), "pending");
+                    assert_eq!(
+                        bed.notification(&id).await.status.as_str(),
+                        "pending",
+                        "a live row is not purged"
+                    );
                 }
                 Err(CommandError::NotFound { .. } | CommandError::Engine(EngineError::NotFound)) => {}
                 Err(other) => panic!("not a clear refusal: {other}"),
@@ -163,8 +168,8 @@ async fn r24_a_clock_two_years_ahead_removes_no_live_row(bed: TestBed) {
     let pending = bed.accept_to(&["b@example.org"]).await;
     bed.wait(730 * DAY);
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 0);
-    assert_eq!(bed.notification(&ids[0]).await.status, "retrying");
-    assert_eq!(bed.notification(&pending[0]).await.status, "pending");
+    assert_eq!(bed.notification(&ids[0]).await.status.as_str(), "retrying");
+    assert_eq!(bed.notification(&pending[0]).await.status.as_str(), "pending");
     assert_eq!(bed.tick().await.deliveries.delivered, 2);
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use punctual_model::NotificationStatus;
 use punctual_store::{Lane, StoreError, notifications, work};
 use punctual_testkit::{Database, TestBed, history::Claims, new_work, on_both, scale};
 
@@ -116,7 +117,7 @@ async fn r06_no_version_of_a_notification_is_claimed_twice(bed: TestBed) {
                     .map(|row| notifications::Delivery {
                         seq: row.seq,
                         token: row.version,
-                        status: "pending",
+                        status: NotificationStatus::Pending,
                         retry_count: 0,
                         last_error: None,
                         reason: None,

@@ -56,7 +56,7 @@ async fn uncertain_marks(bed: &TestBed) -> usize {
         punctual_store::notifications::NotificationFilter { limit: 10_000_000, ..Default::default() };
     let mut reader = bed.read().await;
     let rows = punctual_store::notifications::list(&mut reader.conn(), &filter).await.unwrap();
-    assert!(rows.iter().all(|row| row.status == "delivered"));
+    assert!(rows.iter().all(|row| row.status.as_str() == "delivered"));
     rows.iter().map(|row| row.uncertain as usize).sum()
 }
 
@@ -268,7 +268,7 @@ async fn r11_a_planned_stop_in_the_middle_of_a_message_to_many_repeats_nothing(b
     let mut targets = targets;
     targets.sort_unstable();
     assert_eq!(called, targets, "each once");
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
 }
 
 /// A node that stands still for longer than its lease starts no call afterwards, and its late answers are kept.
@@ -317,7 +317,7 @@ async fn r11_answers_are_kept_over_an_outage_of_the_database(bed: TestBed) {
     bed.faults.fail("attempts.record", false, 4);
     let (id, targets) = to_many(&bed, 30).await;
     signal("the delivery", async {
-        while bed.notification(&id).await.status != "delivered" {
+        while bed.notification(&id).await.status.as_str() != "delivered" {
             tokio::task::yield_now().await;
         }
     })

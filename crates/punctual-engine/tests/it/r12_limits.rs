@@ -156,7 +156,7 @@ async fn a_message_to_many_goes_to_them_in_parts_and_to_each_once(bed: TestBed) 
     got.dedup();
     assert_eq!(got.len(), 35, "each once");
     assert!(arrivals.most_within(10) <= 10);
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     assert!(bed.audit("notification", &id).await.contains(&"defer:rate-limited".to_owned()));
 }
 
@@ -201,13 +201,13 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
     bed.channel_with_policy("slow:default", "slow", json!({ "rates": [{ "max": 1, "per": "1h" }] })).await;
     bed.accept(many(&bed, "slow:default", 2)).await;
     bed.tick().await;
-    let row = bed.notifications().await.into_iter().find(|row| row.status == "pending").unwrap();
-    let id = row.id.clone();
+    let row = bed.notifications().await.into_iter().find(|row| row.status.as_str() == "pending").unwrap();
+    let id = row.id.to_string();
     let (reason, until) = bed.engine.waits_for(&row).await.unwrap().unwrap();
     assert_eq!(reason, ReasonCode::RateLimited);
     assert!(until >= bed.after(3600));
-    let story = bed.engine.timeline(&id).await.unwrap();
-    assert!(story.iter().any(|moment| moment.what == "waiting" && moment.detail.contains("rate-limited")));
+    let timeline = bed.engine.timeline(&id).await.unwrap();
+    assert!(timeline.iter().any(|moment| moment.what == "waiting" && moment.detail.contains("rate-limited")));
     bed.run_for(2 * 3600).await;
     assert_eq!(bed.engine.waits_for(&bed.notification(&id).await).await.unwrap(), None);
 }
@@ -222,7 +222,7 @@ async fn a_backlog_under_a_limit_waits_and_is_not_stuck(bed: TestBed) {
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;
     assert!(total.waiting > 100, "{total:?}");
     assert_eq!((total.stuck, total.queue_depth), (0, total.waiting), "{total:?}");
-    assert_eq!(bed.notification(&other).await.status, "parked");
+    assert_eq!(bed.notification(&other).await.status.as_str(), "parked");
     // Every node is gone: the limit has free slots, and nobody takes them.
     bed.wait(900);
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;

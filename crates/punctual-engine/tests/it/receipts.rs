@@ -124,7 +124,7 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
     let bounce = json!([{ "id": "id-Ann@example.org", "state": "failed", "suppress": "hardBounce", "detail": "550 5.1.1\nno such user" }]);
     assert_eq!(tell(&bed, bounce.clone()).await, (1, 1, 0));
     assert_eq!(tell(&bed, bounce).await, (1, 0, 0));
-    assert_eq!(bed.notification(&id).await.status, "delivered", "it was taken; that stays");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered", "it was taken; that stays");
     let listed =
         suppressions::get(&mut bed.read().await.conn(), "email", "ann@example.org").await.unwrap().unwrap();
     assert_eq!(
@@ -210,7 +210,7 @@ async fn a_channel_without_callbacks_keeps_no_ids(bed: TestBed) {
     bed.faults.fail("receipts.expect", false, 1_000);
     let id = bed.accept_one(bed.message_over("email:q", &["ann@example.org"])).await;
     bed.tick().await;
-    assert_eq!(bed.notification(&id).await.status, "delivered");
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
     bed.faults.heal();
 }
 

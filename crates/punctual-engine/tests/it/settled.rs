@@ -49,7 +49,10 @@ async fn a_workflow_is_called_once_when_the_last_one_has_settled(bed: TestBed) {
     let calls = workflow.settled_calls();
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].key, "k:a:b:slow");
-    assert_eq!(calls[0].outcomes.iter().map(|(_, status)| *status).collect::<Vec<_>>(), ["delivered"]);
+    assert_eq!(
+        calls[0].outcomes.iter().map(|(_, status)| status.as_str()).collect::<Vec<_>>(),
+        ["delivered"]
+    );
     assert_eq!(bed.work("k:a:b:slow").await.open_notifications, 0);
     bed.run_for(86_400).await;
     assert_eq!(workflow.settled_calls().len(), 1);
@@ -85,13 +88,16 @@ async fn a_parked_one_has_settled_and_a_retry_is_waited_for_again(bed: TestBed) 
     bed.captured.misbehave("memory:default".parse().unwrap(), Misbehaviour::Permanent, 1, "no");
     bed.ensure_one(new_work("follow", "k:a", bed.now())).await;
     bed.tick().await;
-    assert_eq!(workflow.settled_calls()[0].outcomes[0].1, "parked");
-    let id = bed.notifications().await[0].id.clone();
+    assert_eq!(workflow.settled_calls()[0].outcomes[0].1.as_str(), "parked");
+    let id = bed.notifications().await[0].id.to_string();
     bed.engine.retry_notification(&Actor::named("ann"), &id, None).await.unwrap();
     assert_eq!(bed.work("k:a").await.open_notifications, 1);
     bed.tick().await;
     assert_eq!(workflow.settled_calls().len(), 2);
-    assert_eq!(workflow.settled_calls()[1].outcomes, [(id, "delivered")]);
+    let settled = &workflow.settled_calls()[1];
+    let outcomes: Vec<_> =
+        settled.outcomes.iter().map(|(id, status)| (id.to_string(), status.as_str())).collect();
+    assert_eq!(outcomes, [(id, "delivered")]);
 }
 
 /// Of three, one is delivered, one is withdrawn while it waits, and the last one to settle calls the workflow.
@@ -111,7 +117,8 @@ async fn a_withdrawn_one_has_settled_too(bed: TestBed) {
     tx.commit().await.unwrap();
     assert_eq!(bed.work("k:a:slow1:slow2").await.open_notifications, 0, "nothing is waited for in vain");
     assert!(workflow.settled_calls().is_empty(), "whoever withdraws knows");
-    let statuses: Vec<String> = bed.notifications().await.into_iter().map(|row| row.status).collect();
+    let statuses: Vec<String> =
+        bed.notifications().await.into_iter().map(|row| row.status.as_str().to_owned()).collect();
     assert_eq!(statuses, ["withdrawn", "withdrawn", "delivered"]);
 }
 

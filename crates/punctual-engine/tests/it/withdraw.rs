@@ -1,7 +1,9 @@
 //! Withdrawing by origin: in time it is never sent, too late it is written down (R13).
 
 use punctual_engine::{Actor, effects};
-use punctual_model::{Audience, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey};
+use punctual_model::{
+    Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode, WorkKey,
+};
 use punctual_testkit::{Gated, TestBed, TestWorkflow, new_work, on_both, signal};
 
 on_both! {
@@ -49,13 +51,13 @@ async fn what_is_withdrawn_in_time_is_never_sent(bed: TestBed) {
     assert_eq!(withdraw(&bed, "k/memory:default").await, 1);
     let row = bed.notifications().await.remove(0);
     assert_eq!((row.status.as_str(), row.reason_code.as_deref()), ("withdrawn", Some("answered")));
-    assert_eq!(row.finished_at, Some(bed.now().as_microsecond()));
+    assert_eq!(row.finished_at, Some(bed.now()));
     assert_eq!(bed.run_for(86_400).await.done.deliveries.claimed, 0);
     assert!(bed.sent().is_empty());
-    assert_eq!(bed.audit("notification", &row.id).await, ["withdraw:answered"]);
+    assert_eq!(bed.audit("notification", &row.id.to_string()).await, ["withdraw:answered"]);
     assert_eq!(withdraw(&bed, "k/memory:default").await, 0, "once is enough");
     assert!(
-        bed.engine.retry_notification(&Actor::named("ann"), &row.id, None).await.is_err(),
+        bed.engine.retry_notification(&Actor::named("ann"), &row.id.to_string(), None).await.is_err(),
         "nobody brings it back"
     );
 }
@@ -73,8 +75,8 @@ async fn what_is_already_being_sent_is_recorded_as_too_late(bed: TestBed) {
     gate.let_go(1);
     assert_eq!(signal("the send", sending).await.unwrap().unwrap().delivered, 1);
     let row = bed.notifications().await.remove(0);
-    assert_eq!(row.status, "delivered");
-    assert_eq!(bed.audit("notification", &row.id).await, ["withdraw-too-late:answered"]);
+    assert_eq!(row.status.as_str(), "delivered");
+    assert_eq!(bed.audit("notification", &row.id.to_string()).await, ["withdraw-too-late:answered"]);
 }
 
 async fn a_parked_one_is_withdrawn_too(bed: TestBed) {
@@ -82,7 +84,7 @@ async fn a_parked_one_is_withdrawn_too(bed: TestBed) {
     bed.ensure_one(new_work("test", "k/sms:nowhere", bed.now())).await;
     bed.tick().await;
     assert_eq!(withdraw(&bed, "k/sms:nowhere").await, 1);
-    assert_eq!(bed.notifications().await[0].status, "withdrawn");
+    assert_eq!(bed.notifications().await[0].status.as_str(), "withdrawn");
 }
 
 async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: TestBed) {
@@ -93,7 +95,7 @@ async fn an_effect_withdraws_and_deactivates_with_the_decision(bed: TestBed) {
     bed.engine.due_tick(bed.now(), 10).await.unwrap();
     bed.ensure_one(new_work("stop", "stop/k/memory:default", bed.now())).await;
     bed.tick().await;
-    assert_eq!(bed.notifications().await[0].status, "withdrawn");
+    assert_eq!(bed.notifications().await[0].status.as_str(), "withdrawn");
     let ended = bed.work("later/memory:default").await;
     assert_eq!((ended.status.as_str(), ended.reason_code.as_deref()), ("deactivated", Some("answered")));
     assert_eq!(bed.audit("work", &ended.id.to_string()).await, ["deactivate:answered"]);

@@ -27,14 +27,14 @@ async fn what_a_script_hands_in_arrives_with_its_source(bed: TestBed) {
     let rows = rig.stored().await;
     let row = &rows[0];
     assert_eq!(
-        (row.id.as_str(), row.body.as_str(), row.list_name.as_deref()),
-        (&*id, "1.8 bar", Some("ops"))
+        (row.id.to_string(), row.body.as_str(), row.list_name.as_deref()),
+        (id, "1.8 bar", Some("ops"))
     );
     assert_eq!(
         (row.source_instance.as_deref(), row.source_script.as_deref()),
         (Some("pump-3"), Some("watch.sh"))
     );
-    assert_eq!(row.site_enqueued_at, Some(bed.now().as_microsecond()));
+    assert_eq!(row.site_enqueued_at, Some(bed.now()));
     assert_eq!(tick(&agent).await.next, Next::WhenTold(bed.after(30)));
     bed.leaves_open("the list is not defined and nothing ticks central");
 }

@@ -84,7 +84,7 @@ async fn r15_a_full_disk_is_an_error_to_the_caller_and_loses_nothing(bed: TestBe
         assert_eq!(rig.stored().await.len(), answered.len(), "cycle {cycle}");
     }
     let stored: std::collections::HashSet<String> =
-        rig.stored().await.into_iter().map(|row| row.id).collect();
+        rig.stored().await.into_iter().map(|row| row.id.to_string()).collect();
     assert!(answered.iter().all(|id| stored.contains(id)), "answered and lost");
     assert!(refused >= 15, "the disk was never full");
     bed.leaves_open("nothing ticks central");

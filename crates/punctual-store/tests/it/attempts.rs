@@ -47,15 +47,16 @@ async fn the_last_hour_of_each_channel_is_counted(bed: TestBed) {
     ];
     attempts::record(&mut tx.conn(), &results).await.unwrap();
     let found = attempts::health(&mut tx.conn(), bed.now()).await.unwrap();
-    let row =
-        |channel: &str, tries, delivered, took: i64, failed: i64, error: Option<&str>| attempts::HealthRow {
+    let row = |channel: &str, attempts, delivered, took: i64, failed: i64, error: Option<&str>| {
+        attempts::HealthRow {
             channel: channel.into(),
-            tries,
+            attempts,
             delivered,
             took_us: took * 1_000_000,
             failed_at: Some(bed.after(failed).as_microsecond()),
             last_error: error.map(str::to_owned),
-        };
+        }
+    };
     assert_eq!(found, [row("memory:a", 3, 1, 6, 3, Some("451 later")), row("memory:b", 1, 0, 1, 1, None)]);
 }
 

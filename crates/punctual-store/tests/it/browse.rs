@@ -1,5 +1,6 @@
 //! Pages for people: the right rows in the right order, over the index that was meant, whatever is filtered.
 
+use punctual_model::NotificationStatus;
 use punctual_store::{
     attention,
     notifications::{self, AsOf, Browse, Browsed, Next, Stuck},
@@ -46,7 +47,7 @@ fn numbers(page: &Browsed) -> Vec<i64> {
 
 async fn every_page_of_the_outbox_walks_an_index_over_a_bounded_number_of_rows(bed: TestBed) {
     outbox(&bed).await;
-    let with_status = |status: &str| Browse { status: Some(status.into()), ..any() };
+    let with_status = |status: &str| Browse { status: NotificationStatus::parse(status), ..any() };
     let cases = [
         (any(), "notifications.browse", "notifications_pkey", 50),
         (Browse { list: Some("seldom".into()), ..any() }, "notifications.browse", "notifications_pkey", 0),
@@ -103,7 +104,7 @@ async fn a_search_goes_back_in_steps_until_it_finds(bed: TestBed) {
 async fn pages_follow_each_other_without_gap_or_repeat(bed: TestBed) {
     outbox(&bed).await;
     for (status, expected) in [(None, 100_000), (Some("delivered"), 100_000)] {
-        let mut browse = Browse { status: status.map(Into::into), limit: 40, ..any() };
+        let mut browse = Browse { status: status.and_then(NotificationStatus::parse), limit: 40, ..any() };
         let first = page(&bed, &browse).await;
         let Next::Page(place) = first.next else { panic!("{:?}", first.next) };
         browse.before = Some(place);
@@ -124,8 +125,12 @@ async fn a_time_range_is_found_without_reading_what_lies_outside(bed: TestBed) {
     let found = page(&bed, &browse).await;
     assert_eq!(numbers(&found), (40_000..40_020).rev().collect::<Vec<_>>());
     assert_eq!(found.next, Next::End);
-    let live =
-        Browse { status: Some("pending".into()), created_from: second(12), created_to: second(13), ..any() };
+    let live = Browse {
+        status: Some(NotificationStatus::Pending),
+        created_from: second(12),
+        created_to: second(13),
+        ..any()
+    };
     assert_eq!(numbers(&page(&bed, &live).await), [12]);
     bed.leaves_open("rows only");
 }

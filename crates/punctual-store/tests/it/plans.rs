@@ -1,5 +1,6 @@
 //! The hot statements use the index they are meant to use, with a hundred thousand finished rows in the table.
 
+use punctual_model::NotificationStatus;
 use punctual_store::{
     attempts,
     notifications::{self, AsOf},
@@ -171,7 +172,12 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     assert_eq!(claimed.len(), 100);
     let intents: Vec<_> = claimed
         .iter()
-        .map(|row| attempts::Intent { seq: row.seq, target: "a".into(), n: 1, channel: row.channel.clone() })
+        .map(|row| attempts::Intent {
+            seq: row.seq,
+            target: "a".into(),
+            n: 1,
+            channel: row.channel.to_string(),
+        })
         .collect();
     attempts::intend(&mut tx.conn(), bed.now(), "a", &intents).await.unwrap();
     let results: Vec<_> = claimed
@@ -197,7 +203,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
         .map(|row| notifications::Delivery {
             seq: row.seq,
             token: row.version,
-            status: "delivered",
+            status: NotificationStatus::Delivered,
             retry_count: 1,
             last_error: None,
             reason: None,
@@ -209,7 +215,14 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     notifications::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
     notifications::earliest(&mut tx.conn()).await.unwrap();
     notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id.clone()).collect()).await.unwrap();
-    notifications::withdraw_by_work(&mut tx.conn(), bed.now(), "gone", vec!["no:row".into()]).await.unwrap();
+    notifications::withdraw_by_work(
+        &mut tx.conn(),
+        bed.now(),
+        punctual_model::ReasonCode::Answered,
+        vec!["no:row".into()],
+    )
+    .await
+    .unwrap();
     tx.commit().await.unwrap();
     // PostgreSQL weighs several short indexes against each other; SQLite would read everything without this one.
     if bed.database() == Database::Sqlite {

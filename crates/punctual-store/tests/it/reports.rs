@@ -76,7 +76,7 @@ async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: TestBed) {
 }
 
 fn take<'a>(key: &'a str, owner: &'a str) -> Take<'a> {
-    Take { key, path: PATH, subject_id: "a", owner, owner_version: "1" }
+    Take { key, workflow: PATH, subject_id: "a", owner, owner_version: "1" }
 }
 
 const OLD: &str = "old_scheduler";
@@ -124,7 +124,7 @@ async fn what_was_taken_and_not_delivered_is_given_back(bed: TestBed) {
 async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
     let record = |key: &str, stage: Option<i64>, outcome: &str| RecordRow {
         key: key.into(),
-        path: PATH.into(),
+        workflow: PATH.into(),
         subject_id: "a".into(),
         business_unit: None,
         stage,
@@ -132,7 +132,7 @@ async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
         decided_at: 0,
         outcome: outcome.into(),
         reason: None,
-        tries: 1,
+        attempts: 1,
         conflicts: i64::from(outcome == "conflict"),
         details: "{}".into(),
         has_files: false,
@@ -149,7 +149,7 @@ async fn records_count_tries_and_figures_go_by_stage(bed: TestBed) {
         .unwrap();
     run_records::put(conn, bed.after(4), &[]).await.unwrap();
     let one = run_records::by_keys(conn, vec!["1".into()]).await.unwrap().remove(0);
-    assert_eq!((one.tries, one.conflicts, one.outcome.as_str()), (3, 2, "delivered"));
+    assert_eq!((one.attempts, one.conflicts, one.outcome.as_str()), (3, 2, "delivered"));
     let (from, to) = (bed.now().as_microsecond(), bed.after(1).as_microsecond());
     let expected = run_records::expected(conn, PATH, from, to, vec!["a".into()], 10).await.unwrap();
     assert_eq!(expected.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["2"]);
@@ -164,7 +164,7 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
     bed.leaves_open("one of the runs waits");
     let record = |key: &str, has_files: bool| RecordRow {
         key: key.into(),
-        path: PATH.into(),
+        workflow: PATH.into(),
         subject_id: "a".into(),
         business_unit: None,
         stage: None,
@@ -172,7 +172,7 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
         decided_at: 0,
         outcome: "delivered".into(),
         reason: None,
-        tries: 1,
+        attempts: 1,
         conflicts: 0,
         details: "{}".into(),
         has_files,
@@ -213,7 +213,7 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
 
 fn rollout(scope: &str, id: &str, stage: i64) -> RolloutRow {
     RolloutRow {
-        path: PATH.into(),
+        workflow: PATH.into(),
         scope: scope.into(),
         scope_id: id.into(),
         stage,

@@ -1,5 +1,6 @@
 //! What tests read: rows as they are stored.
 
+use punctual_model::NotificationStatus;
 use punctual_store::{
     Reader, attempts,
     attempts::AttemptRow,
@@ -82,9 +83,8 @@ impl TestBed {
                 work::list(&mut reader.conn(), &filter).await.unwrap_or_else(|error| panic!("{error:?}"));
             open.extend(rows.into_iter().map(|row| format!("work {} is {status}", row.key)));
         }
-        for status in ["pending", "retrying"] {
-            let filter =
-                NotificationFilter { status: Some(status.into()), limit: SHOWN, ..Default::default() };
+        for status in [NotificationStatus::Pending, NotificationStatus::Retrying] {
+            let filter = NotificationFilter { status: Some(status), limit: SHOWN, ..Default::default() };
             let rows = notifications::list(&mut reader.conn(), &filter)
                 .await
                 .unwrap_or_else(|error| panic!("{error:?}"));

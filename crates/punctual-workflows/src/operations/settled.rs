@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
-use punctual_model::{Effect, Followed, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
+use punctual_model::{
+    Effect, Followed, InputHash, NewWork, NotificationStatus, ReasonCode, Trigger, WorkKey,
+};
 use punctual_store::{
     Conn, StoreError,
     attempts::{self, AttemptRow},
@@ -38,7 +40,7 @@ pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<T
     let known = Known::load(conn, payloads).await?;
     let mut messages: HashMap<i64, Vec<NotificationRow>> = HashMap::new();
     for row in found {
-        messages.entry(row.work_id.unwrap_or_default()).or_default().push(row);
+        messages.entry(row.work_id.map_or(0, |work| work.0)).or_default().push(row);
     }
     let mut attempts: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
     for row in tried {
@@ -79,7 +81,7 @@ impl Settled<Put> for Told {
                     rows.push(Put::NotTold { template, recipient, provider });
                 }
             }
-            if message.status == "parked" {
+            if message.status == NotificationStatus::Parked {
                 rows.push(Put::Failed {
                     rule_id: input.payload.notification_rule_id.clone(),
                     error_name: message.reason_code.clone().unwrap_or_else(|| "parked".into()),
@@ -116,10 +118,11 @@ impl Told {
         let only = input.fallback.as_ref().map(|fallback| fallback.people.as_slice());
         let reached = reach(subject, rule, known.organisation_of(subject), &known.people, step, only);
         let (mut people, mut left) = (Vec::new(), 0);
-        for message in messages.iter().filter(|message| message.status == "parked") {
+        for message in messages.iter().filter(|message| message.status == NotificationStatus::Parked) {
             for target in self.missed(message) {
                 let one = reached.iter().find(|one| {
-                    one.channel.as_str() == message.channel && one.address.eq_ignore_ascii_case(&target)
+                    one.channel.as_str() == message.channel.as_str()
+                        && one.address.eq_ignore_ascii_case(&target)
                 });
                 match one.filter(|one| one.has_next) {
                     Some(one) => people.push(one.person.clone()),
@@ -151,7 +154,7 @@ impl Told {
                 .filter(|attempt| attempt.target == target)
                 .any(|attempt| matches!(attempt.outcome.as_deref(), Some("delivered" | "uncertain") | None))
         };
-        let targets = super::texts(message.targets.as_deref().unwrap_or("[]"));
+        let targets = message.targets.as_ref().and_then(|targets| targets.read().ok()).unwrap_or_default();
         targets.into_iter().filter(|target| !may_have_it(target)).collect()
     }
 

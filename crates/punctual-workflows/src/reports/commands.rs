@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{Cause, ReasonCode};
+use punctual_model::{Cause, NotificationStatus, ReasonCode};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -199,8 +199,8 @@ pub async fn retry(
             let mut reader = engine.store.read().await?;
             let parked = notifications::by_ids(&mut reader.conn(), runs::notifications_of(run)).await?;
             drop(reader);
-            for row in parked.into_iter().filter(|row| row.status == "parked") {
-                engine.retry_notification(by, &row.id, None).await?;
+            for row in parked.into_iter().filter(|row| row.status == NotificationStatus::Parked) {
+                engine.retry_notification(by, &row.id.to_string(), None).await?;
             }
         }
         // It waits for its next attempt: a person who asks has it retried now.

@@ -394,7 +394,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
             Put::Record(record) => records.push(RecordRow {
                 conflicts: i64::from(record.outcome == "conflict"),
                 key: record.key.clone(),
-                path: KIND.to_owned(),
+                workflow: KIND.to_owned(),
                 subject_id: record.guid.clone(),
                 business_unit: record.unit.clone(),
                 stage: record.stage,
@@ -402,7 +402,7 @@ pub(super) async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Re
                 decided_at: now.as_microsecond(),
                 outcome: record.outcome.to_owned(),
                 reason: record.reason.clone(),
-                tries: 1,
+                attempts: 1,
                 has_files: matches!(&record.details, Details::Made { artefacts, .. } if !artefacts.is_empty()),
                 files_purged_at: None,
                 details: record.details.json().to_string(),

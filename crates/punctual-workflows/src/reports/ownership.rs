@@ -50,7 +50,7 @@ pub async fn take(
     owner_version: &str,
 ) -> Result<(Taken, Option<Stage>), StoreError> {
     let run = Run {
-        path: KIND,
+        workflow: KIND,
         subject_id: &named.run.guid,
         business_unit: named.unit.as_deref(),
         key: &named.key,

@@ -142,7 +142,7 @@ async fn own(
     unit: Option<&str>,
 ) -> Result<Taken, EngineError> {
     let wanted =
-        Run { path: KIND, subject_id: &run.guid, business_unit: unit, key: &row.key, kind: run.kind };
+        Run { workflow: KIND, subject_id: &run.guid, business_unit: unit, key: &row.key, kind: run.kind };
     let mut tx = engine.store.begin(Lane::Settle).await?;
     let taken = take(&mut tx, now, wanted, Owner::AutomationScheduler, OWNER_VERSION).await?;
     tx.commit().await?;

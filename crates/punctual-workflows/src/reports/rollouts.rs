@@ -27,7 +27,7 @@ const SUBJECTS: i64 = 10_000;
 
 /// A change of a stage by this person.
 pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, by: &'a Actor) -> Change<'a> {
-    Change { path: KIND, scope, stage, confirmed, by }
+    Change { workflow: KIND, scope, stage, confirmed, by }
 }
 
 /// The rollout of a scope, where there is one.

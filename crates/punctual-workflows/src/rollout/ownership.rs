@@ -54,7 +54,7 @@ pub fn status_word(status: &str) -> &'static str {
 /// A run that somebody wants to take.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    pub path: &'a str,
+    pub workflow: &'a str,
     pub subject_id: &'a str,
     pub business_unit: Option<&'a str>,
     pub key: &'a str,
@@ -82,7 +82,7 @@ pub async fn take(
     owner_version: &str,
 ) -> Result<Taken, StoreError> {
     let conn = &mut tx.conn();
-    let rollout = rollouts::hold_over(conn, run.path, run.subject_id, run.business_unit).await?;
+    let rollout = rollouts::hold_over(conn, run.workflow, run.subject_id, run.business_unit).await?;
     let stage = Stage::of(rollout.as_ref());
     let allowed = match owner {
         Owner::OldScheduler => old_may_take(stage, run.kind),
@@ -98,7 +98,7 @@ pub async fn take(
     }
     let wanted = run_ownership::Take {
         key: run.key,
-        path: run.path,
+        workflow: run.workflow,
         subject_id: run.subject_id,
         owner: owner.as_str(),
         owner_version,

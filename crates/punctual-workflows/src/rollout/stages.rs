@@ -33,7 +33,7 @@ impl Scope {
 /// A stage that somebody sets.
 #[derive(Clone, Debug)]
 pub struct Change<'a> {
-    pub path: &'a str,
+    pub workflow: &'a str,
     pub scope: &'a Scope,
     pub stage: Stage,
     /// What is confirmed with it, by name.
@@ -56,7 +56,7 @@ pub async fn set(
     change: &Change<'_>,
 ) -> Result<Result<RolloutRow, Refused>, StoreError> {
     let (scope, id) = change.scope.parts();
-    let before = rollouts::lock(&mut tx.conn(), change.path, scope, id).await?;
+    let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
     let mut checklist = checklist(before.as_ref());
     for name in &change.confirmed {
         if !checklist.contains_key(name) {
@@ -82,11 +82,11 @@ pub async fn roll_back(
     subjects: Vec<String>,
 ) -> Result<(RolloutRow, Vec<String>), StoreError> {
     let (scope, id) = change.scope.parts();
-    let before = rollouts::lock(&mut tx.conn(), change.path, scope, id).await?;
+    let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
     let checklist = checklist(before.as_ref());
     let row = write(tx, now, change, before.as_ref(), checklist, "roll-back").await?;
     let owner = Owner::AutomationScheduler.as_str();
-    let mut freed = run_ownership::give_back(&mut tx.conn(), now, change.path, owner, subjects).await?;
+    let mut freed = run_ownership::give_back(&mut tx.conn(), now, change.workflow, owner, subjects).await?;
     freed.sort_unstable();
     if !freed.is_empty() {
         // A row that is under way finds its ownership gone when it is decided.
@@ -105,7 +105,7 @@ async fn write(
 ) -> Result<RolloutRow, StoreError> {
     let (scope, id) = change.scope.parts();
     let row = RolloutRow {
-        path: change.path.to_owned(),
+        workflow: change.workflow.to_owned(),
         scope: scope.to_owned(),
         scope_id: id.to_owned(),
         stage: change.stage.number(),
@@ -118,7 +118,7 @@ async fn write(
     let entry = audit::Entry {
         action,
         subject_kind: "rollout",
-        subject_id: format!("{}/{scope}/{id}", change.path),
+        subject_id: format!("{}/{scope}/{id}", change.workflow),
         from: before.map(|before| before.stage.to_string()),
         to: Some(row.stage.to_string()),
         version: Some(row.version),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError};
-use punctual_model::{ReasonCode, WorkKey};
+use punctual_model::{NotificationStatus, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -117,8 +117,9 @@ async fn log_of(
     }
     let mut purged: HashSet<&str> = messages.keys().map(String::as_str).collect();
     for row in rows {
-        let Some(send) = messages.get(&row.id) else { continue };
-        purged.remove(row.id.as_str());
+        let id = row.id.to_string();
+        let Some(send) = messages.get(&id) else { continue };
+        purged.remove(id.as_str());
         let tries = by_seq.remove(&row.seq).unwrap_or_default();
         logs.entry(send.instance.public_id.clone()).or_default().extend(entries(&row, send.ordinal, tries)?);
     }
@@ -146,13 +147,14 @@ fn entries(row: &NotificationRow, ordinal: i64, tries: Vec<AttemptRow>) -> Resul
             status: status.to_owned(),
             message_id: None,
             error: None,
-            notification_id: row.id.clone(),
+            notification_id: row.id.to_string(),
         })
     };
     // Given up without an attempt, and perhaps withdrawn since; what was withdrawn before an attempt leaves no entry.
-    let is_given_up = row.status == "parked" || (row.status == "withdrawn" && row.last_error.is_some());
+    let is_given_up = row.status == NotificationStatus::Parked
+        || (row.status == NotificationStatus::Withdrawn && row.last_error.is_some());
     if tries.is_empty() && is_given_up {
-        let at = row.finished_at.unwrap_or(row.created_at);
+        let at = row.finished_at.unwrap_or(row.created_at).as_microsecond();
         let reason = row.reason_code.as_deref().unwrap_or("failed");
         return Ok(vec![LogEntry { error: row.last_error.clone(), ..entry(at, reason)? }]);
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
 use punctual_model::{
-    Effect, Followed, ReasonCode, WorkKey,
+    Effect, Followed, NotificationStatus, ReasonCode, WorkKey,
     survey::{InstanceEvent, InstanceStatus, SurveyTrigger, advance, expires_at},
 };
 use punctual_store::survey_instances::{Change, InstanceRow};

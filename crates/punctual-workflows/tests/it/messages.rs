@@ -129,7 +129,11 @@ async fn a_sent_message_is_never_sent_again(bed: TestBed) {
     let answer = send_at(&bed, &again).await;
     assert_eq!(answer.outcome, EnsureOutcome::Completed);
     let told: serde_json::Value = serde_json::from_str(answer.result.as_deref().unwrap()).unwrap();
-    assert_eq!(told["notifications"][0], bed.notifications().await[0].id.as_str(), "its first coordinates");
+    assert_eq!(
+        told["notifications"][0],
+        bed.notifications().await[0].id.to_string(),
+        "its first coordinates"
+    );
     bed.run_for(600).await;
     assert_eq!(bed.sent().len(), 1);
 }

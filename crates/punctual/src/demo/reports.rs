@@ -83,7 +83,7 @@ async fn old_scheduler_pass(engine: &Engine, now: Timestamp) -> Result<(), Store
     drop(reader);
     for (row, planned) in wanted {
         let run = Run {
-            path: KIND,
+            workflow: KIND,
             subject_id: &row.guid,
             business_unit: row.business_unit.as_deref(),
             key: planned.key.as_str(),

@@ -10,6 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
+use punctual_model::WorkId;
 use punctual_store::{
     notifications,
     operations::{people, rules, rules::RuleRow},
@@ -169,12 +170,17 @@ async fn show(
             due: visit.zone.when(Timestamp::from_microsecond(work.due_at).unwrap_or_default(), now),
             messages: sent
                 .iter()
-                .filter(|one| one.work_id == Some(work.id))
+                .filter(|one| one.work_id == Some(WorkId(work.id)))
                 .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
                 .map(|one| Message {
-                    id: one.id.clone(),
-                    to: texts(one.targets.as_deref().unwrap_or("[]")).join(", "),
-                    pill: words::notification(&one.status),
+                    id: one.id.to_string(),
+                    to: one
+                        .targets
+                        .as_ref()
+                        .and_then(|targets| targets.read().ok())
+                        .unwrap_or_default()
+                        .join(", "),
+                    pill: words::notification(one.status),
                 })
                 .collect(),
         })

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use punctual_engine::{CommandError, EngineError, operate::NotificationAction};
+use punctual_model::NotificationStatus;
 use punctual_store::notifications;
 use punctual_wire::{Code, Problem};
 
@@ -74,7 +75,8 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     drop(reader);
     let rows: Vec<_> =
         rows.into_iter().filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).collect();
-    let (ready, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.status == "parked");
+    let (ready, others): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| row.status == NotificationStatus::Parked);
     let count = i64::try_from(ready.len()).unwrap_or(i64::MAX);
     let left = i64::try_from(chosen.len()).unwrap_or(i64::MAX) - count;
     let what = counted(count, "notification", "notifications");
@@ -96,7 +98,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         link: format!("/notifications/{}", row.id),
         title: row.subject.clone(),
         note: words::reason(row.reason_code.as_deref()),
-        pill: words::notification(&row.status),
+        pill: words::notification(row.status),
     });
     let mut hidden = vec![("action", action.as_str().to_owned()), ("back", back(&fields))];
     hidden.extend(ready.iter().map(|row| ("row", format!("{}:{}", row.id, row.version))));

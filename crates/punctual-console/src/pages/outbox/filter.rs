@@ -1,6 +1,7 @@
 //! What the outbox is limited to, as it is stored in the address and in the form above the list.
 
 use jiff::Timestamp;
+use punctual_model::NotificationStatus;
 use punctual_store::notifications::{Browse, Place, Stuck};
 
 use crate::{form::Fields, links, session::Viewer, times::Zone};
@@ -82,7 +83,7 @@ impl Filter {
     pub fn browse(&self, viewer: &Viewer, stuck: Stuck, limit: usize) -> Browse {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Browse {
-            status: given(&self.status),
+            status: NotificationStatus::parse(&self.status),
             kind: given(&self.kind),
             site: given(&self.site),
             list: given(&self.list),

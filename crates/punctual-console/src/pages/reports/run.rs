@@ -9,6 +9,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
+use punctual_model::NotificationStatus;
 use punctual_store::report_subscriptions::SubscriptionRow;
 use punctual_wire::Problem;
 use punctual_workflows::reports::{
@@ -139,7 +140,7 @@ async fn show(
     let can_retry = view.work.on_hold
         || matches!(view.work.status.as_str(), "failed" | "deactivated" | "cancelled")
         || view.work.status == "pending" && view.work.retry_count > 0
-        || view.notifications.iter().any(|one| one.status == "parked");
+        || view.notifications.iter().any(|one| one.status == NotificationStatus::Parked);
     let heading = period.clone().unwrap_or_else(|| "A run".to_owned());
     page(&RunPage {
         frame: visit.frame(&app, &row.name, "/reports").await?,
@@ -172,7 +173,7 @@ async fn show(
 fn sentence(view: &RunView, stored: &Value) -> String {
     let rows = stored.get("rows").and_then(Value::as_i64);
     let made = rows.map(|rows| format!("{} reported", words::counted(rows, "row", "rows")));
-    let arrived = view.notifications.iter().filter(|one| one.status == "delivered").count();
+    let arrived = view.notifications.iter().filter(|one| one.status == NotificationStatus::Delivered).count();
     let sent = match view.notifications.len() {
         0 => None,
         all => Some(format!("{arrived} of {all} messages delivered")),
@@ -196,7 +197,7 @@ fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'sta
         details.push(("Rows", "more than the limit; the rest was left out".to_owned()));
     }
     if let Some(record) = &view.record {
-        details.push(("Attempts", record.tries.to_string()));
+        details.push(("Attempts", record.attempts.to_string()));
         if record.conflicts > 0 {
             details.push(("Conflicts", record.conflicts.to_string()));
         }
@@ -207,11 +208,11 @@ fn details(view: &RunView, stored: &Value, period: Option<String>) -> Vec<(&'sta
 
 fn delivery(row: &punctual_store::notifications::NotificationRow) -> Delivery {
     Delivery {
-        id: row.id.clone(),
+        id: row.id.to_string(),
         subject: row.subject.clone(),
-        channel: row.channel.clone(),
+        channel: row.channel.to_string(),
         to: row.list_name.clone().map(|list| format!("list {list}")).unwrap_or_default(),
-        pill: words::notification(&row.status),
+        pill: words::notification(row.status),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::{
     routing::get,
 };
 use jiff::Timestamp;
+use punctual_model::NotificationStatus;
 use punctual_store::{
     audit, outbox,
     survey_instances::{self, InstanceFilter, InstanceRow},
@@ -217,7 +218,8 @@ async fn show(
         deliveries: deliveries
             .into_iter()
             .map(|one| {
-                let pill = words::notification(one.status.as_deref().unwrap_or_default());
+                let status = one.status.as_deref().and_then(NotificationStatus::parse);
+                let pill = status.map_or(Pill { word: "unknown", class: "muted" }, words::notification);
                 (one.subscriber, pill, one.last_error.unwrap_or_default(), one.notification_id)
             })
             .collect(),

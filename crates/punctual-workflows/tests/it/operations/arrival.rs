@@ -248,7 +248,8 @@ async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
     assert_eq!(bed.sent_to(), ["ann@example.org"]);
     let second = bed.work(&format!("{}~1", key_of(&rule))).await;
     assert_eq!(second.status, "completed");
-    let statuses: Vec<String> = bed.notifications().await.into_iter().map(|row| row.status).collect();
+    let statuses: Vec<String> =
+        bed.notifications().await.into_iter().map(|row| row.status.as_str().to_owned()).collect();
     assert!(statuses.contains(&"delivered".into()) && statuses.contains(&"withdrawn".into()), "{statuses:?}");
     assert!(super::rule(&bed, &rule.id).await.last_sent_at.is_some());
     // Nothing is left for a person to do.
@@ -281,7 +282,7 @@ async fn without_another_channel_the_message_waits_for_a_person(bed: TestBed) {
     put_person(&bed, "ann", None, &["sms"], json!({ "sms": "+491" })).await;
     let rule = event_told_over(&bed, &["sms"]).await;
     bed.run_for(60).await;
-    assert_eq!(bed.notifications().await[0].status, "parked");
+    assert_eq!(bed.notifications().await[0].status.as_str(), "parked");
     assert_eq!(super::rule(&bed, &rule.id).await.last_sent_at, None);
 }
 

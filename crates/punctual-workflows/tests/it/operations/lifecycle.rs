@@ -158,7 +158,7 @@ async fn a_deleted_event_withdraws_what_is_queued(bed: TestBed) {
     delete(&bed, &id).await;
     bed.tick().await;
     assert!(bed.sent().is_empty());
-    assert_eq!(bed.notifications().await[0].status, "withdrawn");
+    assert_eq!(bed.notifications().await[0].status.as_str(), "withdrawn");
 }
 
 async fn a_title_changed_after_scheduling_is_told_in_its_new_form(bed: TestBed) {
