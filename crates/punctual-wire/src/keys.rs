@@ -21,7 +21,7 @@ use crate::{
     problem::{Code, FieldError},
 };
 
-/// How a scope stands in the OpenAPI document.
+/// A scope in the OpenAPI document.
 struct ScopeSchema;
 
 impl PartialSchema for ScopeSchema {

@@ -1,4 +1,4 @@
-//! Subscribers: who is told of what happens. They get it over a channel of their own (`event.{key}`).
+//! Subscribers: who gets events. Each gets them over a channel of its own (`event.{key}`).
 
 use punctual_boxed::boxed;
 use punctual_engine::{

@@ -113,7 +113,7 @@ impl Actor {
         now: Timestamp,
         entry: audit::Entry,
     ) -> Result<(), StoreError> {
-        // The entry's own reason is the row's code; what a person said stands beside it.
+        // The entry's own reason is the row's code; what a person said is an entry of its own.
         let note = self.reason.as_ref().map(|reason| audit::Entry {
             actor: self.name.clone(),
             action: "note",
