@@ -1,7 +1,9 @@
 //! The suppression list: who is on it gets nothing, everybody else gets theirs, and sending finds out who belongs there.
 
 use punctual_engine::Actor;
-use punctual_model::{NewNotification, ReasonCode, SendOutcome, delivery_policy::Preference};
+use punctual_model::{
+    NewNotification, NotificationStatus, ReasonCode, SendOutcome, delivery_policy::Preference,
+};
 use punctual_store::{
     skipped_targets,
     suppressions::{self, SuppressionRow},
@@ -247,7 +249,7 @@ async fn an_entry_that_is_over_counts_no_more(bed: TestBed) {
     let late = bed.accept_one(message()).await;
     bed.tick().await;
     let statuses = [bed.notification(&early).await.status, bed.notification(&late).await.status];
-    assert_eq!(statuses, ["parked", "delivered"]);
+    assert_eq!(statuses, [NotificationStatus::Parked, NotificationStatus::Delivered]);
 }
 
 async fn another_type_of_channel_is_another_matter(bed: TestBed) {
@@ -258,7 +260,7 @@ async fn another_type_of_channel_is_another_matter(bed: TestBed) {
     let whatsapp = bed.accept_one(bed.message_over("whatsapp:a", &["+49301234567"])).await;
     bed.tick().await;
     let statuses = [bed.notification(&sms).await.status, bed.notification(&whatsapp).await.status];
-    assert_eq!(statuses, ["parked", "delivered"]);
+    assert_eq!(statuses, [NotificationStatus::Parked, NotificationStatus::Delivered]);
 }
 
 async fn nothing_is_asked_while_nobody_can_be_on_the_list(bed: TestBed) {
