@@ -74,7 +74,7 @@ impl Definition for BusinessUnitRow {
     const WHAT: &'static str = "business unit";
     type Shape = BusinessUnit;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.id
     }
 

@@ -17,7 +17,7 @@ pub trait Definition: Sized {
     type Shape: Serialize;
 
     /// What it is found by, and listed in the order of.
-    fn name(&self) -> &str;
+    fn key(&self) -> &str;
 
     /// The business unit it belongs to; what belongs to none is everybody's.
     fn unit(&self) -> Option<&str> {
@@ -37,7 +37,7 @@ pub fn one<D: Definition>(caller: &Principal, name: &str, row: Option<D>) -> Ans
 
 /// A page of those that the caller may see, made of one row more than it shows.
 pub fn page<D: Definition>(caller: &Principal, query: &NamePageQuery, rows: Vec<D>) -> Answer {
-    let page = Page::cut_by_name(rows, query.limit, D::name);
+    let page = Page::cut_by_name(rows, query.limit, D::key);
     let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.unit()));
     let items: Vec<D::Shape> = seen.map(D::shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })

@@ -83,7 +83,7 @@ impl Definition for ListRow {
     const WHAT: &'static str = "list";
     type Shape = List;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.name
     }
 

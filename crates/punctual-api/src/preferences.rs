@@ -138,7 +138,7 @@ impl Definition for PreferenceRow {
     const WHAT: &'static str = "preference";
     type Shape = Preference;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.person
     }
 

@@ -196,7 +196,7 @@ impl Definition for SettingRow {
     const WHAT: &'static str = "reminder setting";
     type Shape = ReminderSetting;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.id
     }
 

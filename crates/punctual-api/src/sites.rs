@@ -139,7 +139,7 @@ impl Definition for SiteRow {
     const WHAT: &'static str = "site";
     type Shape = Site;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.id
     }
 

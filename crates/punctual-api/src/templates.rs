@@ -139,7 +139,7 @@ impl Definition for TemplateRow {
     const WHAT: &'static str = "template";
     type Shape = Template;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.name
     }
 

@@ -83,7 +83,7 @@ impl Definition for OrganisationRow {
     const WHAT: &'static str = "organisation";
     type Shape = Organisation;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.id
     }
 

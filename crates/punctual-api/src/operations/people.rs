@@ -76,7 +76,7 @@ impl Definition for PersonRow {
     const WHAT: &'static str = "person";
     type Shape = Person;
 
-    fn name(&self) -> &str {
+    fn key(&self) -> &str {
         &self.id
     }
 

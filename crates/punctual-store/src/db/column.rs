@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use punctual_model::{
     ChannelKey, InputHash, Json, NotificationId, NotificationStatus, ReasonCode, WorkId, WorkKey, WorkStatus,
+    ids::derive_uuid,
 };
 
 use super::record::instant;
@@ -171,13 +172,18 @@ macro_rules! text_columns {
 
 text_columns! {
     String: |text| Some(text.to_owned()), "a text", |value| value.as_str();
-    NotificationId: |text| text.parse().ok(), "the id of a notification", |value| value.to_string();
+    NotificationId: |text| Some(text.parse().unwrap_or_else(|_| unreadable_id(text))), "a text", |value| value.to_string();
     NotificationStatus: |text| Self::parse(text), "a status of notifications", |value| value.as_str();
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();
     ReasonCode: |text| text.parse().ok(), "a reason code", |value| value.as_str();
-    InputHash: |text| Self::parse_hex(text).ok(), "a digest", |value| value.to_string();
+    InputHash: |text| Some(Self::parse_hex(text).unwrap_or_else(|_| Self::of(&text.into()))), "a text", |value| value.to_string();
+}
+
+/// What stands for an id that is none. Nobody here writes one; a row that has it must not make its neighbours unreadable.
+fn unreadable_id(text: &str) -> NotificationId {
+    NotificationId(derive_uuid(&["unreadable", text]))
 }
 
 /// The text is read when somebody wants what is in it, so that one bad row does not spoil its neighbours.
@@ -194,5 +200,23 @@ impl<T> Encode for Json<T> {
     const KIND: Kind = Kind::Text;
     fn encode(&self) -> Value<'_> {
         Value::Text(Cow::Borrowed(self.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_stored_text_or_number_makes_a_row_unreadable() {
+        let text = |text| Cell::Text(text);
+        let odd = NotificationId::decode(text("not an id")).unwrap();
+        assert_eq!(odd, NotificationId::decode(text("not an id")).unwrap());
+        assert_ne!(odd, NotificationId::decode(text("nor this")).unwrap());
+        assert_ne!(InputHash::decode(text("d")).unwrap(), InputHash::decode(text("e")).unwrap());
+        assert_eq!(Timestamp::decode(Cell::Int(i64::MAX)).unwrap(), Timestamp::MAX);
+        assert_eq!(Timestamp::decode(Cell::Int(i64::MIN)).unwrap(), Timestamp::MIN);
+        assert_eq!(ChannelKey::decode(text("No Key")).unwrap().as_str(), "No Key");
+        assert!(Json::<Vec<String>>::decode(text("{")).unwrap().read().is_err());
     }
 }

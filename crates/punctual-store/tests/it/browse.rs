@@ -24,7 +24,7 @@ async fn outbox(bed: &TestBed) {
     let rows = many!(
         "notifications",
         "id, digest, kind, channel, list_name, targets, subject, body, status, ready_at, created_at, delivered_at, finished_at, source_site",
-        "'n-' || n, 'd', 'email', 'memory:default', CASE WHEN n = 7 THEN 'seldom' ELSE 'ops' END, '[]',
+        "'00000000-0000-4000-8000-' || SUBSTR(CAST(1000000000000 + n AS TEXT), 2), 'd', 'email', 'memory:default', CASE WHEN n = 7 THEN 'seldom' ELSE 'ops' END, '[]',
          CASE WHEN n = 5 THEN 'A needle, 100%' ELSE 'Hay ' || n END, 'b',
          CASE n WHEN 10 THEN 'parked' WHEN 11 THEN 'retrying' WHEN 12 THEN 'pending' WHEN 13 THEN 'discarded' ELSE 'delivered' END,
          CAST(n AS BIGINT) * 1000000, CAST(n AS BIGINT) * 1000000, CASE WHEN n BETWEEN 10 AND 13 THEN NULL ELSE CAST(n AS BIGINT) * 1000000 END,
@@ -184,7 +184,7 @@ async fn what_waits_is_found_among_many_finished_rows(bed: TestBed) {
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
     let waiting = attention::parked(&mut reader.conn(), None, 10).await.unwrap();
-    assert_eq!(waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["n-10"]);
+    assert_eq!(waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["00000000-0000-4000-8000-000000000010"]);
     let counts = attention::counts(&mut reader.conn(), None, 1_000).await.unwrap();
     assert_eq!((counts.held, counts.parked, counts.events), (0, 1, 0));
     let limited = attention::counts(&mut reader.conn(), Some(&["nz".into()]), 1_000).await.unwrap();

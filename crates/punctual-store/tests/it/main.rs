@@ -20,6 +20,7 @@ mod silence;
 mod site_buffer;
 mod surveys;
 mod transactions;
+mod upgrade;
 mod work;
 
 /// A connection to a bed's file, behind the store's back.

@@ -1,9 +1,7 @@
 //! What a store refuses when it is opened, and that it changes nothing then.
 
-use punctual_store::{
-    Lane, Store, StoreError, StoreOptions, audit, notifications, run_records, survey_attempts, work,
-};
-use punctual_testkit::{Database, TestBed, new_work, on_both, postgres::TestDatabase};
+use punctual_store::{Store, StoreError, StoreOptions};
+use punctual_testkit::{Database, TestBed, on_both, postgres::TestDatabase};
 use sqlx::{Connection, PgConnection};
 
 use crate::sqlite_file;
@@ -13,8 +11,6 @@ on_both! {
     a_database_with_another_history_is_refused;
     the_durability_that_was_given_is_read_back;
     opening_again_changes_nothing;
-    rows_from_before_circuits_had_their_name_are_rewritten;
-    reason_codes_of_earlier_versions_are_rewritten;
 }
 
 async fn open(url: &str) -> Result<Store, StoreError> {
@@ -147,84 +143,4 @@ async fn nodes_that_start_together_migrate_once() {
     let files =
         std::fs::read_dir(format!("{}/migrations/postgres", env!("CARGO_MANIFEST_DIR"))).unwrap().count();
     assert_eq!(steps, files as i64);
-}
-
-async fn rows_from_before_circuits_had_their_name_are_rewritten(bed: TestBed) {
-    let ids = bed.accept_to(&["a@example.org", "b@example.org", "c@example.org"]).await;
-    meddle(&bed, "UPDATE notifications SET reason_code = 'channel-resting' WHERE targets LIKE '%a@ex%'")
-        .await;
-    meddle(&bed, "UPDATE notifications SET reason_code = 'rate-limited' WHERE targets LIKE '%b@ex%'").await;
-    meddle(&bed, "DELETE FROM schema_steps WHERE version >= 15").await;
-    let store = open_beside(&bed).await.unwrap();
-    let mut reader = store.read().await.unwrap();
-    for (id, reason) in ids.iter().zip([Some("circuit-open"), Some("rate-limited"), None]) {
-        let row = notifications::by_id(&mut reader.conn(), id).await.unwrap().unwrap();
-        assert_eq!(row.reason_code.as_deref(), reason);
-    }
-    drop(reader);
-    store.close().await;
-    bed.leaves_open("rows only");
-}
-
-async fn reason_codes_of_earlier_versions_are_rewritten(bed: TestBed) {
-    let ids = bed.accept_to(&["a@example.org", "b@example.org"]).await;
-    let work = crate::work::insert(&bed, &[new_work("test", "a", bed.now())]).await;
-    meddle(
-        &bed,
-        "UPDATE notifications SET reason_code = 'address_invalid' WHERE targets LIKE '%a@ex%';
-         UPDATE notifications SET reason_code = 'url_scheme' WHERE targets LIKE '%b@ex%';
-         UPDATE work SET reason_code = 'template_unknown_variable';
-         INSERT INTO survey_tries (notification_id, n, tried_at, status) VALUES ('n', 0, 0, 'phone_invalid');
-         INSERT INTO run_records (key, path, subject_id, due_at, decided_at, outcome, reason, tries, conflicts, details)
-         VALUES ('k', 'report-subscription', 's', 0, 0, 'failed', 'query_failed', 1, 0, '{}');
-         INSERT INTO audit (at, actor, action, subject_kind, subject_id, reason) VALUES
-         (1, 'engine', 'defer', 'notification', 'n', 'channel-resting'),
-         (2, 'engine', 'park', 'notification', 'n', 'redirect_not_followed'),
-         (3, 'key:ann', 'note', 'notification', 'n', 'see file_1'),
-         (4, 'engine', 'late-result', 'notification', 'n', 'delivered');
-         DELETE FROM schema_steps WHERE version >= 16",
-    )
-    .await;
-    let store = open_beside(&bed).await.unwrap();
-    let mut reader = store.read().await.unwrap();
-    for (id, reason) in ids.iter().zip(["address-invalid", "url-invalid"]) {
-        let row = notifications::by_id(&mut reader.conn(), id).await.unwrap().unwrap();
-        assert_eq!(row.reason_code.as_deref(), Some(reason));
-    }
-    let row = work::by_id(&mut reader.conn(), work[0]).await.unwrap().unwrap();
-    assert_eq!(row.reason_code.as_deref(), Some("template-unknown-variable"));
-    let tries = survey_attempts::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
-    assert_eq!(tries[0].status, "phone-invalid");
-    let record = run_records::by_keys(&mut reader.conn(), vec!["k".into()]).await.unwrap();
-    assert_eq!(record[0].reason.as_deref(), Some("query-failed"));
-    let audit = audit::of(&mut reader.conn(), "notification", "n").await.unwrap();
-    let read: Vec<_> = audit.iter().map(|row| (row.reason.as_deref(), row.data.as_deref())).collect();
-    assert_eq!(
-        read,
-        [
-            (Some("circuit-open"), None),
-            (Some("redirect-not-followed"), None),
-            (Some("see file_1"), None),
-            (None, Some(r#"{"status":"delivered"}"#)),
-        ]
-    );
-    drop(reader);
-    store.close().await;
-    bed.leaves_open("rows only");
-}
-
-/// PostgreSQL alone: SQLite keeps its index of keys.
-#[tokio::test]
-async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
-    let bed = TestBed::on(Database::Postgres).await;
-    let (a, b) = (new_work("test", "a", bed.now()), new_work("test", "b", bed.now()));
-    let ids = crate::work::insert(&bed, &[a.clone(), b]).await;
-    meddle(&bed, "DROP TABLE work_keys").await;
-    meddle(&bed, "CREATE UNIQUE INDEX work_by_key ON work (key)").await;
-    meddle(&bed, "DELETE FROM schema_steps WHERE version >= 14").await;
-    let store = open_beside(&bed).await.unwrap();
-    let mut tx = store.begin(Lane::Settle).await.unwrap();
-    assert!(work::insert_absent(&mut tx.conn(), bed.now(), &[&a]).await.unwrap().is_empty());
-    let found = work::by_key(&mut tx.conn(), "b").await.unwrap();
-    assert_eq!(found.map(|row| row.id), Some(ids[1]));
 }

@@ -1,0 +1,225 @@
+//! A database of an earlier version is opened: its rows are there, under the names that they have now.
+//!
+//! Each test makes the schema of its version from that version's steps, not from the present one taken back.
+
+use punctual_store::{
+    Lane, Store, StoreOptions, audit, channels,
+    delivery_policy::{self, standing},
+    facts, notifications, rollouts, run_ownership, run_records, survey_attempts, work,
+};
+use punctual_testkit::{Database, new_work, postgres::TestDatabase};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+/// A database whose last step was this one.
+enum Old {
+    Sqlite(tempfile::TempDir),
+    Postgres(TestDatabase),
+}
+
+impl Old {
+    async fn at(database: Database, last: i64) -> Self {
+        let name = match database {
+            Database::Sqlite => "sqlite",
+            Database::Postgres => "postgres",
+        };
+        let folder = format!("{}/migrations/{name}", env!("CARGO_MANIFEST_DIR"));
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let old = match database {
+            Database::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
+            Database::Postgres => Self::Postgres(TestDatabase::empty().await),
+        };
+        old.run("CREATE TABLE schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)")
+            .await;
+        for file in files {
+            let step = file.file_stem().unwrap().to_str().unwrap();
+            let version: i64 = step[..4].parse().unwrap();
+            if version <= last {
+                old.run(&std::fs::read_to_string(&file).unwrap()).await;
+                old.run(&format!("INSERT INTO schema_steps VALUES ({version}, '{step}', 0)")).await;
+            }
+        }
+        old
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Sqlite(folder) => format!("sqlite:{}", folder.path().join("old.db").display()),
+            Self::Postgres(database) => database.url().to_owned(),
+        }
+    }
+
+    async fn run(&self, text: &str) {
+        match self {
+            Self::Sqlite(folder) => {
+                let conn = rusqlite::Connection::open(folder.path().join("old.db")).unwrap();
+                conn.execute_batch(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            }
+            Self::Postgres(database) => {
+                let mut conn = PgConnection::connect(database.url()).await.unwrap();
+                let done = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).execute(&mut conn).await;
+                done.unwrap_or_else(|error| panic!("{text}: {error}"));
+            }
+        }
+    }
+
+    async fn open(&self) -> Store {
+        let now = punctual_testkit::START.parse().unwrap();
+        let options = StoreOptions { accept_weak_durability: true, ..StoreOptions::new(self.url()) };
+        Store::open(options, now).await.unwrap()
+    }
+}
+
+/// The id of a notification of these tests.
+fn id(number: u32) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+fn notification(number: u32, status: &str, reason: &str) -> String {
+    let (id, digest) = (id(number), "0".repeat(64));
+    format!(
+        "INSERT INTO notifications (id, digest, kind, channel, targets, subject, body, status, ready_at, created_at,
+             tries, reason_code)
+         VALUES ('{id}', '{digest}', 'email', 'email:default', '[\"a@example.org\"]', 's', 'b', '{status}', 1, 1, 3, {reason});"
+    )
+}
+
+async fn rows_from_before_circuits_had_their_name_are_rewritten(database: Database) {
+    let old = Old::at(database, 14).await;
+    for (number, reason) in [(1, "'channel-resting'"), (2, "'rate-limited'"), (3, "NULL")] {
+        old.run(&notification(number, "retrying", reason)).await;
+    }
+    let store = old.open().await;
+    let mut reader = store.read().await.unwrap();
+    for (number, reason) in [(1, Some("circuit-open")), (2, Some("rate-limited")), (3, None)] {
+        let row = notifications::by_id(&mut reader.conn(), &id(number)).await.unwrap().unwrap();
+        assert_eq!((row.reason_code.as_deref(), row.attempts), (reason, 3));
+    }
+    drop(reader);
+    store.close().await;
+}
+
+async fn reason_codes_of_earlier_versions_are_rewritten(database: Database) {
+    let old = Old::at(database, 15).await;
+    old.run(&notification(1, "parked", "'address_invalid'")).await;
+    old.run(&notification(2, "parked", "'url_scheme'")).await;
+    old.run(
+        "INSERT INTO work (key, kind, trigger_type, due_at, ready_at, status, input_hash, input, created_at, updated_at, reason_code)
+         VALUES ('a', 'test', 'at', 1, 1, 'failed', 'h', '{}', 1, 1, 'template_unknown_variable');
+         INSERT INTO survey_tries (notification_id, n, tried_at, status) VALUES ('n', 0, 0, 'phone_invalid');
+         INSERT INTO run_records (key, path, subject_id, due_at, decided_at, outcome, reason, tries, conflicts, details)
+         VALUES ('k', 'report-subscription', 's', 0, 0, 'failed', 'query_failed', 1, 0, '{}');
+         INSERT INTO audit (at, actor, action, subject_kind, subject_id, reason) VALUES
+         (1, 'engine', 'defer', 'notification', 'n', 'channel-resting'),
+         (2, 'engine', 'park', 'notification', 'n', 'redirect_not_followed'),
+         (3, 'key:ann', 'note', 'notification', 'n', 'see file_1'),
+         (4, 'engine', 'late-result', 'notification', 'n', 'delivered')",
+    )
+    .await;
+    let store = old.open().await;
+    let mut reader = store.read().await.unwrap();
+    for (number, reason) in [(1, "address-invalid"), (2, "url-invalid")] {
+        let row = notifications::by_id(&mut reader.conn(), &id(number)).await.unwrap().unwrap();
+        assert_eq!(row.reason_code.as_deref(), Some(reason));
+    }
+    let row = work::by_id(&mut reader.conn(), 1).await.unwrap().unwrap();
+    assert_eq!(row.reason_code.as_deref(), Some("template-unknown-variable"));
+    let kept = survey_attempts::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
+    assert_eq!(kept[0].status, "phone-invalid");
+    let record = run_records::by_keys(&mut reader.conn(), vec!["k".into()]).await.unwrap();
+    assert_eq!(record[0].reason.as_deref(), Some("query-failed"));
+    let audit = audit::of(&mut reader.conn(), "notification", "n").await.unwrap();
+    let read: Vec<_> = audit.iter().map(|row| (row.reason.as_deref(), row.data.as_deref())).collect();
+    assert_eq!(
+        read,
+        [
+            (Some("circuit-open"), None),
+            (Some("redirect-not-followed"), None),
+            (Some("see file_1"), None),
+            (None, Some(r#"{"status":"delivered"}"#)),
+        ]
+    );
+    drop(reader);
+    store.close().await;
+}
+
+async fn columns_with_earlier_names_keep_what_they_hold(database: Database) {
+    let old = Old::at(database, 16).await;
+    old.run(
+        "INSERT INTO channels (key, adapter, settings, retry, manners, updated_at)
+         VALUES ('email:x', 'smtp', '{}', '{}', '{\"rates\":[]}', 1);
+         INSERT INTO circuits (channel, rests, opened_at, rests_until, last_error) VALUES ('email:x', 2, 5, 9, 'refused');
+         INSERT INTO facts (name, value, updated_at) VALUES ('manners', '{\"dailyCap\":3}', 1);
+         INSERT INTO rollouts (path, scope, scope_id, stage, checklist, created_at, updated_at)
+         VALUES ('report-subscription', 'subject', 's', 2, '{}', 1, 1);
+         INSERT INTO run_ownership (key, path, subject_id, owner, owner_version, status, taken_at, updated_at)
+         VALUES ('k', 'report-subscription', 's', 'automation_scheduler', '1', 'owned', 1, 1);
+         INSERT INTO run_records (key, path, subject_id, due_at, decided_at, outcome, tries, conflicts, details)
+         VALUES ('k', 'report-subscription', 's', 0, 0, 'delivered', 4, 0, '{}');
+         INSERT INTO survey_tries (notification_id, n, tried_at, status) VALUES ('n', 1, 7, 'delivered')",
+    )
+    .await;
+    let store = old.open().await;
+    let mut reader = store.read().await.unwrap();
+    let mut conn = reader.conn();
+    let channel = channels::all(&mut conn).await.unwrap().remove(0);
+    assert_eq!(channel.policy, r#"{"rates":[]}"#);
+    let standing = standing(&mut conn).await.unwrap();
+    let circuit = standing.iter().find(|row| row.what == "circuit").unwrap();
+    assert_eq!((circuit.open_count, circuit.opened_at, circuit.open_until), (2, 5, 9));
+    let policy = facts::get(&mut conn, delivery_policy::SETTINGS).await.unwrap();
+    assert_eq!(policy.as_deref(), Some(r#"{"dailyCap":3}"#));
+    let rollout = rollouts::get(&mut conn, "report-subscription", "subject", "s").await.unwrap();
+    assert_eq!(rollout.map(|row| row.stage), Some(2));
+    let owned = run_ownership::by_keys(&mut conn, vec!["k".into()]).await.unwrap();
+    assert_eq!(owned[0].workflow, "report-subscription");
+    let record = run_records::by_keys(&mut conn, vec!["k".into()]).await.unwrap();
+    assert_eq!((record[0].workflow.as_str(), record[0].attempts), ("report-subscription", 4));
+    let kept = survey_attempts::of(&mut conn, vec!["n".into()]).await.unwrap();
+    assert_eq!((kept[0].n, kept[0].attempted_at), (1, 7));
+    drop(reader);
+    store.close().await;
+}
+
+macro_rules! on_both_from_old {
+    ($($test:ident;)*) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(super::Database::Sqlite).await;
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(super::Database::Postgres).await;
+            })*
+        }
+    };
+}
+on_both_from_old! {
+    rows_from_before_circuits_had_their_name_are_rewritten;
+    reason_codes_of_earlier_versions_are_rewritten;
+    columns_with_earlier_names_keep_what_they_hold;
+}
+
+/// PostgreSQL alone: SQLite keeps its index of keys.
+#[tokio::test]
+async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
+    let old = Old::at(Database::Postgres, 13).await;
+    for key in ["a", "b"] {
+        old.run(&format!(
+            "INSERT INTO work (key, kind, trigger_type, due_at, ready_at, status, input_hash, input, created_at, updated_at)
+             VALUES ('{key}', 'test', 'at', 1, 1, 'pending', 'h', '{{}}', 1, 1)"
+        ))
+        .await;
+    }
+    let store = old.open().await;
+    let now = punctual_testkit::START.parse().unwrap();
+    let mut tx = store.begin(Lane::Settle).await.unwrap();
+    let again = new_work("test", "a", now);
+    assert!(work::insert_absent(&mut tx.conn(), now, &[&again]).await.unwrap().is_empty());
+    let found = work::by_key(&mut tx.conn(), "b").await.unwrap();
+    assert_eq!(found.map(|row| row.id), Some(2));
+}
