@@ -184,7 +184,10 @@ async fn what_waits_is_found_among_many_finished_rows(bed: TestBed) {
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
     let waiting = attention::parked(&mut reader.conn(), None, 10).await.unwrap();
-    assert_eq!(waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["00000000-0000-4000-8000-000000000010"]);
+    assert_eq!(
+        waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
+        ["00000000-0000-4000-8000-000000000010"]
+    );
     let counts = attention::counts(&mut reader.conn(), None, 1_000).await.unwrap();
     assert_eq!((counts.held, counts.parked, counts.events), (0, 1, 0));
     let limited = attention::counts(&mut reader.conn(), Some(&["nz".into()]), 1_000).await.unwrap();

@@ -353,7 +353,7 @@ async fn withdrawing_says_what_was_in_time_and_what_waited(bed: TestBed) {
     let mut rows =
         notifications::withdraw_by_work(&mut tx.conn(), bed.now(), ReasonCode::Answered, keys).await.unwrap();
     tx.commit().await.unwrap();
-    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    rows.sort_by_key(|row| row.id);
     let mut expected = [
         (parked.clone(), true, None),
         (waits.clone(), true, Some(WorkId(works[0]))),

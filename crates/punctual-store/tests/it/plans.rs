@@ -214,7 +214,7 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
     assert_eq!(notifications::settle(&mut tx.conn(), bed.now(), &deliveries).await.unwrap().len(), 100);
     notifications::expired(&mut tx.conn(), bed.after(600), 500).await.unwrap();
     notifications::earliest(&mut tx.conn()).await.unwrap();
-    notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id.clone()).collect()).await.unwrap();
+    notifications::present(&mut tx.conn(), claimed.iter().map(|row| row.id).collect()).await.unwrap();
     notifications::withdraw_by_work(
         &mut tx.conn(),
         bed.now(),

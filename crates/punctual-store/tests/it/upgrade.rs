@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 /// A database whose last step was this one.
 enum Old {
     Sqlite(tempfile::TempDir),
-    Postgres(TestDatabase),
+    Postgres(Box<TestDatabase>),
 }
 
 impl Old {
@@ -28,7 +28,7 @@ impl Old {
         files.sort();
         let old = match database {
             Database::Sqlite => Self::Sqlite(tempfile::tempdir().unwrap()),
-            Database::Postgres => Self::Postgres(TestDatabase::empty().await),
+            Database::Postgres => Self::Postgres(Box::new(TestDatabase::empty().await)),
         };
         old.run("CREATE TABLE schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)")
             .await;
@@ -37,7 +37,9 @@ impl Old {
             let version: i64 = step[..4].parse().unwrap();
             if version <= last {
                 old.run(&std::fs::read_to_string(&file).unwrap()).await;
-                old.run(&format!("INSERT INTO schema_steps VALUES ({version}, '{step}', 0)")).await;
+                let record = "INSERT INTO schema_steps VALUES (<version>, '<step>', 0)";
+                let record = record.replace("<version>", &version.to_string()).replace("<step>", step);
+                old.run(&record).await;
             }
         }
         old
@@ -76,13 +78,12 @@ fn id(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
+const NOTIFICATION: &str =
+    "INSERT INTO notifications (id, digest, kind, channel, targets, subject, body, status, ready_at, created_at, tries, reason_code)
+     VALUES ('<id>', 'd', 'email', 'email:default', '[\"a@example.org\"]', 's', 'b', '<status>', 1, 1, 3, <reason>)";
+
 fn notification(number: u32, status: &str, reason: &str) -> String {
-    let (id, digest) = (id(number), "0".repeat(64));
-    format!(
-        "INSERT INTO notifications (id, digest, kind, channel, targets, subject, body, status, ready_at, created_at,
-             tries, reason_code)
-         VALUES ('{id}', '{digest}', 'email', 'email:default', '[\"a@example.org\"]', 's', 'b', '{status}', 1, 1, 3, {reason});"
-    )
+    NOTIFICATION.replace("<id>", &id(number)).replace("<status>", status).replace("<reason>", reason)
 }
 
 async fn rows_from_before_circuits_had_their_name_are_rewritten(database: Database) {
@@ -204,16 +205,16 @@ on_both_from_old! {
     columns_with_earlier_names_keep_what_they_hold;
 }
 
+const WORK: &str =
+    "INSERT INTO work (key, kind, trigger_type, due_at, ready_at, status, input_hash, input, created_at, updated_at)
+     VALUES ('<key>', 'test', 'at', 1, 1, 'pending', 'h', '{}', 1, 1)";
+
 /// PostgreSQL alone: SQLite keeps its index of keys.
 #[tokio::test]
 async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
     let old = Old::at(Database::Postgres, 13).await;
     for key in ["a", "b"] {
-        old.run(&format!(
-            "INSERT INTO work (key, kind, trigger_type, due_at, ready_at, status, input_hash, input, created_at, updated_at)
-             VALUES ('{key}', 'test', 'at', 1, 1, 'pending', 'h', '{{}}', 1, 1)"
-        ))
-        .await;
+        old.run(&WORK.replace("<key>", key)).await;
     }
     let store = old.open().await;
     let now = punctual_testkit::START.parse().unwrap();
