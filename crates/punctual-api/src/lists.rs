@@ -63,8 +63,8 @@ pub async fn get(
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = lists::page(&mut reader.conn(), query.after(), query.rows()).await?;
-    definitions::page(&caller, &query, rows)
+    let rows = lists::page(&mut reader.conn(), &caller.by.reach(), query.after(), query.rows()).await?;
+    definitions::page(&query, rows)
 }
 
 /// Remove a list

@@ -69,11 +69,11 @@ pub async fn get(
 /// What people want, by name
 #[utoipa::path(get, path = "/api/v1/preferences", tag = "Delivery policy", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Preference>)))]
-pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
     let rows = preferences::page(&mut reader.conn(), query.after(), query.rows()).await?;
-    definitions::page(&caller, &query, rows)
+    definitions::page(&query, rows)
 }
 
 /// Forget what a person wants

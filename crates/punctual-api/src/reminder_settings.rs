@@ -61,8 +61,8 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
-    let rows = settings::page(&mut reader.conn(), query.after(), query.rows()).await?;
-    definitions::page(&caller, &query, rows)
+    let rows = settings::page(&mut reader.conn(), &caller.by.reach(), query.after(), query.rows()).await?;
+    definitions::page(&query, rows)
 }
 
 /// Define a reminder setting, whole

@@ -97,11 +97,11 @@ pub async fn revoke(
 /// All sites, by id
 #[utoipa::path(get, path = "/api/v1/sites", tag = "Sites", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Site>)))]
-pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
     let rows = sites::page(&mut reader.conn(), query.after(), query.rows()).await?;
-    definitions::page(&caller, &query, rows)
+    definitions::page(&query, rows)
 }
 
 /// Look at a site

@@ -140,10 +140,11 @@ pub async fn list(
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
     let mut reader = app.engine.store.read().await?;
-    let rows = sources::page(&mut reader.conn(), &kind, &after, i64::from(page.limit) + 1).await?;
+    let rows =
+        sources::page(&mut reader.conn(), &caller.by.reach(), &kind, &after, i64::from(page.limit) + 1)
+            .await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.source_id);
-    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
-    let items: Vec<Source> = seen.map(shape).collect::<Result<_, _>>()?;
+    let items: Vec<Source> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 

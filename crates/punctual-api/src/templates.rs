@@ -60,11 +60,11 @@ pub async fn get(
 /// All templates, by name
 #[utoipa::path(get, path = "/api/v1/templates", tag = "Templates", security(("key" = ["read"])),
     params(NamePageQuery), responses((status = 200, body = Page<Template>)))]
-pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
+pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
     let mut reader = app.engine.store.read().await?;
     let rows = templates::page(&mut reader.conn(), query.after(), query.rows()).await?;
-    definitions::page(&caller, &query, rows)
+    definitions::page(&query, rows)
 }
 
 /// Remove a template

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -43,12 +44,18 @@ pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Busines
 
 const PAGE: Sql = sql!(
     "business_units.page", as BusinessUnitRow,
-    "SELECT {columns} FROM business_units WHERE id > $1 ORDER BY id LIMIT $2",
+    "SELECT {columns} FROM business_units WHERE id > $1 AND {reach $3 id} ORDER BY id LIMIT $2",
 );
 
+/// The next ones after this place that are within reach.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<BusinessUnitRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<BusinessUnitRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 const DELETE: Sql = sql!("business_units.delete", "DELETE FROM business_units WHERE id = $1");

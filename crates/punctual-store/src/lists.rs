@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -42,12 +43,12 @@ pub async fn by_names(conn: &mut Conn<'_>, names: Vec<String>) -> Result<Vec<Lis
     conn.fetch_all(&BY_NAMES, args![names]).await
 }
 
-const PAGE: Sql =
-    sql!("lists.page", as ListRow, "SELECT {columns} FROM lists WHERE name > $1 ORDER BY name LIMIT $2");
+const PAGE: Sql = sql!("lists.page", as ListRow, "SELECT {columns} FROM lists WHERE name > $1 AND {shared $3 business_unit} ORDER BY name LIMIT $2");
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<ListRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<ListRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 const DELETE: Sql = sql!("lists.delete", "DELETE FROM lists WHERE name = $1");

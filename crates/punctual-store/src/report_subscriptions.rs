@@ -5,6 +5,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -99,12 +100,21 @@ pub async fn lock(conn: &mut Conn<'_>, guid: &str) -> Result<Option<Subscription
     conn.fetch_optional(&LOCK, args![guid]).await
 }
 
-const PAGE: Sql =
-    sql!("report_subscriptions.page", READ, "WHERE s.guid > $1 AND NOT s.deleted ORDER BY s.guid LIMIT $2",);
+const PAGE: Sql = sql!(
+    "report_subscriptions.page",
+    READ,
+    "WHERE s.guid > $1 AND NOT s.deleted AND {shared $3 s.business_unit} ORDER BY s.guid LIMIT $2",
+);
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SubscriptionRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<SubscriptionRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 const OF_UNIT: Sql = sql!(

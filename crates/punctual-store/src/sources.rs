@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -123,14 +124,20 @@ const PAGE: Sql = sql!(
     "sources.page", as SourceRow,
     "SELECT {columns}
      FROM sources
-     WHERE source_type = $1 AND source_id > $2 AND NOT deleted
+     WHERE source_type = $1 AND source_id > $2 AND NOT deleted AND {shared $4 business_unit}
      ORDER BY source_id LIMIT $3",
 );
 
 /// The sources of one type, by id.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, source_type: &str, after: &str, limit: i64) -> Result<Vec<SourceRow>> {
-    conn.fetch_all(&PAGE, args![source_type, after, limit]).await
+pub async fn page(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    source_type: &str,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<SourceRow>> {
+    conn.fetch_all(&PAGE, args![source_type, after, limit, reach]).await
 }
 
 const AFTER: &str = "SELECT {columns} FROM sources

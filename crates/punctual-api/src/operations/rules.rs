@@ -69,7 +69,9 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         Some(subject) => Page::whole(rules::of_subjects(&mut reader.conn(), vec![subject]).await?),
         None => {
             let after = query.cursor.unwrap_or_default();
-            let rows = rules::page(&mut reader.conn(), &after, i64::from(query.limit) + 1).await?;
+            let rows =
+                rules::page(&mut reader.conn(), &caller.by.reach(), &after, i64::from(query.limit) + 1)
+                    .await?;
             Page::cut_by_name(rows, query.limit, |row| &row.id)
         }
     };

@@ -228,7 +228,9 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
         None => {
             let after = query.cursor.unwrap_or_default();
             let limit = i64::from(query.limit) + 1;
-            let rows = subjects::page(&mut reader.conn(), subject_type.as_str(), &after, limit).await?;
+            let rows =
+                subjects::page(&mut reader.conn(), &caller.by.reach(), subject_type.as_str(), &after, limit)
+                    .await?;
             Page::cut_by_name(rows, query.limit, |row: &SubjectRow| &row.id)
         }
     };

@@ -80,11 +80,12 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
     let mut reader = app.engine.store.read().await?;
-    let rows = report_subscriptions::page(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let rows =
+        report_subscriptions::page(&mut reader.conn(), &caller.by.reach(), &after, i64::from(page.limit) + 1)
+            .await?;
     drop(reader);
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
-    let rows = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
-    JsonResponse::ok(&Page { items: shape(&app, rows).await?, next_cursor: page.next_cursor })
+    JsonResponse::ok(&Page { items: shape(&app, page.items).await?, next_cursor: page.next_cursor })
 }
 
 /// Define a subscription, whole

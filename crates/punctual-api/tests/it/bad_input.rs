@@ -28,10 +28,12 @@ async fn nothing_is_stored(bed: &TestBed) {
     assert!(bed.notifications().await.is_empty());
     let filter = punctual_store::work::WorkFilter { limit: 1, ..Default::default() };
     assert!(punctual_store::work::list(conn, &filter).await.unwrap().is_empty());
-    assert!(lists::page(conn, "", 1).await.unwrap().is_empty());
+    assert!(lists::page(conn, &punctual_model::Reach::Everything, "", 1).await.unwrap().is_empty());
     assert!(templates::page(conn, "", 1).await.unwrap().is_empty());
-    assert!(business_units::page(conn, "", 1).await.unwrap().is_empty());
-    assert!(sources::page(conn, "document", "", 1).await.unwrap().is_empty());
+    assert!(business_units::page(conn, &punctual_model::Reach::Everything, "", 1).await.unwrap().is_empty());
+    assert!(
+        sources::page(conn, &punctual_model::Reach::Everything, "document", "", 1).await.unwrap().is_empty()
+    );
     let keys: Vec<String> = channels::all(conn).await.unwrap().into_iter().map(|row| row.key).collect();
     assert_eq!(keys, ["email:default"]);
 }

@@ -23,6 +23,7 @@ on_both! {
     the_memory_channel_stays;
     a_template_is_shown_as_its_reader_would_see_it;
     a_business_unit_has_a_zone;
+    r25_a_page_is_full_or_the_last_whoever_else_has_definitions;
 }
 
 pub fn with_smtp(bed: TestBedBuilder) -> TestBedBuilder {
@@ -412,4 +413,32 @@ async fn a_business_unit_has_a_zone(bed: TestBed) {
     assert_eq!(client.get("/api/v1/business-units/nz").await.expect(200), shown);
     client.delete("/api/v1/business-units/nz").await.expect(204);
     client.get("/api/v1/business-units/nz").await.refused(404, "not_found");
+}
+
+async fn r25_a_page_is_full_or_the_last_whoever_else_has_definitions(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    for unit in ["de", "nz"] {
+        let zone = json!({ "name": unit, "timeZone": "UTC" });
+        client.put(&format!("/api/v1/business-units/{unit}"), zone).await.expect(200);
+    }
+    let list = |unit: &str| json!({ "type": "memory", "targets": ["a@example.org"], "businessUnit": unit });
+    let person = |unit: &str| json!({ "name": "Ann", "businessUnit": unit });
+    for n in 0..12 {
+        client.put(&format!("/api/v1/lists/a-{n:02}"), list("nz")).await.expect(200);
+        client.put(&format!("/api/v1/operations/people/a-{n:02}"), person("nz")).await.expect(200);
+    }
+    client.put("/api/v1/lists/z", list("de")).await.expect(200);
+    client.put("/api/v1/operations/people/z", person("de")).await.expect(200);
+    let de = client.new_key(&["read"], Some(&["de"])).await;
+    for (path, key) in [("/api/v1/lists", "name"), ("/api/v1/operations/people", "id")] {
+        let page = de.get(&format!("{path}?limit=5")).await.expect(200);
+        assert_eq!(page["items"].as_array().unwrap().len(), 1, "{path}: {page}");
+        assert_eq!(
+            (&page["items"][0][key], &page["nextCursor"]),
+            (&json!("z"), &Value::Null),
+            "{path}: {page}"
+        );
+    }
+    let units = de.get("/api/v1/business-units?limit=1").await.expect(200);
+    assert_eq!((&units["items"][0]["id"], &units["nextCursor"]), (&json!("de"), &Value::Null));
 }

@@ -114,7 +114,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let browse = filter.browse(&visit.viewer, blocked.stuck(), ROWS);
     let mut reader = app.engine.store.read().await?;
     let found = notifications::browse(&mut reader.conn(), &browse).await?;
-    let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
+    let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let last = last_delivered(&mut reader.conn()).await?;
     drop(reader);
     let (mut sentence, mut shown, mut sites) = (String::new(), Vec::new(), Vec::new());

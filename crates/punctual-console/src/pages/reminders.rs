@@ -63,13 +63,11 @@ struct Look {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
-    let stored = settings::page(&mut reader.conn(), "", ROWS as i64 + 1).await?;
+    let stored = settings::page(&mut reader.conn(), &visit.viewer.by.reach(), "", ROWS as i64 + 1).await?;
     let looked = reconciliations::all(&mut reader.conn()).await?;
     drop(reader);
     let more = stored.len() > ROWS;
-    let seen =
-        stored.into_iter().take(ROWS).filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
-    let mut rows: Vec<Row> = seen.map(|row| shaped(row, &visit, now)).collect();
+    let mut rows: Vec<Row> = stored.into_iter().take(ROWS).map(|row| shaped(row, &visit, now)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     let active = i64::try_from(rows.iter().filter(|row| row.pill.word == "active").count()).unwrap_or(0);
     let all = i64::try_from(rows.len()).unwrap_or(0);

@@ -96,7 +96,13 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read().await?;
-    let mut found = report_subscriptions::page(&mut reader.conn(), fields.text("after"), SHOWN + 1).await?;
+    let mut found = report_subscriptions::page(
+        &mut reader.conn(),
+        &visit.viewer.by.reach(),
+        fields.text("after"),
+        SHOWN + 1,
+    )
+    .await?;
     let orphans = report_subscriptions::orphans(&mut reader.conn(), "", SHOWN).await?;
     let staged = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
     drop(reader);
@@ -251,7 +257,7 @@ fn orphan(row: report_subscriptions::Orphan) -> Orphan {
 /// Who can answer for a subscription: id and name of those that the viewer may see.
 async fn people(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
     let mut reader = app.engine.store.read().await?;
-    let rows = people::page(&mut reader.conn(), "", OFFERED).await?;
+    let rows = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let seen = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     Ok(seen.map(|row| (row.id, row.name)).collect())
 }

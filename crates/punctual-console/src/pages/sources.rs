@@ -60,17 +60,23 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let types = sources::types(&mut reader.conn()).await?;
     let asked = fields.text("type");
     let kind = types.iter().find(|kind| *kind == asked).or(types.first()).cloned().unwrap_or_default();
-    let mut rows = sources::page(&mut reader.conn(), &kind, fields.text("after"), ROWS as i64 + 1).await?;
+    let mut rows = sources::page(
+        &mut reader.conn(),
+        &visit.viewer.by.reach(),
+        &kind,
+        fields.text("after"),
+        ROWS as i64 + 1,
+    )
+    .await?;
     drop(reader);
     let more = rows.len() > ROWS;
     rows.truncate(ROWS);
     let next = rows.last().filter(|_| more).map(|last| {
         format!("/sources{}", links::query([("type", kind.as_str()), ("after", last.source_id.as_str())]))
     });
-    let rows = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     page(&SourcesPage {
         frame: visit.frame(&app, "Sources", "/sources").await?,
-        rows: rows.map(|row| shaped(row, &visit, now)).collect(),
+        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
         types: types.into_iter().map(|kind| (kind.clone(), of_type(&kind))).collect(),
         kind,
         next,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
+use punctual_model::Reach;
 use punctual_store::{StoreError, Tx, audit};
 
 use super::CommandError;
@@ -44,6 +45,11 @@ impl Actor {
     /// The name in the audit.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whose rows they reach.
+    pub fn reach(&self) -> Reach {
+        Reach::limited_to(self.units.clone())
     }
 
     /// Rows of their units, and those that belong to none.

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -52,12 +53,18 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Org
 const PAGE: Sql = sql!(
     "operations_organisations.page", as OrganisationRow,
     "SELECT {columns}
-     FROM operations_organisations WHERE id > $1 ORDER BY id LIMIT $2",
+     FROM operations_organisations WHERE id > $1 AND {shared $3 business_unit} ORDER BY id LIMIT $2",
 );
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<OrganisationRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<OrganisationRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 const DELETE: Sql =

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -87,12 +88,13 @@ pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Ve
 const PAGE: Sql = sql!(
     "operations_people.page", as PersonRow,
     "SELECT {columns}
-     FROM operations_people WHERE id > $1 ORDER BY id LIMIT $2",
+     FROM operations_people WHERE id > $1 AND {shared $3 business_unit} ORDER BY id LIMIT $2",
 );
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<PersonRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<PersonRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 const DELETE: Sql = sql!("operations_people.delete", "DELETE FROM operations_people WHERE id = $1");

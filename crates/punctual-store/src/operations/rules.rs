@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -129,13 +130,14 @@ const PAGE: Sql = sql!(
     "operations_rules.page", as RuleRow,
     "SELECT {columns r}
      FROM operations_rules AS r
-     WHERE r.deleted_at IS NULL AND r.id > $1
+     WHERE r.deleted_at IS NULL AND r.id > $1 AND {shared $3 r.business_unit}
      ORDER BY r.id LIMIT $2",
 );
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<RuleRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<RuleRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 /// A rule that is scheduled, and for when.

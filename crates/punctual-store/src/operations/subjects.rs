@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -174,18 +175,20 @@ pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<S
 const PAGE: Sql = sql!(
     "operations_subjects.page", as SubjectRow,
     "SELECT {columns s} FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2
+     WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2 AND {shared $4 s.business_unit}
      ORDER BY s.id LIMIT $3",
 );
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     subject_type: &str,
     after: &str,
     limit: i64,
 ) -> Result<Vec<SubjectRow>> {
-    conn.fetch_all(&PAGE, args![subject_type, after, limit]).await
+    conn.fetch_all(&PAGE, args![subject_type, after, limit, reach]).await
 }
 
 /// What still lasts this long after a calendar's end is not searched for: a walk has to end somewhere.

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -107,12 +108,14 @@ pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<Setti
 
 const PAGE: Sql = sql!(
     "reminder_settings.page", as SettingRow,
-    "SELECT {columns} FROM reminder_settings WHERE id > $1 AND NOT deleted ORDER BY id LIMIT $2",
+    "SELECT {columns} FROM reminder_settings WHERE id > $1 AND NOT deleted AND {shared $3 business_unit}
+     ORDER BY id LIMIT $2",
 );
 
+/// The next ones after this place that are within reach. A page is full or the last: what is out of reach is not read.
 #[boxed]
-pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SettingRow>> {
-    conn.fetch_all(&PAGE, args![after, limit]).await
+pub async fn page(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
 crate::db::statements![INSERT, UPDATE, BY_IDS, HEARD, OF_TYPE, PAGE];

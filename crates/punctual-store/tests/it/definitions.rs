@@ -40,8 +40,14 @@ async fn lists_are_put_found_paged_and_removed(bed: TestBed) {
     assert_eq!(found, [row("ops", r#"["a@example.org"]"#)]);
     assert!(lists::by_names(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
     let names = |rows: Vec<ListRow>| rows.into_iter().map(|row| row.name).collect::<Vec<_>>();
-    assert_eq!(names(lists::page(&mut tx.conn(), "", 10).await.unwrap()), ["admins", "ops"]);
-    assert_eq!(names(lists::page(&mut tx.conn(), "admins", 1).await.unwrap()), ["ops"]);
+    assert_eq!(
+        names(lists::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 10).await.unwrap()),
+        ["admins", "ops"]
+    );
+    assert_eq!(
+        names(lists::page(&mut tx.conn(), &punctual_model::Reach::Everything, "admins", 1).await.unwrap()),
+        ["ops"]
+    );
     assert!(lists::delete(&mut tx.conn(), "ops").await.unwrap());
     assert!(!lists::delete(&mut tx.conn(), "ops").await.unwrap());
 }
@@ -117,7 +123,10 @@ async fn business_units_are_put_found_paged_and_removed(bed: TestBed) {
     let found = business_units::by_ids(&mut tx.conn(), vec!["nz".into()]).await.unwrap();
     assert_eq!(found, [row("nz", "Pacific/Auckland")]);
     assert!(business_units::by_ids(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
-    assert_eq!(business_units::page(&mut tx.conn(), "", 1).await.unwrap(), [row("de", "Europe/Berlin")]);
+    assert_eq!(
+        business_units::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 1).await.unwrap(),
+        [row("de", "Europe/Berlin")]
+    );
     assert!(business_units::delete(&mut tx.conn(), "nz").await.unwrap());
     assert!(!business_units::delete(&mut tx.conn(), "nz").await.unwrap());
 }
@@ -172,9 +181,24 @@ async fn sources_are_paged_without_the_deleted_ones(bed: TestBed) {
     let changes = [change(&bed, "a", "{}", None, 0), gone, change(&bed, "c", "{}", None, 0)];
     assert_eq!(sources::put(&mut tx.conn(), bed.now(), &changes).await.unwrap().len(), 3);
     let ids = |rows: Vec<sources::SourceRow>| rows.into_iter().map(|row| row.source_id).collect::<Vec<_>>();
-    assert_eq!(ids(sources::page(&mut tx.conn(), "document", "", 10).await.unwrap()), ["a", "c"]);
-    assert_eq!(ids(sources::page(&mut tx.conn(), "document", "a", 1).await.unwrap()), ["c"]);
-    assert!(sources::page(&mut tx.conn(), "invoice", "", 10).await.unwrap().is_empty());
+    assert_eq!(
+        ids(sources::page(&mut tx.conn(), &punctual_model::Reach::Everything, "document", "", 10)
+            .await
+            .unwrap()),
+        ["a", "c"]
+    );
+    assert_eq!(
+        ids(sources::page(&mut tx.conn(), &punctual_model::Reach::Everything, "document", "a", 1)
+            .await
+            .unwrap()),
+        ["c"]
+    );
+    assert!(
+        sources::page(&mut tx.conn(), &punctual_model::Reach::Everything, "invoice", "", 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 async fn locked_sources_are_the_ones_that_exist(bed: TestBed) {

@@ -105,7 +105,10 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
     assert_eq!(names, ["Ann", "Ben"]);
     let found = people::by_emails(&mut tx.conn(), vec!["ann@example.org".into()]).await.unwrap();
     assert_eq!(found[0].id, "ann");
-    assert_eq!(people::page(&mut tx.conn(), "ann", 10).await.unwrap().len(), 1);
+    assert_eq!(
+        people::page(&mut tx.conn(), &punctual_model::Reach::Everything, "ann", 10).await.unwrap().len(),
+        1
+    );
     assert!(people::delete(&mut tx.conn(), "ann").await.unwrap());
     assert!(!people::delete(&mut tx.conn(), "ann").await.unwrap());
     let choir = OrganisationRow {
@@ -119,7 +122,10 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
     };
     organisations::put(&mut tx.conn(), bed.now(), &choir).await.unwrap();
     assert_eq!(organisations::by_ids(&mut tx.conn(), vec!["choir".into()]).await.unwrap(), [choir]);
-    assert_eq!(organisations::page(&mut tx.conn(), "", 10).await.unwrap().len(), 1);
+    assert_eq!(
+        organisations::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 10).await.unwrap().len(),
+        1
+    );
     assert!(organisations::delete(&mut tx.conn(), "choir").await.unwrap());
     tx.commit().await.unwrap();
 }
@@ -139,8 +145,19 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     assert_eq!((there.title.as_str(), there.start_at, there.version), ("New", None, 2));
     assert_eq!(subjects::undated(&mut tx.conn(), 10).await.unwrap().len(), 1);
     assert_eq!(subjects::by_uids(&mut tx.conn(), vec!["u".into()]).await.unwrap().len(), 1);
-    assert_eq!(subjects::page(&mut tx.conn(), "event", "", 10).await.unwrap().len(), 1);
-    assert!(subjects::page(&mut tx.conn(), "task", "", 10).await.unwrap().is_empty());
+    assert_eq!(
+        subjects::page(&mut tx.conn(), &punctual_model::Reach::Everything, "event", "", 10)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(
+        subjects::page(&mut tx.conn(), &punctual_model::Reach::Everything, "task", "", 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
     assert!(!subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
     assert!(subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().is_empty());
@@ -192,7 +209,10 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
     let ids = |rows: Vec<RuleRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(ids(rules::of_subjects(&mut tx.conn(), vec!["1".into()]).await.unwrap()), ["a", "b"]);
     assert_eq!(ids(rules::lock_of_subject(&mut tx.conn(), "1").await.unwrap()), ["a", "b"]);
-    assert_eq!(ids(rules::page(&mut tx.conn(), "a", 5).await.unwrap()), ["b"]);
+    assert_eq!(
+        ids(rules::page(&mut tx.conn(), &punctual_model::Reach::Everything, "a", 5).await.unwrap()),
+        ["b"]
+    );
     assert!(rules::mark_failed(&mut tx.conn(), bed.now(), "a", "no disk", bed.after(60)).await.unwrap());
     let failed = rules::lock(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(

@@ -64,7 +64,7 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
     row.deleted = true;
     assert!(settings::update(conn, bed.after(2), &row).await.unwrap());
     assert!(heard(conn, "document").await.is_empty());
-    assert_eq!(settings::page(conn, "", 10).await.unwrap().len(), 1);
+    assert_eq!(settings::page(conn, &punctual_model::Reach::Everything, "", 10).await.unwrap().len(), 1);
     assert_eq!(
         settings::by_ids(conn, vec!["a".into()]).await.unwrap()[0].version,
         3,

@@ -65,7 +65,7 @@ async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: TestBed) {
     assert_eq!((of_unit.len(), of_unit[0].version), (1, 2));
     let orphans = report_subscriptions::orphans(conn, "", 10).await.unwrap();
     assert_eq!((orphans.len(), orphans[0].owner_gone, orphans[0].recipients_gone), (1, true, true));
-    let page = report_subscriptions::page(conn, "", 10).await.unwrap();
+    let page = report_subscriptions::page(conn, &punctual_model::Reach::Everything, "", 10).await.unwrap();
     assert_eq!(page.iter().map(|row| row.guid.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     row.version = 2;
     row.deleted = true;

@@ -40,7 +40,10 @@ async fn open(url: &str, bed: &TestBed) -> Store {
 
 async fn works(store: &Store) -> bool {
     match store.begin(Lane::Intake).await {
-        Ok(mut tx) => lists::page(&mut tx.conn(), "", 1).await.is_ok() && tx.commit().await.is_ok(),
+        Ok(mut tx) => {
+            lists::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 1).await.is_ok()
+                && tx.commit().await.is_ok()
+        }
         Err(error) => {
             assert!(error.is_unavailable(), "{error:?}");
             false
@@ -136,7 +139,13 @@ async fn a_statement_that_was_given_up_leaves_no_half_used_connection() {
         }
         let mut tx = store.begin(Lane::Intake).await.unwrap();
         // Polled once, then given up in the middle.
-        futures_util::future::poll_immediate(lists::page(&mut tx.conn(), "", 1)).await;
+        futures_util::future::poll_immediate(lists::page(
+            &mut tx.conn(),
+            &punctual_model::Reach::Everything,
+            "",
+            1,
+        ))
+        .await;
         drop(tx);
     }
     assert!(works(&store).await);

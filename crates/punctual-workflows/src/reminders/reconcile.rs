@@ -9,7 +9,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, Loads, Workflow, WritesRows};
-use punctual_model::{Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey};
+use punctual_model::{
+    Cause, Decided, Decision, Effect, InputHash, NewWork, Reach, ReasonCode, Trigger, WorkKey,
+};
 use punctual_store::{
     Conn, StoreError,
     reminders::{
@@ -267,7 +269,7 @@ fn may_look(bounds: &ScanBounds, row: &SourceRow) -> bool {
 async fn settings_of(conn: &mut Conn<'_>, kind: &str) -> Result<Vec<SettingRow>, StoreError> {
     let (mut all, mut after) = (Vec::new(), String::new());
     loop {
-        let rows = settings::page(conn, &after, 500).await?;
+        let rows = settings::page(conn, &Reach::Everything, &after, 500).await?;
         let Some(last) = rows.last() else { return Ok(all) };
         after.clone_from(&last.id);
         all.extend(rows.into_iter().filter(|row| row.kind == kind));

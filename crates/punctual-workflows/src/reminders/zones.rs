@@ -28,7 +28,9 @@ pub async fn check(engine: &Engine) -> Result<Vec<String>, EngineError> {
     let (mut moved, mut after) = (Vec::new(), String::new());
     loop {
         let mut reader = engine.store.read().await?;
-        let units = business_units::page(&mut reader.conn(), &after, AT_ONCE).await?;
+        let units =
+            business_units::page(&mut reader.conn(), &punctual_model::Reach::Everything, &after, AT_ONCE)
+                .await?;
         drop(reader);
         let Some(last) = units.last() else { return Ok(moved) };
         after.clone_from(&last.id);

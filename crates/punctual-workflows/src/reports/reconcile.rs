@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_engine::Engine;
-use punctual_model::Trigger;
+use punctual_model::{Reach, Trigger};
 use punctual_store::{Lane, StoreError, report_subscriptions};
 
 use super::{plan, subscription::Subscription};
@@ -25,7 +25,8 @@ impl Walk {
     pub(super) async fn pass(&self, engine: &Engine, now: Timestamp) -> Result<usize, StoreError> {
         let after = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reader = engine.store.read().await?;
-        let rows = report_subscriptions::page(&mut reader.conn(), &after, LOOKED_AT).await?;
+        let rows =
+            report_subscriptions::page(&mut reader.conn(), &Reach::Everything, &after, LOOKED_AT).await?;
         let is_last = i64::try_from(rows.len()).unwrap_or(i64::MAX) < LOOKED_AT;
         let next =
             if is_last { String::new() } else { rows.last().map_or(String::new(), |row| row.guid.clone()) };

@@ -67,7 +67,8 @@ pub fn start_old_scheduler(engine: Engine, wall: Arc<dyn Clock>) {
 
 async fn old_scheduler_pass(engine: &Engine, now: Timestamp) -> Result<(), StoreError> {
     let mut reader = engine.store.read().await?;
-    let rows = report_subscriptions::page(&mut reader.conn(), "", 100).await?;
+    let rows =
+        report_subscriptions::page(&mut reader.conn(), &punctual_model::Reach::Everything, "", 100).await?;
     let mut wanted = Vec::new();
     for row in rows.into_iter().filter(|row| !row.paused) {
         let unit = row.business_unit.as_deref();

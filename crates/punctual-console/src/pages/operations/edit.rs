@@ -179,8 +179,8 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(S
 
 async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
     let mut reader = app.engine.store.read().await?;
-    let known = people::page(&mut reader.conn(), "", CHOICES).await?;
-    let groups = organisations::page(&mut reader.conn(), "", CHOICES).await?;
+    let known = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
+    let groups = organisations::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
     drop(reader);
     let seen = |unit: &Option<String>| visit.viewer.by.may_see(unit.as_deref());
     let mut names: Vec<(String, String)> = known

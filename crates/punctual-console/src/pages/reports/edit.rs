@@ -155,7 +155,7 @@ struct Offered {
 impl Offered {
     async fn read(app: &App, visit: &Visit) -> Result<Self, StoreError> {
         let mut reader = app.engine.store.read().await?;
-        let lists = lists::page(&mut reader.conn(), "", OFFERED).await?;
+        let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
         let channels = channels::all(&mut reader.conn()).await?;
         drop(reader);
         let days = (1..=31).map(|day| (day.to_string(), format!("day {day}")));

@@ -19,7 +19,9 @@ on_both! {
 }
 
 async fn synced(bed: &TestBed) -> bool {
-    let rows = rules::page(&mut bed.read().await.conn(), "", 1_000).await.unwrap();
+    let rows = rules::page(&mut bed.read().await.conn(), &punctual_model::Reach::Everything, "", 1_000)
+        .await
+        .unwrap();
     rows.iter()
         .all(|row| row.sync_status == "synced" && row.sync_due_at.is_none() && row.schedule_id.is_some())
 }
