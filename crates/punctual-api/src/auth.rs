@@ -172,7 +172,7 @@ pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principa
 
 async fn look_up(app: &App, hash: Hash, now: Timestamp) -> Result<Option<Arc<Principal>>, Failure> {
     let hex = hex(&hash);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = api_keys::by_hash(&mut reader.conn(), &hex).await?;
     drop(reader);
     let Some(row) = row.filter(|row| bool::from(row.secret_hash.as_bytes().ct_eq(hex.as_bytes()))) else {

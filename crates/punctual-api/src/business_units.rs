@@ -43,7 +43,7 @@ pub async fn put(
 #[utoipa::path(get, path = "/api/v1/business-units/{id}", tag = "Business units", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = BusinessUnit)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = business_units::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     definitions::one(&caller, &id, row)
 }
@@ -53,7 +53,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     params(NamePageQuery), responses((status = 200, body = Page<BusinessUnit>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows =
         business_units::page(&mut reader.conn(), &caller.by.reach(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)

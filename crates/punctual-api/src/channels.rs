@@ -70,7 +70,7 @@ pub async fn put(
 #[utoipa::path(get, path = "/api/v1/channels/{key}", tag = "Channels", security(("key" = ["read"])),
     params(("key" = String, Path)), responses((status = 200, body = Channel)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key): Segments<String>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = channels::get(&mut reader.conn(), &key).await?.or_else(|| built_in(&app, &key));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("channel", key)))?;
     if caller.by.units.is_some() {
@@ -107,7 +107,7 @@ fn state_of(state: channel_state::ChannelState, now: Timestamp) -> ChannelState 
 #[utoipa::path(get, path = "/api/v1/channels", tag = "Channels", security(("key" = ["read"])),
     responses((status = 200, body = Page<Channel>)))]
 pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = channels::all(&mut reader.conn()).await?;
     for key in app.engine.channels.built_in() {
         if rows.iter().all(|row| row.key != *key) {
@@ -183,7 +183,7 @@ fn tried(
 #[utoipa::path(get, path = "/api/v1/channels/health", tag = "Channels", security(("key" = ["read"])),
     responses((status = 200, body = Page<ChannelHealth>)))]
 pub async fn health(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = attempts::health(&mut reader.conn(), app.engine.clock.now()).await?;
     let items: Vec<ChannelHealth> = rows.into_iter().map(healthy).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page::whole(items))

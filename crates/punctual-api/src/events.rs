@@ -44,7 +44,7 @@ pub async fn post(
     };
     once.run(app, caller, &body.bytes, |_| async move {
         // Whether a survey listens to an event is decided by what is published now.
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         app.surveys.current(&mut reader.conn()).await?;
         drop(reader);
         let (mut accepted, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));

@@ -58,7 +58,7 @@ pub async fn forecast(
     let kinds = app.engine.kinds_of_interest();
     let unit = query.business_unit;
     let sees = |of: Option<&str>| caller.by.may_see(of) && (unit.is_none() || unit.as_deref() == of);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, from, to, &sees).await?;
     let within = |date: &String| {
         first.as_ref().is_none_or(|first| date >= first) && last.as_ref().is_none_or(|last| date <= last)
@@ -97,7 +97,7 @@ pub async fn why(State(app): State<Shared>, caller: Caller<Read>, Parameters(pai
     let query = WhyQuery::read(&mut fields);
     fields.finish()?;
     let (kind, id) = (query.source_type, query.source_id);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let missing = || Failure::from(Problem::not_found("source", format!("{kind}/{id}")));
     let source = sources::get(&mut reader.conn(), &kind, &id).await?;
     source.filter(|row| caller.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)?;

@@ -78,7 +78,7 @@ impl IdempotencyKey {
     {
         let Some(key) = &self.key else { return act(Ids::Made(app)).await };
         let digest = self.digest(body);
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let before = idempotency::find(&mut reader.conn(), &caller.id, key).await?;
         drop(reader);
         if let Some(before) = before {

@@ -33,7 +33,7 @@ pub async fn list(
 ) -> Answer {
     let query = InboxQuery::read(parameters)?;
     let whose = person(&caller.name);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(query.page.limit) + 1;
     let rows = inbox::page(&mut reader.conn(), &whose, query.page.cursor, query.unread, limit).await?;
     let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;

@@ -53,7 +53,7 @@ pub async fn post(
 #[utoipa::path(get, path = "/api/v1/keys", tag = "Keys", security(("key" = ["admin"])),
     responses((status = 200, body = Page<ApiKey>)))]
 pub async fn list(State(app): State<Shared>, _caller: Caller<Admin>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = api_keys::all(&mut reader.conn()).await?;
     let keys: Vec<ApiKey> = rows.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page::whole(keys))

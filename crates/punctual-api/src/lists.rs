@@ -52,7 +52,7 @@ pub async fn get(
     caller: Caller<Read>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
     definitions::one(&caller, &name, row)
 }
@@ -62,7 +62,7 @@ pub async fn get(
     params(NamePageQuery), responses((status = 200, body = Page<List>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = lists::page(&mut reader.conn(), &caller.by.reach(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)
 }

@@ -136,7 +136,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let ids = page.items.iter().filter_map(|row| path::id_of_key(&row.key)).collect();
@@ -179,7 +179,7 @@ async fn found(
 ) -> Result<(WorkRow, MessageRow), Failure> {
     let missing = || Failure::from(Problem::not_found("message", id));
     let key = WorkKey::message(id).map_err(|_| missing())?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_key(&mut reader.conn(), key.as_str()).await?;
     let row = row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(missing)?;
     let content =

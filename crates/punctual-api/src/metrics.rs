@@ -30,7 +30,7 @@ pub async fn metrics(
         RouteReach::Installation.admit(key.by.units.as_deref())?;
     }
     let now = app.engine.clock.now();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let kinds = app.engine.workflows.keys().map(str::to_owned).collect();
     let work = work::counts(&mut reader.conn(), now.as_microsecond(), kinds, i64::MAX).await?;
     let failed_events = notifications::failed_events(&mut reader.conn()).await?;

@@ -63,7 +63,7 @@ pub async fn list(
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = notifications::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
@@ -209,7 +209,7 @@ async fn act(
 }
 
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
     row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
@@ -227,7 +227,7 @@ fn with_reason(mut row: NotificationRow, blocked: &BlockedChannels) -> Notificat
 
 async fn answer_with(app: &App, row: NotificationRow) -> Answer {
     let row = with_reason(row, &app.engine.blocked_channels().await?);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
     JsonResponse::ok(&shape(row, &ends, true)?)
 }

@@ -71,7 +71,7 @@ pub async fn get(
     params(NamePageQuery), responses((status = 200, body = Page<Preference>)))]
 pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = preferences::page(&mut reader.conn(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)
 }
@@ -116,7 +116,7 @@ pub async fn link(
 #[utoipa::path(get, path = "/api/v1/delivery-policy", tag = "Delivery policy", security(("key" = ["read"])),
     responses((status = 200, body = DeliveryPolicy)))]
 pub async fn delivery_policy(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let stored = facts::get(&mut reader.conn(), SETTINGS).await?.unwrap_or_else(|| "{}".to_owned());
     let policy: DeliveryPolicy =
         serde_json::from_str(&stored).map_err(|_| StoreError::Stored("facts.delivery-policy"))?;

@@ -26,7 +26,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/reconciliations", tag = "Reminders", security(("key" = ["read"])),
     responses((status = 200, body = Page<Reconciliation>)))]
 pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = reconciliations::all(&mut reader.conn()).await?;
     let mut items = Vec::new();
     let triggers = app.reminders.triggers.iter().map(|(provider, trigger)| {
@@ -77,7 +77,7 @@ pub async fn run(
     }
     app.reminders.triggers.get(&provider).ok_or_else(missing)?;
     if request.dry_run {
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
         let (report, plan) = found.ok_or_else(missing)?;
         return JsonResponse::ok(&ReconciliationRun {
@@ -107,7 +107,7 @@ pub async fn run(
 
 /// A look at another system's database, or what it would do.
 async fn look(app: &App, external: &External, now: Timestamp, dry_run: bool) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut answer = ReconciliationRun {
         provider: external.provider(),
         dry_run,

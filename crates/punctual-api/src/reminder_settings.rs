@@ -60,7 +60,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     params(NamePageQuery), responses((status = 200, body = Page<ReminderSetting>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = settings::page(&mut reader.conn(), &caller.by.reach(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)
 }
@@ -174,7 +174,7 @@ async fn planned(app: &App, draft: &Draft) -> Result<ReminderPlan, Failure> {
 }
 
 async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     Ok(row.filter(|row| !row.deleted))
 }

@@ -47,7 +47,7 @@ async fn touchable(app: &App, caller: &Principal, guid: &str) -> Result<Subscrip
 
 async fn stored(app: &App, guid: &str) -> Result<Option<SubscriptionRow>, Failure> {
     let Some(guid) = names::guid(guid) else { return Ok(None) };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     Ok(report_subscriptions::by_guids(&mut reader.conn(), vec![guid]).await?.pop())
 }
 

@@ -139,7 +139,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Schedule> =
@@ -199,7 +199,7 @@ pub(crate) async fn cancel(app: &App, id: i64, by: &Actor) -> Answer {
 
 async fn found(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
     let number = row_id(id, "schedule")?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
     row.filter(|row| [KIND, operations::KIND].contains(&row.kind.as_str()))
         .filter(|row| allows(row.business_unit.as_deref()))

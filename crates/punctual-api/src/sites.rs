@@ -99,7 +99,7 @@ pub async fn revoke(
     params(NamePageQuery), responses((status = 200, body = Page<Site>)))]
 pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = sites::page(&mut reader.conn(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)
 }
@@ -108,7 +108,7 @@ pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parame
 #[utoipa::path(get, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["read"])),
     params(("site" = String, Path)), responses((status = 200, body = Site)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = sites::get(&mut reader.conn(), &id).await?;
     definitions::one(&caller, &id, row)
 }
@@ -125,7 +125,7 @@ pub async fn events(
     parameters: Parameters,
 ) -> Answer {
     let page = parameters.page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     if sites::get(&mut reader.conn(), &id).await?.is_none() {
         return Err(Problem::not_found("site", id).into());
     }

@@ -139,7 +139,7 @@ pub async fn list(
 ) -> Answer {
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows =
         sources::page(&mut reader.conn(), &caller.by.reach(), &kind, &after, i64::from(page.limit) + 1)
             .await?;
@@ -217,7 +217,7 @@ fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data:
 }
 
 async fn found(app: &App, caller: &Principal, kind: &str, id: &str) -> Result<Source, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = sources::get(&mut reader.conn(), kind, id).await?;
     let row = row.filter(|row| !row.deleted && caller.by.may_see(row.business_unit.as_deref()));
     Ok(shape(row.ok_or_else(|| missing(kind, id))?)?)

@@ -61,7 +61,7 @@ pub async fn get(
     _caller: Caller<Read>,
     Segments(key): Segments<String>,
 ) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = subscribers::get(&mut reader.conn(), &key).await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("subscriber", key)))?;
     JsonResponse::ok(&shape(&app, row)?)
@@ -71,7 +71,7 @@ pub async fn get(
 #[utoipa::path(get, path = "/api/v1/subscribers", tag = "Subscribers", security(("key" = ["read"])),
     responses((status = 200, body = Page<Subscriber>)))]
 pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = subscribers::all(&mut reader.conn()).await?;
     let items: Vec<Subscriber> = rows.into_iter().map(|row| shape(&app, row)).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page::whole(items))
@@ -121,7 +121,7 @@ fn shape(app: &App, row: SubscriberRow) -> Result<Subscriber, StoreError> {
     params(PageQuery), responses((status = 200, body = Page<OutboxEvent>)))]
 pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
     let rows = outbox::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
@@ -170,7 +170,7 @@ pub async fn retry(
 }
 
 async fn one_event(app: &App, id: i64) -> Result<Option<(EventRow, Vec<DeliveryRow>)>, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let Some(row) = outbox::get(&mut reader.conn(), id).await? else { return Ok(None) };
     let deliveries = outbox::deliveries(&mut reader.conn(), vec![id]).await?;
     Ok(Some((row, deliveries)))

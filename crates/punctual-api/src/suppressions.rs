@@ -42,7 +42,7 @@ pub async fn list(
         after: (kind.to_owned(), address.to_owned()),
         limit: i64::from(query.page.limit) + 1,
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = suppressions::page(&mut reader.conn(), &filter).await?;
     let placed: Vec<(String, SuppressionRow)> =
         rows.into_iter().map(|row| (format!("{}:{}", row.channel_type, row.address), row)).collect();
@@ -62,7 +62,7 @@ pub async fn get(
     Segments((kind, address)): Segments<(String, String)>,
 ) -> Answer {
     let (kind, address) = read_key(&kind, &address)?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = suppressions::get(&mut reader.conn(), &kind, &address).await?;
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("suppression", address)))?;
     JsonResponse::ok(&shape(row)?)

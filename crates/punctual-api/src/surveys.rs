@@ -92,7 +92,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     params(PageQuery), responses((status = 200, body = Page<Survey>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
     let rows = surveys::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
@@ -152,7 +152,7 @@ pub(crate) async fn found(
     allows: impl Fn(Option<&str>) -> bool,
 ) -> Result<SurveyRow, Failure> {
     let number = row_id(id, "survey")?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
     row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(|| missing(id).into())
 }

@@ -62,7 +62,7 @@ pub async fn get(
     params(NamePageQuery), responses((status = 200, body = Page<Template>)))]
 pub async fn list(State(app): State<Shared>, _: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.name_page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = templates::page(&mut reader.conn(), query.after(), query.rows()).await?;
     definitions::page(&query, rows)
 }
@@ -131,7 +131,7 @@ fn refusal(fault: RenderFault) -> Failure {
 }
 
 async fn found(app: &App, name: &str) -> Result<Option<TemplateRow>, StoreError> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     Ok(templates::by_names(&mut reader.conn(), vec![name.to_owned()]).await?.pop())
 }
 

@@ -45,7 +45,7 @@ pub async fn list(
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.id);
     let items: Vec<Work> = page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
@@ -69,7 +69,7 @@ pub async fn trace(
     Segments(id): Segments<String>,
 ) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), row.id).await?;
     drop(reader);
@@ -172,7 +172,7 @@ async fn act(
 
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure> {
     let number = row_id(id, "work row")?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
     row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("work row", id).into())
@@ -188,7 +188,7 @@ pub(crate) async fn refuse_foreign(
     if caller.by.units.is_none() {
         return Ok(());
     }
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::by_keys(&mut reader.conn(), keys.iter().map(|(key, _)| key.clone()).collect()).await?;
     let foreign = rows.iter().find(|row| !caller.by.may_touch(row.business_unit.as_deref()));
     match foreign.and_then(|row| keys.into_iter().find(|(key, _)| *key == row.key)) {

@@ -70,7 +70,7 @@ pub async fn intervals(app: &App, now: Timestamp) -> Result<Vec<Interval>, Store
         kept.iter().map(|(number, (_, interval))| (*number, interval.clone())).collect()
     };
     let mut found = Vec::with_capacity(usize::try_from(INTERVALS).unwrap_or(0));
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     for number in first..=current {
         if let Some(interval) = kept.get(&number) {
             found.push(interval.clone());

@@ -158,7 +158,7 @@ impl Visit {
     }
 
     async fn unread(&self, app: &App) -> Result<Option<String>, Refusal> {
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let count =
             inbox::count_unread(&mut reader.conn(), &person(&self.viewer.name), UNREAD_COUNTED).await?;
         Ok(match count {

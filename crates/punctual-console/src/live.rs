@@ -124,7 +124,7 @@ async fn look(app: Weak<App>) {
             }
         }
         let mark = async {
-            let mut reader = app.engine.store.read().await?;
+            let mut reader = app.engine.store.read_for_people().await?;
             attention::mark(&mut reader.conn()).await
         };
         match mark.await {

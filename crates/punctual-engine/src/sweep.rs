@@ -4,7 +4,9 @@ use std::{collections::HashSet, time::Duration};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{NextAttempt, NotificationEvent, NotificationStatus, ReasonCode, RetryPolicy};
+use punctual_model::{
+    NextAttempt, NotificationEvent, NotificationStatus, ReasonCode, RetryPolicy, WorkEvent, WorkStatus,
+};
 use punctual_store::{
     Lane, Stage, attempts, audit,
     notifications::{self, Delivery, NotificationHead},
@@ -129,10 +131,10 @@ impl Engine {
                 action: "hold",
                 subject_kind: "work",
                 subject_id: row.id.to_string(),
-                from: Some("processing".into()),
-                to: Some("pending".into()),
+                from: Some(WorkStatus::Processing.as_str().into()),
+                to: Some(settlement.status.as_str().into()),
                 version: Some(row.version + 1),
-                reason: settlement.reason.clone(),
+                reason: settlement.reason.map(Into::into),
                 data: None,
             });
         }
@@ -296,14 +298,9 @@ fn after_expiry(row: &work::Expired, policy: RetryPolicy, now: Timestamp, unit_r
         NextAttempt::GiveUp => (None, true),
     };
     Settlement {
-        id: row.id,
-        token: row.version,
-        status: "pending",
-        reason: Some(ReasonCode::LeaseExpired.into()),
+        reason: Some(ReasonCode::LeaseExpired),
         on_hold,
-        retry_count: expiries,
         retry_at,
-        result: None,
-        open_notifications: 0,
+        ..Settlement::after(WorkEvent::Requeue, row.id, row.version, expiries)
     }
 }

@@ -47,6 +47,17 @@ use record::Decoder;
 
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
+/// What a connection reads for. Each purpose has connections of its own, so that none takes those of another.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    /// The loops.
+    Engine,
+    /// Requests and pages.
+    People,
+    /// Whether the database answers at all.
+    Probes,
+}
+
 /// One statement, as each database spells it, with the name that crash points and traces know it by.
 pub struct Sql {
     pub name: &'static str,

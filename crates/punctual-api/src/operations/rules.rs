@@ -64,7 +64,7 @@ pub async fn post(
     params(RuleQuery), responses((status = 200, body = Page<Rule>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let query = parameters.read(RuleQuery::read)?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let page = match query.subject_id {
         Some(subject) => Page::whole(rules::of_subjects(&mut reader.conn(), vec![subject]).await?),
         None => {
@@ -85,7 +85,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 #[utoipa::path(get, path = "/api/v1/operations/rules/{id}", tag = "Operations", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = Rule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
     let row = row.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;

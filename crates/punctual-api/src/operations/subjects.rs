@@ -205,7 +205,7 @@ fn check_window(app: &App, at: Option<Timestamp>, name: &str) -> Result<(), Fiel
 
 async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_type: SubjectType) -> Answer {
     let query = parameters.read(SubjectQuery::read)?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let page = match query.from.zip(query.to) {
         Some((from, to)) => {
             let wanted = Between {
@@ -336,7 +336,7 @@ async fn found(
     subject_type: SubjectType,
     allows: impl Fn(Option<&str>) -> bool,
 ) -> Result<SubjectRow, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     row.filter(|row| row.subject_type == subject_type.as_str() && allows(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found(subject_type.as_str(), id).into())
@@ -344,7 +344,7 @@ async fn found(
 
 /// The whole answer about one, with its rules.
 async fn answer(app: &App, row: SubjectRow, subject_type: SubjectType) -> Result<Subject, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let own = rules::of_subjects(&mut reader.conn(), vec![row.id.clone()]).await?;
     drop(reader);
     shape(row, own, subject_type, app.engine.clock.now())

@@ -42,7 +42,7 @@ const BACK: SignedDuration = SignedDuration::from_hours(24 * 35);
 #[utoipa::path(get, path = "/api/v1/rollouts/report-subscription", tag = "Rollouts", security(("key" = ["read"])),
     responses((status = 200, body = Page<Rollout>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
     let mut items = Vec::new();
     for row in rows {

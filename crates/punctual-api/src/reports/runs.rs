@@ -79,7 +79,7 @@ pub async fn list(
     let subscription = visible(&app, &caller, &guid).await?;
     let (status, page) =
         parameters.read(|fields| (fields.optional_name("status"), PageQuery::read(fields)))?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
     let rows = runs::of(&mut reader.conn(), &subscription.guid, status, page.cursor, limit).await?;
     drop(reader);
@@ -109,7 +109,7 @@ pub async fn failed_of(
 ) -> Answer {
     let subscription = visible(&app, &caller, &guid).await?;
     let page = parameters.page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
     let rows = work::troubled(&mut reader.conn(), KIND, Some(&subscription.guid), page.cursor, limit).await?;
     drop(reader);
@@ -121,7 +121,7 @@ pub async fn failed_of(
     params(PageQuery), responses((status = 200, body = Page<RunSummary>)))]
 pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.page()?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
     let rows = work::troubled(&mut reader.conn(), KIND, None, page.cursor, limit).await?;
     drop(reader);
@@ -144,7 +144,7 @@ pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters:
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &filter).await?;
     drop(reader);
     summaries(&app, rows, page).await
@@ -253,7 +253,7 @@ async fn found(
     run: &str,
 ) -> Result<(RunView, Ownership), Failure> {
     let subscription = visible(app, caller, guid).await?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let view = runs::find(&mut reader.conn(), &subscription.guid, run).await?;
     let view = view.ok_or_else(|| Failure::from(Problem::not_found("run", run)))?;
     let unit = subscription.business_unit.as_deref();
@@ -270,7 +270,7 @@ async fn summaries(app: &App, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
 }
 
 async fn shape_all(app: &App, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let views = runs::view(&mut reader.conn(), rows).await?;
     Ok(views.into_iter().map(summary).collect::<Result<_, StoreError>>()?)
 }

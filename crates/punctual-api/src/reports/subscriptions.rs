@@ -79,7 +79,7 @@ pub async fn get(
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows =
         report_subscriptions::page(&mut reader.conn(), &caller.by.reach(), &after, i64::from(page.limit) + 1)
             .await?;
@@ -189,7 +189,7 @@ pub async fn transfer(
 pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters: Parameters) -> Answer {
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = report_subscriptions::orphans(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
     let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
@@ -291,7 +291,7 @@ async fn shape_one(app: &App, row: SubscriptionRow) -> Result<ReportSubscription
 }
 
 async fn shape(app: &App, rows: Vec<SubscriptionRow>) -> Result<Vec<ReportSubscription>, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let guids = rows.iter().map(|row| row.guid.clone()).collect();
     let live = report_subscriptions::live_runs(&mut reader.conn(), guids).await?;
     let mut next: HashMap<String, i64> = HashMap::new();

@@ -82,7 +82,7 @@ pub async fn status(
     Segments((_site, id)): Segments<(String, String)>,
 ) -> Answer {
     let id = punctual_wire::names::guid(&id).unwrap_or(id);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
     let row = row.filter(|row| row.source_site.as_deref() == Some(&*site));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("notification", &id)))?;

@@ -39,7 +39,7 @@ pub async fn list(
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = survey_instances::list(&mut reader.conn(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.id);
     let mut logs = path::delivery_logs(&mut reader.conn(), &page.items).await?;
@@ -64,7 +64,7 @@ pub async fn get(
 ) -> Answer {
     let survey = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     let row = instance(&app, survey.id, &public_id).await?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = [row];
     let mut logs = path::delivery_logs(&mut reader.conn(), &rows).await?;
     let [row] = rows;
@@ -89,7 +89,7 @@ pub async fn delete(
 }
 
 async fn instance(app: &App, survey_id: i64, public_id: &str) -> Result<InstanceRow, Failure> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = survey_instances::by_public_id(&mut reader.conn(), public_id).await?;
     row.filter(|row| row.survey_id == survey_id && !row.deleted)
         .ok_or_else(|| Problem::not_found("instance", public_id).into())

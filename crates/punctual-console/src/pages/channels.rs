@@ -92,7 +92,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
 
 async fn shown(app: &App, visit: &Visit, tried: Option<Tried>) -> Page {
     let now = Visit::now(app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let defined = channels::all(&mut reader.conn()).await?;
     // Figures and errors over all business units are for those who see all of them.
     let health =

@@ -50,7 +50,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let whose = person(&visit.viewer.name);
     let only_unread = fields.text("unread") == "1";
     let before = fields.text("before").parse().ok();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = inbox::page(&mut reader.conn(), &whose, before, only_unread, ROWS as i64 + 1).await?;
     let unread = inbox::count_unread(&mut reader.conn(), &whose, COUNTED).await?;
     drop(reader);

@@ -80,7 +80,7 @@ struct Target {
 }
 
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = notifications::by_id(&mut reader.conn(), id).await?;
     let row = row.filter(|row| viewer.by.may_see(row.business_unit.as_deref()));
     row.ok_or_else(|| Problem::not_found("notification", id).into())
@@ -93,7 +93,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         row.ready_at = row.ready_at.max(until);
     }
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let tries = attempts::of(&mut reader.conn(), vec![row.seq]).await?;
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;

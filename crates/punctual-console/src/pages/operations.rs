@@ -169,7 +169,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let on = fields.text("on").parse().unwrap_or(today);
     let (first, end) = view.days(on);
     let (from, to) = (visit.zone.begins(first), visit.zone.begins(end));
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     // Whole days are kept as days of UTC: those of other zones begin and end within a day of it.
     let widened = |at: Timestamp, hours: i64| at.checked_add(hours.hours()).unwrap_or(at);
     let (from, to) = (widened(from, -24), widened(to, 24));
@@ -360,7 +360,7 @@ fn listed(text: &str) -> Vec<String> {
 
 /// A subject of this type that the viewer may see.
 async fn visible(app: &Shared, visit: &Visit, subject_type: &str, id: &str) -> Result<SubjectRow, Refusal> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     row.filter(|row| {
         row.subject_type == subject_type && visit.viewer.by.may_see(row.business_unit.as_deref())

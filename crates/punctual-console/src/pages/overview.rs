@@ -72,7 +72,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     if visit.viewer.sees_all() {
         let kpis = app.engine.outbox_kpis(None).await?;
         let intervals = figures::intervals(&app, now).await?;
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let last = notifications::last_delivered(&mut reader.conn()).await?;
         drop(reader);
         let waiting = match kpis.total.queue_depth {
@@ -129,7 +129,7 @@ async fn coming(
     now: Timestamp,
 ) -> Result<Vec<Upcoming>, punctual_store::StoreError> {
     let kinds = app.engine.kinds_of_interest();
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::coming(&mut reader.conn(), &kinds, visit.viewer.by.units.as_deref(), None, 6).await?;
     let upcoming = rows.into_iter().map(|row| {
         let due = Timestamp::from_microsecond(row.ready_at).unwrap_or_default();

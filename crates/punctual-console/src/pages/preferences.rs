@@ -49,7 +49,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let asked = fields.text("q").to_owned();
     let now = Visit::now(&app);
     let mut found = if asked.is_empty() {
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let limit = i64::try_from(SHOWN + 1).unwrap_or(i64::MAX);
         preferences::page(&mut reader.conn(), fields.text("after"), limit).await?
     } else {

@@ -62,7 +62,7 @@ struct Look {
 
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let stored = settings::page(&mut reader.conn(), &visit.viewer.by.reach(), "", ROWS as i64 + 1).await?;
     let looked = reconciliations::all(&mut reader.conn()).await?;
     drop(reader);

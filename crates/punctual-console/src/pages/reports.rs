@@ -95,7 +95,7 @@ struct Orphan {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut found = report_subscriptions::page(
         &mut reader.conn(),
         &visit.viewer.by.reach(),
@@ -256,7 +256,7 @@ fn orphan(row: report_subscriptions::Orphan) -> Orphan {
 
 /// Who can answer for a subscription: id and name of those that the viewer may see.
 async fn people(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let seen = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     Ok(seen.map(|row| (row.id, row.name)).collect())
@@ -269,7 +269,7 @@ fn city(zone: &str) -> String {
 
 /// The subscription of a page, if the viewer may have it; one that is deleted still has its runs.
 async fn found(app: &App, visit: &Visit, guid: &str) -> Result<SubscriptionRow, Refusal> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.to_lowercase()]).await?.pop();
     row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("report subscription", guid).into())

@@ -66,7 +66,7 @@ struct Event {
 }
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let found = sites::page(&mut reader.conn(), "", SHOWN).await?;
     drop(reader);
     let rows: Vec<Site> = found.iter().map(|row| site(&app, &visit, row)).collect();
@@ -89,7 +89,7 @@ fn sites_in_words(rows: &[Site]) -> String {
 }
 
 async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = sites::get(&mut reader.conn(), &id).await?;
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("site", &id)))?;
     let events = site_events::page(&mut reader.conn(), &id, None, EVENTS_SHOWN).await?;

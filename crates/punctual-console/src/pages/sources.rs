@@ -56,7 +56,7 @@ struct Row {
 async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let types = sources::types(&mut reader.conn()).await?;
     let asked = fields.text("type");
     let kind = types.iter().find(|kind| *kind == asked).or(types.first()).cloned().unwrap_or_default();
@@ -139,7 +139,7 @@ struct Planned {
 
 async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(String, String)>) -> Page {
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = sources::get(&mut reader.conn(), &kind, &id).await?;
     let row = row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("source", format!("{kind}/{id}"))))?;

@@ -83,7 +83,7 @@ async fn shown(app: &App, visit: &Visit, fields: &Fields, fault: Option<String>)
         after: (after.0.to_owned(), after.1.to_owned()),
         limit: ROWS as i64 + 1,
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = suppressions::page(&mut reader.conn(), &filter).await?;
     let count = suppressions::count(&mut reader.conn(), COUNTED).await?;
     drop(reader);
@@ -197,7 +197,7 @@ async fn add(State(app): State<Shared>, act: Act) -> Page {
 async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     let Act { visit, fields } = act;
     let (kind, address) = (fields.text("channelType").to_owned(), fields.text("address").to_owned());
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = suppressions::get(&mut reader.conn(), &kind, &address).await?;
     drop(reader);
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("suppression", &address)))?;

@@ -68,7 +68,7 @@ struct Survey {
 }
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let found = surveys::page(&mut reader.conn(), None, visit.viewer.by.units.as_deref(), SHOWN).await?;
     let mut rows = Vec::with_capacity(found.len());
     let (mut asked_in_all, mut answered_in_all) = (0, 0);
@@ -155,7 +155,7 @@ fn percent(part: i64, whole: i64) -> String {
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal> {
     let missing = || Refusal::from(Problem::not_found("survey", id));
     let number: i64 = id.parse().map_err(|_| missing())?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
     row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)
 }

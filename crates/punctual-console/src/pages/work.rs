@@ -69,7 +69,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let kind = kinds.iter().find(|kind| *kind == fields.text("kind")).cloned().unwrap_or_default();
     let units = visit.viewer.by.units.as_deref();
     let cursor = fields.text("cursor");
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = if list == "coming" {
         let wanted = if kind.is_empty() { kinds.clone() } else { vec![kind.clone()] };
         let after = cursor.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));

@@ -122,7 +122,7 @@ impl Action {
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusal> {
     let refused = || Refusal::from(Problem::not_found("work", id));
     let number: i64 = id.parse().map_err(|_| refused())?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
     row.filter(|row| viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(refused)
 }
@@ -134,7 +134,7 @@ fn instant(at: i64) -> Timestamp {
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: Uri) -> Page {
     let row = visible(&app, &visit.viewer, &id).await?;
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
     let retries = work::retries_of(&mut reader.conn(), row.id).await?;
     let sent = notifications::by_ids(&mut reader.conn(), row.queued()).await?;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Arrival, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkId,
-    WorkStatus,
+    Arrival, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkEvent,
+    WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
@@ -169,17 +169,12 @@ impl Engine {
     }
 
     fn outcome(&self, workflow: &Registration, row: &Claimed, decided: Decided, now: Timestamp) -> Outcome {
-        let mut settlement = Settlement {
-            id: row.id,
-            token: row.version,
-            status: WorkStatus::Pending.as_str(),
-            reason: None,
-            on_hold: false,
-            retry_count: row.retry_count,
-            retry_at: None,
-            result: None,
-            open_notifications: 0,
-        };
+        let mut settlement = row.after(match &decided.decision {
+            Decision::Deliver(_) | Decision::Publish(_) => WorkEvent::Complete,
+            Decision::Skip(_) => WorkEvent::Deactivate,
+            Decision::Fail(_) => WorkEvent::Fail,
+            Decision::Hold(_) | Decision::Defer(..) | Decision::Retry(_) => WorkEvent::Requeue,
+        });
         let (mut queue, mut audited) = (Vec::new(), None);
         let arrived = |arrival: Arrival| Arrived { arrival, business_unit: row.business_unit.clone() };
         let beside = decided.effects.iter().filter_map(|effect| match effect {
@@ -193,7 +188,6 @@ impl Engine {
         };
         match decided.decision {
             Decision::Deliver(mut new) => {
-                settlement.status = WorkStatus::Completed.as_str();
                 identify(row, &mut new);
                 settlement.result = Some(coordinates(&new));
                 if workflow.follows.is_some() {
@@ -202,29 +196,26 @@ impl Engine {
                 queue = new;
             }
             Decision::Publish(arrival) => {
-                settlement.status = WorkStatus::Completed.as_str();
                 arrivals.push(arrived(arrival));
             }
             Decision::Skip(reason) => {
-                settlement.status = WorkStatus::Deactivated.as_str();
-                settlement.reason = Some(reason.into());
+                settlement.reason = Some(reason);
                 audited = Some("deactivate");
             }
             Decision::Fail(reason) => {
-                settlement.status = WorkStatus::Failed.as_str();
-                settlement.reason = Some(reason.into());
+                settlement.reason = Some(reason);
                 audited = Some("fail");
             }
             Decision::Hold(reason) => {
-                settlement.reason = Some(reason.into());
+                settlement.reason = Some(reason);
                 hold(&mut settlement);
             }
             Decision::Defer(until, reason) => {
-                settlement.reason = Some(reason.into());
+                settlement.reason = Some(reason);
                 settlement.retry_at = Some(until);
             }
             Decision::Retry(reason) => {
-                settlement.reason = Some(reason.into());
+                settlement.reason = Some(reason);
                 settlement.retry_count += 1;
                 let failures = u32::try_from(settlement.retry_count).unwrap_or(u32::MAX);
                 match workflow.retry_policy().next(failures, now, self.random.unit(), None) {
@@ -234,10 +225,9 @@ impl Engine {
             }
         }
         // The rows say what went as usual; a trace is kept of what did not, or where the workflow adds something.
-        let kept =
-            settlement.on_hold || settlement.status == WorkStatus::Failed.as_str() || decided.trace.is_some();
+        let kept = settlement.on_hold || settlement.status == WorkStatus::Failed || decided.trace.is_some();
         let trace = kept.then(|| {
-            let word = if settlement.on_hold { "onHold" } else { settlement.status };
+            let word = if settlement.on_hold { "onHold" } else { settlement.status.as_str() };
             let outcome = serde_json::json!({ "status": word, "reasonCode": settlement.reason });
             Trace::new(row, outcome, decided.trace, &self.config.node, now)
         });
@@ -291,9 +281,9 @@ fn audit_entry(action: &'static str, settlement: &Settlement) -> audit::Entry {
         subject_kind: "work",
         subject_id: settlement.id.to_string(),
         from: Some(WorkStatus::Processing.as_str().into()),
-        to: Some(settlement.status.into()),
+        to: Some(settlement.status.as_str().into()),
         version: Some(settlement.token + 1),
-        reason: settlement.reason.clone(),
+        reason: settlement.reason.map(Into::into),
         data: None,
     }
 }
@@ -304,10 +294,10 @@ impl DueReport {
             self.held += 1;
             return;
         }
-        match WorkStatus::parse(settlement.status) {
-            Some(WorkStatus::Completed) => self.completed += 1,
-            Some(WorkStatus::Deactivated) => self.deactivated += 1,
-            Some(WorkStatus::Failed) => self.failed += 1,
+        match settlement.status {
+            WorkStatus::Completed => self.completed += 1,
+            WorkStatus::Deactivated => self.deactivated += 1,
+            WorkStatus::Failed => self.failed += 1,
             _ if settlement.retry_count > 0 => self.retried += 1,
             _ => self.deferred += 1,
         }

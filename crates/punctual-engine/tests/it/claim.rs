@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use punctual_engine::Actor;
-use punctual_model::{Decision, ReasonCode};
+use punctual_model::{Decision, ReasonCode, WorkStatus};
 use punctual_store::{Lane, work};
 use punctual_testkit::{TestBed, TestWorkflow, new_work, on_both, signal};
 use tokio::sync::Semaphore;
@@ -50,7 +50,7 @@ async fn each_condition_alone_keeps_a_row_from_being_claimed(bed: TestBed) {
         .map(|row| work::Settlement {
             id: row.id,
             token: row.version,
-            status: "pending",
+            status: WorkStatus::Pending,
             reason: None,
             on_hold: false,
             retry_count: row.retry_count,
@@ -123,8 +123,8 @@ async fn r07_a_stale_token_changes_nothing(bed: TestBed) {
     let settlement = work::Settlement {
         id: old.id,
         token: old.version,
-        status: "completed",
-        reason: Some("late".into()),
+        status: WorkStatus::Completed,
+        reason: Some(ReasonCode::Answered),
         on_hold: false,
         retry_count: 0,
         retry_at: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use punctual_engine::{Actor, EnsureOutcome};
-use punctual_model::{Cause, NewWork, ReasonCode};
+use punctual_model::{Cause, NewWork, ReasonCode, WorkStatus};
 use punctual_store::work;
 use punctual_testkit::{Database, Seeded, TestBed, new_work_with, on_both, scale};
 use serde_json::json;
@@ -149,7 +149,7 @@ async fn apply(
             let settlement = work::Settlement {
                 id,
                 token,
-                status,
+                status: WorkStatus::parse(status).unwrap(),
                 reason: None,
                 on_hold: false,
                 retry_count: 0,

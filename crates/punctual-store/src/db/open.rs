@@ -7,7 +7,7 @@ use punctual_boxed::boxed;
 use sqlx::Connection as _;
 
 use super::{
-    Deadlines, Faults, Lane, Reader, Result, Tx, WakeListener,
+    Deadlines, Faults, Lane, Purpose, Reader, Result, Tx, WakeListener,
     deadline::SQLITE,
     postgres::{self, Postgres},
     sqlite::Sqlite,
@@ -78,14 +78,6 @@ struct Inner {
     durability: Durability,
 }
 
-/// Who reads.
-#[derive(Clone, Copy)]
-enum Readers {
-    Engine,
-    People,
-    Probes,
-}
-
 enum Backend {
     Sqlite(Sqlite),
     Postgres(Postgres),
@@ -138,31 +130,31 @@ impl Store {
     /// A connection for reading what is committed, for the engine's own work.
     #[boxed]
     pub async fn read(&self) -> Result<Reader> {
-        self.read_for(Readers::Engine).await
+        self.read_for(Purpose::Engine).await
     }
 
     /// A connection for what a request or a page reads. There are few of them, so that many slow lists wait for each
     /// other and for nobody else.
     #[boxed]
     pub async fn read_for_people(&self) -> Result<Reader> {
-        self.read_for(Readers::People).await
+        self.read_for(Purpose::People).await
     }
 
     /// A connection for the question whether the database works: there is one however busy the others are.
     #[boxed]
     pub async fn probe(&self) -> Result<Reader> {
-        self.read_for(Readers::Probes).await
+        self.read_for(Purpose::Probes).await
     }
 
-    async fn read_for(&self, who: Readers) -> Result<Reader> {
+    async fn read_for(&self, purpose: Purpose) -> Result<Reader> {
         let faults = self.0.options.faults.clone();
         Ok(match &self.0.backend {
-            Backend::Sqlite(sqlite) => Reader::Sqlite(in_time(sqlite.read()).await?, faults),
+            Backend::Sqlite(sqlite) => Reader::Sqlite(in_time(sqlite.read(purpose)).await?, faults),
             Backend::Postgres(postgres) => {
-                let pool = match who {
-                    Readers::Engine => &postgres.engine,
-                    Readers::People => &postgres.readers,
-                    Readers::Probes => &postgres.probes,
+                let pool = match purpose {
+                    Purpose::Engine => &postgres.engine,
+                    Purpose::People => &postgres.readers,
+                    Purpose::Probes => &postgres.probes,
                 };
                 Reader::Postgres(pool.acquire().await.map_err(StoreError::connection)?, faults)
             }

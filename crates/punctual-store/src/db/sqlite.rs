@@ -25,15 +25,17 @@ pub use thread::SqliteThread;
 pub(super) use turn::Turn;
 
 use super::{
-    Durability, Lane, Result,
+    Durability, Lane, Purpose, Result,
     gate::{Gate, Permit},
     open::keeps_at_a_power_cut,
 };
 use crate::{StoreError, error::DriverError};
 use readers::Readers;
 
-/// Readers: enough for pages and status answers beside the writer.
-const READERS: usize = 4;
+/// Connections that read, for each purpose.
+const FOR_ENGINE: usize = 3;
+const FOR_PEOPLE: usize = 4;
+const FOR_PROBES: usize = 1;
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS_KEPT: usize = 256;
 const BUSY_FOR_AT_MOST: Duration = Duration::from_secs(10);
@@ -51,7 +53,10 @@ const FRAMES_TO_START_OVER: i64 = 16_384;
 /// An open file.
 pub(super) struct Sqlite {
     writer: SqliteThread,
-    readers: Readers,
+    /// For the engine, for people, for probes.
+    engine: Readers,
+    people: Readers,
+    probes: Readers,
     gate: Gate,
     file: PathBuf,
     /// Held, and with it the lock on the file beside the database, for as long as the store is open.
@@ -75,12 +80,22 @@ impl Sqlite {
             started.map_err(|error| StoreError::damaged_or_connection(file, error))
         };
         let writer = start("sqlite-writer").await?;
-        let mut readers = Vec::with_capacity(READERS);
-        for _ in 0..READERS {
-            readers.push(start("sqlite-reader").await?);
-        }
-        let (readers, gate) = (Readers::new(readers), Gate::default());
-        Ok(Self { writer, readers, gate, file: file.to_owned(), _owner: owner })
+        let readers = async |count: usize| {
+            let mut threads = Vec::with_capacity(count);
+            for _ in 0..count {
+                threads.push(start("sqlite-reader").await?);
+            }
+            Ok::<_, StoreError>(Readers::new(threads))
+        };
+        Ok(Self {
+            writer,
+            engine: readers(FOR_ENGINE).await?,
+            people: readers(FOR_PEOPLE).await?,
+            probes: readers(FOR_PROBES).await?,
+            gate: Gate::default(),
+            file: file.to_owned(),
+            _owner: owner,
+        })
     }
 
     /// Waits for the one writer, settles first, and begins.
@@ -89,8 +104,13 @@ impl Sqlite {
         Turn::begin(self.writer.clone(), permit).await.map_err(StoreError::connection)
     }
 
-    pub(super) async fn read(&self) -> Result<Reading> {
-        self.readers.acquire().await.map_err(StoreError::connection)
+    pub(super) async fn read(&self, purpose: Purpose) -> Result<Reading> {
+        let readers = match purpose {
+            Purpose::Engine => &self.engine,
+            Purpose::People => &self.people,
+            Purpose::Probes => &self.probes,
+        };
+        readers.acquire().await.map_err(StoreError::connection)
     }
 
     pub(super) fn writer(&self) -> &SqliteThread {
@@ -134,7 +154,7 @@ impl Sqlite {
 
     /// Returns how many pages the log holds.
     async fn fold(&self, text: &'static str, permit: Option<Permit>) -> Result<i64> {
-        let reading = self.read().await?;
+        let reading = self.read(Purpose::Engine).await?;
         // The permit goes along: nobody writes before the checkpoint ends, even if nobody waits for it.
         let job = move |session: &mut Session| {
             let frames = session.bare().query_one(text, [], |row| row.get(1));
@@ -147,7 +167,9 @@ impl Sqlite {
 
     /// Waits for whoever is reading or writing, and closes every connection.
     pub(super) async fn close(&self) {
-        self.readers.close().await;
+        for readers in [&self.engine, &self.people, &self.probes] {
+            readers.close().await;
+        }
         let _permit = self.gate.enter(Lane::Settle).await;
         self.writer.close().await;
     }

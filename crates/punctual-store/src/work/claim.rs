@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::{ReasonCode, WorkEvent, WorkStatus};
 
 use crate::{
     Tx,
@@ -171,8 +172,8 @@ pub async fn release(conn: &mut Conn<'_>, now: Timestamp, rows: &[(i64, i64)]) -
 pub struct Settlement {
     pub id: i64,
     pub token: i64,
-    pub status: &'static str,
-    pub reason: Option<String>,
+    pub status: WorkStatus,
+    pub reason: Option<ReasonCode>,
     pub on_hold: bool,
     pub retry_count: i64,
     /// When it is ready again, where it is queued again.
@@ -180,6 +181,31 @@ pub struct Settlement {
     /// Small JSON with the downstream coordinates.
     pub result: Option<String>,
     pub open_notifications: i64,
+}
+
+impl Settlement {
+    /// What an event makes of a row that the caller has claimed: the one way to a new status. A row that the event cannot
+    /// happen to stays claimed until its lease ends.
+    pub fn after(event: WorkEvent, id: i64, token: i64, retry_count: i64) -> Self {
+        Self {
+            id,
+            token,
+            status: WorkStatus::Processing.after(event).unwrap_or(WorkStatus::Processing),
+            reason: None,
+            on_hold: false,
+            retry_count,
+            retry_at: None,
+            result: None,
+            open_notifications: 0,
+        }
+    }
+}
+
+impl Claimed {
+    /// What an event makes of this row.
+    pub fn after(&self, event: WorkEvent) -> Settlement {
+        Settlement::after(event, self.id, self.version, self.retry_count)
+    }
 }
 
 const SETTLE: Sql = sql!(

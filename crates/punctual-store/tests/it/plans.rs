@@ -121,7 +121,7 @@ async fn claims_of_work_never_read_finished_rows(bed: TestBed) {
         .map(|row| work::Settlement {
             id: row.id,
             token: row.version,
-            status: "completed",
+            status: punctual_model::WorkStatus::Completed,
             reason: None,
             on_hold: false,
             retry_count: 0,

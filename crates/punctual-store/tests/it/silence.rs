@@ -1,10 +1,10 @@
-//! A server that says nothing any more, and connections that one purpose takes from no other. On PostgreSQL alone: SQLite
-//! has no server.
+//! A server that says nothing any more (on PostgreSQL alone: SQLite has no server), and connections that one purpose takes
+//! from no other.
 
 use std::time::{Duration, Instant};
 
 use punctual_store::{Deadlines, Lane, Store, StoreOptions, lists};
-use punctual_testkit::{Database, Proxy, TestBed, Way};
+use punctual_testkit::{Database, Proxy, TestBed, Way, on_both};
 use sqlx::{Connection, PgConnection};
 
 const SHORT: Deadlines = Deadlines {
@@ -101,20 +101,23 @@ async fn a_transaction_of_a_node_that_is_cut_off_is_ended_by_the_server() {
     assert!(tx.commit().await.is_err());
 }
 
-#[tokio::test]
-async fn one_purpose_takes_no_connections_of_another() {
-    let bed = TestBed::on(Database::Postgres).await;
-    let store = open(bed.url(), &bed).await;
+on_both! {
+    one_purpose_takes_no_connections_of_another;
+}
+
+async fn one_purpose_takes_no_connections_of_another(bed: TestBed) {
     let mut held = Vec::new();
-    while let Ok(reader) = store.read_for_people().await {
-        held.push(reader);
+    // As soon as one must wait, none is free.
+    let free = async || tokio::time::timeout(Duration::from_millis(300), bed.store.read_for_people()).await;
+    while let Ok(reader) = free().await {
+        held.push(reader.unwrap());
         assert!(held.len() < 50, "there is no bound");
     }
-    assert!(works(&store).await, "requests that write have their own");
-    assert!(store.read().await.is_ok(), "and so has the engine");
-    assert!(store.probe().await.is_ok(), "and so have probes");
+    assert!(works(&bed.store).await, "requests that write have their own");
+    assert!(bed.store.read().await.is_ok(), "and so has the engine");
+    assert!(bed.store.probe().await.is_ok(), "and so have probes");
     drop(held);
-    assert!(store.read_for_people().await.is_ok());
+    assert!(bed.store.read_for_people().await.is_ok());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The statements of `work`.
 
 use jiff::Timestamp;
-use punctual_model::NewWork;
+use punctual_model::{NewWork, ReasonCode, WorkStatus};
 use punctual_store::{
     Tx,
     work::{self, Claimed, Settlement, WorkFilter, WorkRow},
@@ -43,11 +43,11 @@ async fn claim(bed: &TestBed, limit: i64) -> Vec<Claimed> {
     claimed
 }
 
-fn settlement(row: &Claimed, status: &'static str) -> Settlement {
+fn settlement(row: &Claimed, status: &str) -> Settlement {
     Settlement {
         id: row.id,
         token: row.version,
-        status,
+        status: WorkStatus::parse(status).unwrap(),
         reason: None,
         on_hold: false,
         retry_count: row.retry_count,
@@ -226,7 +226,7 @@ async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: TestBe
     insert(&bed, &[new_work("test", "a", bed.now())]).await;
     let row = claim(&bed, 1).await.remove(0);
     let first = Settlement {
-        reason: Some("later".into()),
+        reason: Some(ReasonCode::QuietHours),
         retry_count: 3,
         retry_at: Some(bed.after(300)),
         result: Some(r#"{"n":1}"#.into()),

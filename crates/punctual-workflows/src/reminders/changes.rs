@@ -11,7 +11,7 @@ use punctual_engine::{
     Claimed, Decide, Engine, EngineError, Loads, Workflow, WritesRows, ensure_in, events::Touched,
 };
 use punctual_model::{
-    Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
+    Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkEvent, WorkKey, WorkStatus,
 };
 use punctual_store::{
     Conn, Lane, Reader, StoreError, Tx,
@@ -115,7 +115,7 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
         let now = engine.clock.now();
         let mut tx = engine.store.begin(Lane::Intake).await?;
         let row = work::by_key(&mut tx.conn(), key).await?;
-        let Some(row) = row.filter(|row| row.status == "pending") else { break };
+        let Some(row) = row.filter(|row| row.status == WorkStatus::Pending.as_str()) else { break };
         let Some(next) = Next::read(&mut tx.conn(), providers, key, &row.input, true).await? else { break };
         let outcome = next.outcome(providers, now);
         let progress = next.progress_after(&outcome.plan);
@@ -124,17 +124,7 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
         let touched = sink::write(&mut tx, now, Outcome { over: Vec::new(), ..outcome }).await?;
         changes::put(&mut tx.conn(), now, &progress).await?;
         if next.is_last {
-            let settlement = Settlement {
-                id: row.id,
-                token: row.version,
-                status: WorkStatus::Completed.as_str(),
-                reason: None,
-                on_hold: false,
-                retry_count: row.retry_count,
-                retry_at: None,
-                result: None,
-                open_notifications: 0,
-            };
+            let settlement = Settlement::after(WorkEvent::Complete, row.id, row.version, row.retry_count);
             work::settle(&mut tx.conn(), now, &[settlement]).await?;
         }
         tx.commit().await?;

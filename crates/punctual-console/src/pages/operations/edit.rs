@@ -178,7 +178,7 @@ async fn edit(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(S
 }
 
 async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError>) -> Page {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let known = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
     let groups = organisations::page(&mut reader.conn(), &visit.viewer.by.reach(), "", CHOICES).await?;
     drop(reader);

@@ -113,7 +113,7 @@ async fn show(
     };
     let row = visible(&app, &visit, subject_type, &id).await?;
     let now = Visit::now(&app);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let own = rules::of_subjects(&mut reader.conn(), vec![id.clone()]).await?;
     let filter = WorkFilter {
         source_type: Some(subject_type.to_owned()),

@@ -68,7 +68,7 @@ struct Row {
 
 async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut found =
         people::page(&mut reader.conn(), &visit.viewer.by.reach(), fields.text("after"), SHOWN as i64 + 1)
             .await?;
@@ -234,7 +234,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -
 }
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal> {
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("person", id).into())
@@ -253,7 +253,7 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
         let to = now.checked_add((24 * 366).hours()).unwrap_or(now);
         let wanted =
             Between { from: now, to, person: Some(row.id.clone()), limit: AHEAD, ..Between::default() };
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let found = subjects::between(&mut reader.conn(), &wanted).await?;
         let seen = found.iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
         ahead = seen.map(|row| item(row, &[], &visit.zone, now)).collect();

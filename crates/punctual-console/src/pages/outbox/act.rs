@@ -69,7 +69,7 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
     if chosen.is_empty() {
         return see_other(&back(&fields));
     }
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let rows =
         notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
     drop(reader);

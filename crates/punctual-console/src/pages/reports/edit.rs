@@ -154,7 +154,7 @@ struct Offered {
 
 impl Offered {
     async fn read(app: &App, visit: &Visit) -> Result<Self, StoreError> {
-        let mut reader = app.engine.store.read().await?;
+        let mut reader = app.engine.store.read_for_people().await?;
         let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
         let channels = channels::all(&mut reader.conn()).await?;
         drop(reader);

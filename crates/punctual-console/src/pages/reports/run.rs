@@ -269,7 +269,7 @@ async fn look_up(
     run: &str,
 ) -> Result<(SubscriptionRow, RunView), Refusal> {
     let row = found(app, visit, guid).await?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let view = runs::find(&mut reader.conn(), &row.guid, run).await?;
     Ok((row, view.ok_or_else(|| missing(run))?))
 }

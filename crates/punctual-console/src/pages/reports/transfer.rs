@@ -90,7 +90,7 @@ async fn named(app: &App, visit: &Visit, id: Option<&str>) -> Result<Named, Refu
     let Some(id) = id else {
         return Ok(Named { words: "Nobody".into(), words_inside: "nobody".into(), is_known: true });
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let person = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     let seen = person.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
     let words = seen.as_ref().map_or_else(|| id.to_owned(), |row| format!("{} ({id})", row.name));

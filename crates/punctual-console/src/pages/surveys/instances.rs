@@ -73,7 +73,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         limit: SHOWN + 1,
         ..InstanceFilter::default()
     };
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = survey_instances::list(&mut reader.conn(), &filter).await?;
     drop(reader);
     let more = rows.len() > usize::try_from(SHOWN).unwrap_or(usize::MAX);
@@ -125,7 +125,7 @@ async fn show(
     Path((id, public_id)): Path<(String, String)>,
 ) -> Page {
     let survey = found(&app, &visit, &id).await?;
-    let mut reader = app.engine.store.read().await?;
+    let mut reader = app.engine.store.read_for_people().await?;
     let row = survey_instances::by_public_id(&mut reader.conn(), &public_id).await?;
     let row = row.filter(|row| row.survey_id == survey.id);
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("instance", &public_id)))?;
