@@ -201,6 +201,8 @@ async fn r13_a_stop_in_time_prevents_and_a_late_one_does_not(bed: TestBed) {
                 let (client, place) = (client.clone(), format!("{kind}/{source}"));
                 stopping.spawn(async move { stop.send(&client, &id, &place).await });
             }
+            // One has come before anything is due; the others race.
+            stopping.join_next().await.unwrap().unwrap();
             while bed.engine.due_tick(bed.now(), 3).await.unwrap().claimed > 0 {
                 tokio::task::yield_now().await;
             }
