@@ -53,7 +53,7 @@ pub async fn get(
     Segments(name): Segments<String>,
 ) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = lists::by_names(&mut reader.conn(), vec![name.clone()]).await?.pop();
+    let row = lists::get(&mut reader.conn(), &caller.by.reach(), &name).await?;
     definitions::one(&caller, &name, row)
 }
 

@@ -129,9 +129,7 @@ impl Engine {
     async fn insert(&self, items: &[&NewNotification]) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let channels =
-            route(&mut tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
-                .await?;
+        let channels = route(&mut tx, items.iter().copied()).await?;
         let mut queued: Vec<NotificationRow> = items
             .iter()
             .zip(channels)
@@ -159,8 +157,7 @@ pub async fn accept_in(tx: &mut Tx, now: Timestamp, items: Vec<NewNotification>)
     if items.is_empty() {
         return Ok(());
     }
-    let channels =
-        route(tx, items.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str()))).await?;
+    let channels = route(tx, items.iter()).await?;
     let queued: Vec<NotificationRow> = items
         .into_iter()
         .zip(channels)
@@ -223,35 +220,26 @@ pub(crate) async fn insert_in(
     Ok((answers, inserted))
 }
 
-/// Which channel each of these leaves over: the one it names, else its list's, else the default of its type.
+/// Which channel each of these is sent over: the one it names, else its list's, else the default of its type.
 pub(crate) async fn route<'a>(
     tx: &mut Tx,
-    items: impl Iterator<Item = (&'a Option<ChannelKey>, &'a Audience, &'a str)> + Clone,
+    items: impl Iterator<Item = &'a NewNotification> + Clone,
 ) -> Result<Vec<ChannelKey>, StoreError> {
-    let mut names: Vec<String> = items
-        .clone()
-        .filter_map(|(channel, audience, _)| match audience {
-            Audience::List(name) if channel.is_none() => Some(name.clone()),
-            _ => None,
-        })
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let lists: HashMap<String, String> = lists::by_names(&mut tx.conn(), names)
-        .await?
-        .into_iter()
-        .map(|list| (list.name, list.channel))
-        .collect();
-    Ok(items
-        .map(|(channel, audience, kind)| match (channel, audience) {
-            (Some(channel), _) => channel.clone(),
-            (None, Audience::List(name)) => {
-                ChannelKey::stored(lists.get(name).map_or(UNROUTED, String::as_str))
-            }
-            (None, Audience::Targets(_)) if !kind.is_empty() && kind != "event" => {
-                ChannelKey::stored(format!("{kind}:default"))
-            }
-            (None, Audience::Targets(_)) => ChannelKey::stored("email:default"),
-        })
-        .collect())
+    let names = items.clone().filter_map(|item| match &item.audience {
+        Audience::List(name) if item.channel.is_none() => Some(name.clone()),
+        Audience::List(_) | Audience::Targets(_) => None,
+    });
+    let lists = lists::named(&mut tx.conn(), names.collect()).await?;
+    let channel = |item: &NewNotification| match (&item.channel, &item.audience) {
+        (Some(channel), _) => channel.clone(),
+        (None, Audience::List(name)) => {
+            let list = lists.get(item.business_unit.as_deref(), name);
+            ChannelKey::stored(list.map_or(UNROUTED, |list| list.channel.as_str()))
+        }
+        (None, Audience::Targets(_)) if !item.kind.is_empty() && item.kind != "event" => {
+            ChannelKey::stored(format!("{}:default", item.kind))
+        }
+        (None, Audience::Targets(_)) => ChannelKey::stored("email:default"),
+    };
+    Ok(items.map(channel).collect())
 }

@@ -54,9 +54,7 @@ impl Engine {
     ) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let channels =
-            route(&mut tx, chunk.iter().map(|item| (&item.channel, &item.audience, item.kind.as_str())))
-                .await?;
+        let channels = route(&mut tx, chunk.iter()).await?;
         let queued: Vec<_> = chunk
             .into_iter()
             .zip(channels)

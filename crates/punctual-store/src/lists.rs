@@ -1,6 +1,6 @@
 //! Lists: named, typed sets of targets, kept centrally and resolved when a notification is delivered.
 
-use std::slice;
+use std::{collections::HashMap, slice};
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
@@ -32,15 +32,41 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, list: &ListRow) -> Result<
     Ok(())
 }
 
+const GET: Sql = sql!(
+    "lists.get", as ListRow,
+    "SELECT {columns} FROM lists WHERE name = $1 AND {shared $2 business_unit}",
+);
+
+/// The list of this name, if it is within reach.
+#[boxed]
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, name: &str) -> Result<Option<ListRow>> {
+    conn.fetch_optional(&GET, args![name, reach]).await
+}
+
 const BY_NAMES: Sql =
     sql!("lists.by_names", as ListRow, "SELECT {columns} FROM lists WHERE name IN ({texts $1})");
 
-#[boxed]
-pub async fn by_names(conn: &mut Conn<'_>, names: Vec<String>) -> Result<Vec<ListRow>> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+/// Lists that messages and reports name. Whoever looks one up says for which business unit.
+#[derive(Clone, Debug, Default)]
+pub struct NamedLists(HashMap<String, ListRow>);
+
+impl NamedLists {
+    /// The list of this name, where it belongs to this business unit or to none. Another unit's is not there.
+    pub fn get(&self, unit: Option<&str>, name: &str) -> Option<&ListRow> {
+        self.0.get(name).filter(|list| list.business_unit.is_none() || list.business_unit.as_deref() == unit)
     }
-    conn.fetch_all(&BY_NAMES, args![names]).await
+}
+
+/// Reads lists by their names, one statement for all.
+#[boxed]
+pub async fn named(conn: &mut Conn<'_>, mut names: Vec<String>) -> Result<NamedLists> {
+    if names.is_empty() {
+        return Ok(NamedLists::default());
+    }
+    names.sort_unstable();
+    names.dedup();
+    let rows: Vec<ListRow> = conn.fetch_all(&BY_NAMES, args![names]).await?;
+    Ok(NamedLists(rows.into_iter().map(|row| (row.name.clone(), row)).collect()))
 }
 
 const PAGE: Sql = sql!("lists.page", as ListRow, "SELECT {columns} FROM lists WHERE name > $1 AND {shared $3 business_unit} ORDER BY name LIMIT $2");
@@ -58,4 +84,4 @@ pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_NAMES, PAGE, DELETE];
+crate::db::statements![PUT, GET, BY_NAMES, PAGE, DELETE];

@@ -23,7 +23,8 @@ on_both! {
     the_memory_channel_stays;
     a_template_is_shown_as_its_reader_would_see_it;
     a_business_unit_has_a_zone;
-    r25_a_page_is_full_or_the_last_whoever_else_has_definitions;
+    t11_a_page_is_full_or_the_last_whoever_else_has_definitions;
+    t11_a_list_of_another_unit_is_as_unknown_as_one_that_is_not_there;
 }
 
 pub fn with_smtp(bed: TestBedBuilder) -> TestBedBuilder {
@@ -415,7 +416,7 @@ async fn a_business_unit_has_a_zone(bed: TestBed) {
     client.get("/api/v1/business-units/nz").await.refused(404, "not_found");
 }
 
-async fn r25_a_page_is_full_or_the_last_whoever_else_has_definitions(bed: TestBed) {
+async fn t11_a_page_is_full_or_the_last_whoever_else_has_definitions(bed: TestBed) {
     let client = Client::new(&bed).await;
     for unit in ["de", "nz"] {
         let zone = json!({ "name": unit, "timeZone": "UTC" });
@@ -441,4 +442,29 @@ async fn r25_a_page_is_full_or_the_last_whoever_else_has_definitions(bed: TestBe
     }
     let units = de.get("/api/v1/business-units?limit=1").await.expect(200);
     assert_eq!((&units["items"][0]["id"], &units["nextCursor"]), (&json!("de"), &Value::Null));
+}
+
+async fn t11_a_list_of_another_unit_is_as_unknown_as_one_that_is_not_there(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    for unit in ["de", "nz"] {
+        let zone = json!({ "name": unit, "timeZone": "UTC" });
+        client.put(&format!("/api/v1/business-units/{unit}"), zone).await.expect(200);
+    }
+    let list =
+        |unit: Value| json!({ "type": "memory", "targets": ["secret@example.org"], "businessUnit": unit });
+    client.put("/api/v1/lists/of-de", list(json!("de"))).await.expect(200);
+    client.put("/api/v1/lists/shared", list(Value::Null)).await.expect(200);
+    let nz = client.new_key(&["ingest", "read"], Some(&["nz"])).await;
+    let sent = async |list: &str| {
+        let body = json!({ "list": list, "subject": "s", "body": "b" });
+        let id = nz.post("/api/v1/notifications", body).await.expect(201)["id"].as_str().unwrap().to_owned();
+        bed.tick().await;
+        let mut row = nz.get(&format!("/api/v1/notifications/{id}")).await.expect(200);
+        let told = row["lastError"].as_str().unwrap_or_default().replace(list, "LIST");
+        (row["status"].take(), row["reasonCode"].take(), row["resolvedTargets"].take(), told)
+    };
+    let foreign = sent("of-de").await;
+    assert_eq!((&foreign.0, &foreign.1, &foreign.2), (&json!("parked"), &json!("list-unknown"), &json!([])));
+    assert_eq!(foreign, sent("no-such-list").await, "nothing tells the two apart");
+    assert_eq!(sent("shared").await.0, "delivered");
 }

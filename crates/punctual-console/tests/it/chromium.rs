@@ -62,6 +62,13 @@ impl Chromium {
                 "--hide-scrollbars",
             ])
             .args(["--disable-extensions", "--disable-sync", "--no-proxy-server"])
+            // Input counts from the first moment of a page, and a page that nobody looks at is not slowed down.
+            .args([
+                "--allow-pre-commit-input",
+                "--disable-background-timer-throttling",
+                "--disable-backgrounding-occluded-windows",
+                "--disable-renderer-backgrounding",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
@@ -179,19 +186,30 @@ impl Chromium {
         panic!("in vain: {condition}\n{}", page.as_str().unwrap_or_default());
     }
 
-    /// Clicks in the middle of the first element that matches, as a person would.
+    /// Clicks in the middle of the first element that matches, as a person would: a click that did not meet the element,
+    /// because the page was still being laid out, is made again.
     pub async fn click(&mut self, selector: &str) {
-        let place = self
-            .eval(&format!(
-                "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center' }}); \
-                 const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-            ))
-            .await;
-        for kind in ["mousePressed", "mouseReleased"] {
-            let event =
-                json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", event).await;
+        let aim = format!(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {{ \
+             const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center' }}); \
+             window.met = false; \
+             addEventListener('click', (click) => {{ window.met = (e.closest('label') ?? e).contains(click.target); }}, {{ capture: true, once: true }}); \
+             const r = e.getBoundingClientRect(); done([r.x + r.width / 2, r.y + r.height / 2]); }})))"
+        );
+        for _ in 0..20 {
+            let place = self.eval(&aim).await;
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event =
+                    json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+                self.call("Input.dispatchMouseEvent", event).await;
+            }
+            // Where the click led to another page, that page knows of none, or nobody is there to answer yet.
+            match self.try_eval("window.met").await {
+                Ok(Value::Bool(false)) => {}
+                _ => return,
+            }
         }
+        panic!("no click meets {selector}");
     }
 
     /// Clicks something that leads to another page.

@@ -1,6 +1,7 @@
 //! Lists: named sets of targets, resolved when a message is delivered.
 
 use punctual_boxed::boxed;
+use punctual_model::Reach;
 use punctual_store::{
     Lane, channels,
     lists::{self, ListRow},
@@ -42,7 +43,7 @@ impl Engine {
             name: new.name,
         };
         let mut tx = self.store.begin(Lane::Intake).await?;
-        for before in lists::by_names(&mut tx.conn(), vec![row.name.clone()]).await? {
+        if let Some(before) = lists::get(&mut tx.conn(), &Reach::Everything, &row.name).await? {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
         lists::put(&mut tx.conn(), now, &row).await?;
@@ -56,8 +57,7 @@ impl Engine {
     #[boxed]
     pub async fn delete_list(&self, by: &Actor, name: &str) -> Result<(), CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
-        let row = lists::by_names(&mut tx.conn(), vec![name.to_owned()]).await?.pop();
-        let row = row.ok_or_else(|| missing(name))?;
+        let row = lists::get(&mut tx.conn(), &by.reach(), name).await?.ok_or_else(|| missing(name))?;
         by.may_change(row.business_unit.as_deref(), || missing(name))?;
         lists::delete(&mut tx.conn(), name).await?;
         by.audit(&mut tx, self.clock.now(), "delete", "list", name).await?;

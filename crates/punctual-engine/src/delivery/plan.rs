@@ -1,13 +1,13 @@
 //! Deciding, before anything is sent, who gets a notification: pure, on what was loaded for the whole batch.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_model::{ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable};
 use punctual_store::{
     StoreError, Tx,
     attempts::AttemptRow,
-    lists::{self, ListRow},
+    lists::{self, NamedLists},
     notifications::{Delivery, NotificationRow},
 };
 
@@ -84,24 +84,20 @@ impl Ledger {
     }
 }
 
-pub(super) async fn lists_of(
-    tx: &mut Tx,
-    rows: &[NotificationRow],
-) -> Result<HashMap<String, ListRow>, StoreError> {
-    let names: HashSet<String> = rows.iter().filter_map(|row| row.list_name.clone()).collect();
-    let lists = lists::by_names(&mut tx.conn(), names.into_iter().collect()).await?;
-    Ok(lists.into_iter().map(|list| (list.name.clone(), list)).collect())
+pub(super) async fn lists_of(tx: &mut Tx, rows: &[NotificationRow]) -> Result<NamedLists, StoreError> {
+    let names = rows.iter().filter_map(|row| row.list_name.clone()).collect();
+    lists::named(&mut tx.conn(), names).await
 }
 
 pub(super) fn plan(
     row: NotificationRow,
     channel_is_open: bool,
     broken: Option<&Broken>,
-    lists: &HashMap<String, ListRow>,
+    lists: &NamedLists,
     ledger: &Ledger,
     now: Timestamp,
 ) -> Plan {
-    let list = row.list_name.as_ref().map(|name| (name, lists.get(name)));
+    let list = row.list_name.as_ref().map(|name| (name, lists.get(row.business_unit.as_deref(), name)));
     if let Some((name, None)) = list {
         let error = format!("there is no list `{name}`");
         let delivery = parked(&row, ReasonCode::ListUnknown, error);

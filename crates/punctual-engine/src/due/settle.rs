@@ -75,8 +75,7 @@ impl Engine {
                 std::mem::take(&mut outcome.notifications).into_iter().map(move |new| (id, new))
             })
             .collect();
-        let channels =
-            route(tx, wanted.iter().map(|(_, new)| (&new.channel, &new.audience, new.kind.as_str())));
+        let channels = route(tx, wanted.iter().map(|(_, new)| new));
         let channels = channels.await?;
         let settlements: Vec<Settlement> =
             outcomes.iter().map(|outcome| outcome.settlement.clone()).collect();

@@ -36,7 +36,7 @@ fn of_unit(unit: &str) -> Actor {
 
 async fn stored_unit(bed: &TestBed) -> Option<String> {
     let mut reader = bed.store.read().await.unwrap();
-    let row = lists::by_names(&mut reader.conn(), vec!["ops".to_owned()]).await.unwrap().pop();
+    let row = lists::get(&mut reader.conn(), &punctual_model::Reach::Everything, "ops").await.unwrap();
     row.and_then(|row| row.business_unit)
 }
 

@@ -1,5 +1,6 @@
 //! The statements of what people define: lists, channels, templates, business units, sources, messages, facts.
 
+use punctual_model::Reach;
 use punctual_store::{
     business_units::{self, BusinessUnitRow},
     channels::{self, ChannelRow},
@@ -36,9 +37,24 @@ async fn lists_are_put_found_paged_and_removed(bed: TestBed) {
     for list in [row("ops", "[]"), row("admins", "[]"), row("ops", r#"["a@example.org"]"#)] {
         lists::put(&mut tx.conn(), bed.now(), &list).await.unwrap();
     }
-    let found = lists::by_names(&mut tx.conn(), vec!["ops".into(), "no".into()]).await.unwrap();
-    assert_eq!(found, [row("ops", r#"["a@example.org"]"#)]);
-    assert!(lists::by_names(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+    let found = lists::named(&mut tx.conn(), vec!["ops".into(), "no".into()]).await.unwrap();
+    assert_eq!(found.get(Some("nz"), "ops"), Some(&row("ops", r#"["a@example.org"]"#)));
+    assert_eq!(found.get(Some("nz"), "no"), None);
+    let shared = ListRow { business_unit: None, ..row("shared", "[]") };
+    lists::put(&mut tx.conn(), bed.now(), &shared).await.unwrap();
+    let found = lists::named(&mut tx.conn(), vec!["shared".into()]).await.unwrap();
+    assert_eq!(found.get(Some("nz"), "shared"), Some(&shared), "one without a unit is everybody's");
+    assert_eq!(found.get(None, "shared"), Some(&shared));
+    assert!(lists::delete(&mut tx.conn(), "shared").await.unwrap());
+    let of_de = ListRow { business_unit: Some("de".into()), ..row("of-de", "[]") };
+    lists::put(&mut tx.conn(), bed.now(), &of_de).await.unwrap();
+    let found = lists::named(&mut tx.conn(), vec!["of-de".into()]).await.unwrap();
+    assert!(found.get(Some("de"), "of-de").is_some());
+    assert_eq!((found.get(Some("nz"), "of-de"), found.get(None, "of-de")), (None, None));
+    let nz = Reach::limited_to(Some(vec!["nz".into()]));
+    assert_eq!(lists::get(&mut tx.conn(), &nz, "of-de").await.unwrap(), None);
+    assert!(lists::get(&mut tx.conn(), &nz, "ops").await.unwrap().is_some());
+    assert!(lists::delete(&mut tx.conn(), "of-de").await.unwrap());
     let names = |rows: Vec<ListRow>| rows.into_iter().map(|row| row.name).collect::<Vec<_>>();
     assert_eq!(
         names(lists::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 10).await.unwrap()),

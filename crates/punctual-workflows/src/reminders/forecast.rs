@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{Audience, ReasonCode, WorkKey};
 use punctual_store::{
-    Conn, StoreError, lists,
+    Conn, StoreError,
+    lists::{self, NamedLists},
     reminders::settings,
     sources,
     work::{self, WorkRow},
@@ -192,7 +193,7 @@ async fn reminders(
 struct Audiences {
     others: HashMap<(String, String), Source>,
     /// How many targets a list has.
-    lists: HashMap<String, u64>,
+    lists: NamedLists,
 }
 
 impl Audiences {
@@ -214,22 +215,16 @@ impl Audiences {
         let places: Vec<(&str, &str)> =
             looked_at.iter().map(|(kind, id)| (kind.as_str(), id.as_str())).collect();
         let others = sources::by_keys(conn, &places).await?;
-        let mut names: Vec<String> = settings
+        let names = settings
             .values()
             .filter_map(|setting| setting.definition.pointer("/recipients/list")?.as_str())
-            .map(str::to_owned)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        let found = if names.is_empty() { Vec::new() } else { lists::by_names(conn, names).await? };
-        let size =
-            |text: &str| serde_json::from_str::<Vec<String>>(text).map_or(0, |targets| targets.len() as u64);
+            .map(str::to_owned);
         Ok(Self {
             others: others
                 .into_iter()
                 .map(|row| ((row.source_type.clone(), row.source_id.clone()), Source::new(row)))
                 .collect(),
-            lists: found.into_iter().map(|list| (list.name, size(&list.targets))).collect(),
+            lists: lists::named(conn, names.collect()).await?,
         })
     }
 
@@ -237,7 +232,11 @@ impl Audiences {
         let Some((provider, spec)) = recipients::named(providers, &case.setting.definition) else { return 0 };
         match provider.resolve(spec, case, &Parts { sources: &self.others }) {
             Ok(Audience::Targets(targets)) => targets.len() as u64,
-            Ok(Audience::List(name)) => self.lists.get(&name).copied().unwrap_or(0),
+            Ok(Audience::List(name)) => {
+                let list = self.lists.get(case.source.row.business_unit.as_deref(), &name);
+                let targets = list.and_then(|list| serde_json::from_str::<Vec<String>>(&list.targets).ok());
+                targets.map_or(0, |targets| targets.len() as u64)
+            }
             Err(_) => 0,
         }
     }

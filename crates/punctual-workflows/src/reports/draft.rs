@@ -82,8 +82,9 @@ impl Draft {
             missing.channel = (!known).then(|| channel.to_string());
         }
         if let Some(list) = &self.row.list_name {
-            let known = lists::by_names(&mut reader.conn(), vec![list.clone()]).await?;
-            missing.list = known.is_empty().then(|| list.clone());
+            let known = lists::named(&mut reader.conn(), vec![list.clone()]).await?;
+            let known = known.get(self.row.business_unit.as_deref(), list);
+            missing.list = known.is_none().then(|| list.clone());
         }
         Ok(missing)
     }

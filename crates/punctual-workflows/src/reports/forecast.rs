@@ -5,7 +5,12 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{Audience, ReasonCode};
-use punctual_store::{Conn, StoreError, lists, report_subscriptions, work::WorkRow};
+use punctual_store::{
+    Conn, StoreError,
+    lists::{self, ListRow},
+    report_subscriptions,
+    work::WorkRow,
+};
 
 use super::{CatchUp, RunKey, decide::instant, subscription::Subscription};
 use crate::rollout::RunKind;
@@ -36,15 +41,9 @@ pub async fn expected(
     let guids = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
     let stored = report_subscriptions::by_guids(conn, guids).await?;
     let names = stored.iter().filter_map(|row| row.list_name.clone()).collect();
-    let lists: HashMap<String, u64> = lists::by_names(conn, names)
-        .await?
-        .into_iter()
-        .map(|list| {
-            let targets =
-                serde_json::from_str::<Vec<String>>(&list.targets).map_or(0, |all| all.len() as u64);
-            (list.name, targets)
-        })
-        .collect();
+    let lists = lists::named(conn, names).await?;
+    let size =
+        |list: &ListRow| serde_json::from_str::<Vec<String>>(&list.targets).map_or(0, |all| all.len() as u64);
     let known: HashMap<String, Subscription> = stored
         .iter()
         .filter_map(|row| Subscription::read(row).ok())
@@ -56,7 +55,7 @@ pub async fn expected(
         let Some(subscription) = run.as_ref().and_then(|run| known.get(&run.guid)) else { continue };
         let recipients = match &subscription.audience {
             Audience::Targets(targets) => targets.len() as u64,
-            Audience::List(name) => lists.get(name).copied().unwrap_or(0),
+            Audience::List(name) => lists.get(subscription.business_unit.as_deref(), name).map_or(0, size),
         };
         let one = |key: String, at: Timestamp, reason| Expected {
             key,

@@ -58,10 +58,15 @@ impl Readers {
     pub async fn load(conn: &mut Conn<'_>, subscription: &Subscription) -> Result<Self, StoreError> {
         let (targets, channel) = match &subscription.audience {
             Audience::Targets(targets) => (targets.clone(), None),
-            Audience::List(name) => match lists::by_names(conn, vec![name.clone()]).await?.pop() {
-                Some(list) => (serde_json::from_str(&list.targets).unwrap_or_default(), Some(list.channel)),
-                None => (Vec::new(), None),
-            },
+            Audience::List(name) => {
+                let lists = lists::named(conn, vec![name.clone()]).await?;
+                match lists.get(subscription.business_unit.as_deref(), name) {
+                    Some(list) => {
+                        (serde_json::from_str(&list.targets).unwrap_or_default(), Some(list.channel.clone()))
+                    }
+                    None => (Vec::new(), None),
+                }
+            }
         };
         let own = Reading::own(subscription);
         let mut known: HashMap<String, Reading> = HashMap::new();
