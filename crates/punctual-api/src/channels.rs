@@ -5,6 +5,7 @@ pub mod rotate;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{
+    channels::retry_of,
     commands::NewChannel,
     delivery_policy::channel_state,
     trial::{Trial, TrialMessage},
@@ -22,14 +23,12 @@ use punctual_store::{
 };
 use punctual_wire::{
     FieldError, Page, Problem,
-    channels::{
-        Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest, RetrySettings,
-    },
-    delivery_policy::{ChannelState, RateState},
+    channels::{Channel, ChannelHealth, ChannelPolicy, ChannelRequest, ChannelTest, ChannelTestRequest},
+    delivery_policy::{ChannelState, HostState, RateState},
     names::channel_fault,
 };
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
     App, Shared,
@@ -89,6 +88,17 @@ fn state_of(state: channel_state::ChannelState, now: Timestamp) -> ChannelState 
         open_until: circuit.map(|circuit| circuit.open_until),
         open_count: circuit.map_or(0, |circuit| circuit.open_count),
         last_error: circuit.map(|circuit| circuit.last_error.clone()),
+        hosts: state
+            .hosts
+            .into_iter()
+            .map(|(host, circuit)| HostState {
+                host,
+                circuit: circuit.state(now).as_str().to_owned(),
+                open_until: circuit.open_until,
+                open_count: circuit.open_count,
+                last_error: circuit.last_error,
+            })
+            .collect(),
         rates: state
             .rates
             .into_iter()
@@ -228,9 +238,10 @@ fn shape(app: &App, row: ChannelRow) -> Result<Channel, StoreError> {
     };
     let secrets_set: Vec<String> =
         secrets.into_iter().filter(|field| settings.remove(field).is_some()).collect();
-    let retry: RetrySettings = serde_json::from_str(&row.retry)
-        .or_else(|_| serde_json::from_value(json!({})))
-        .map_err(|_| StoreError::Stored("channels.retry"))?;
+    // As it was written; what is usual for its kind where nothing was.
+    let written = serde_json::from_str(&row.retry).ok().filter(|_| row.retry != "{}");
+    let retry = written.map_or_else(|| serde_json::from_value(retry_of(&row).to_json()), Ok);
+    let retry = retry.map_err(|_| StoreError::Stored("channels.retry"))?;
     Ok(Channel {
         settings: Value::Object(settings),
         secrets_set,

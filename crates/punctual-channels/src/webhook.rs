@@ -124,6 +124,11 @@ impl Channel for WebhookChannel {
     fn timeout(&self) -> Duration {
         self.client.timeout()
     }
+
+    fn host_of(&self, address: &str) -> Option<String> {
+        let url = looks_like_url(address).then(|| self.guard.check_url(address).ok())??;
+        Some(url.host.to_ascii_lowercase())
+    }
 }
 
 impl WebhookChannel {

@@ -3,15 +3,20 @@
 //! A workflow whose rows can wait for a person adds a variant to [`Kind`] and the query that finds them. The API, the
 //! console and the badge then have it.
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 use punctual_boxed::boxed;
 use punctual_model::reason::sentence_of;
 use punctual_store::{
     attention::{self, WaitingRow},
+    delivery_policy::{
+        StandingRow,
+        circuits::{self, CircuitKey},
+        standing,
+    },
     receipts, report_troubles,
 };
 
-use crate::{Engine, EngineError, config::earlier};
+use crate::{Engine, EngineError, config::earlier, delivery_policy::Circuit};
 
 /// What kind of thing waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,10 +39,12 @@ pub enum Kind {
     RunFailed,
     /// A report subscription without an owner or without recipients.
     Orphan,
+    /// A channel, or a host of one, to which nothing is sent because calls fail.
+    Circuit,
 }
 
 impl Kind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -47,6 +54,7 @@ impl Kind {
         Self::RunHeld,
         Self::RunFailed,
         Self::Orphan,
+        Self::Circuit,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -60,6 +68,7 @@ impl Kind {
             Self::RunHeld => "runHeld",
             Self::RunFailed => "runFailed",
             Self::Orphan => "orphan",
+            Self::Circuit => "circuit",
         }
     }
 
@@ -73,6 +82,7 @@ impl Kind {
             Self::Receipt => "not delivered",
             Self::RunFailed => "failed",
             Self::Orphan => "orphaned",
+            Self::Circuit => "circuit open",
         }
     }
 }
@@ -118,11 +128,16 @@ impl Engine {
         let runs_held = report_troubles::held(&mut reader.conn(), units, limit).await?;
         let runs_failed = report_troubles::failed(&mut reader.conn(), units, limit).await?;
         let orphaned = report_troubles::orphaned(&mut reader.conn(), units, limit).await?;
-        // Sites belong to no business unit: who sees only some does not look after them.
-        let silent = match units {
-            Some(_) => Vec::new(),
-            None => attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?,
+        // Sites and channels belong to no business unit: who sees only some does not look after them.
+        let (silent, circuits) = match units {
+            Some(_) => (Vec::new(), Vec::new()),
+            None => {
+                let silent = attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?;
+                (silent, standing(&mut reader.conn()).await?)
+            }
         };
+        let circuits = circuits.into_iter().filter(|row| row.what == "circuit");
+        let circuits = circuits.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(open_circuit);
         drop(reader);
         let holds = held.into_iter().map(|row| waiting(Kind::Hold, format!("/work/{}", row.id), row));
         let parked = parked.into_iter().map(|row| {
@@ -147,6 +162,7 @@ impl Engine {
             .chain(failed)
             .chain(runs)
             .chain(orphaned)
+            .chain(circuits)
             .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(units).await? })
@@ -165,9 +181,12 @@ impl Engine {
         let out_of_step = attention::count_out_of_step(&mut reader.conn(), units, COUNTED).await?;
         let failed = receipts::count_failed(&mut reader.conn(), units, COUNTED).await?;
         let reports = report_troubles::counts(&mut reader.conn(), units, COUNTED).await?;
-        let silent = match units {
-            Some(_) => 0,
-            None => attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
+        let (silent, circuits) = match units {
+            Some(_) => (0, 0),
+            None => {
+                let silent = attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?;
+                (silent, circuits::count(&mut reader.conn()).await?)
+            }
         };
         let counts = [
             (Kind::Hold, found.held),
@@ -179,8 +198,32 @@ impl Engine {
             (Kind::RunHeld, reports.held),
             (Kind::RunFailed, reports.failed),
             (Kind::Orphan, reports.orphaned),
+            (Kind::Circuit, circuits),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
+    }
+}
+
+fn open_circuit(row: StandingRow) -> Waiting {
+    let CircuitKey { channel, host } = row.circuit_key();
+    let circuit = Circuit::of(row);
+    let times = if circuit.open_count == 1 {
+        String::new()
+    } else {
+        format!(" {} times in a row", circuit.open_count)
+    };
+    let reason = format!(
+        "Calls fail; the circuit has opened{times}, and the next probe is at {}: {}",
+        circuit.open_until.round(Unit::Second).unwrap_or(circuit.open_until),
+        circuit.last_error
+    );
+    Waiting {
+        kind: Kind::Circuit,
+        id: host.as_ref().map_or_else(|| channel.clone(), |host| format!("{channel}/{host}")),
+        title: host.map_or_else(|| channel.clone(), |host| format!("{host} over {channel}")),
+        reason,
+        since: circuit.opened_at,
+        link: "/channels".to_owned(),
     }
 }
 

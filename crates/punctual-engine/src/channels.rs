@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
     Adapter, Channel, ChannelKey, DuplicateKey, ReasonCode, Registry, RetryPolicy, Secret, SecretReference,
-    delivery_policy::ChannelPolicy,
+    delivery_policy::{Breaker, ChannelPolicy, CircuitSetting},
 };
 use punctual_store::{Conn, StoreError, channels, subscribers};
 
@@ -38,6 +38,8 @@ pub struct Opened {
     pub at_most_once: bool,
     /// Its limits and hours.
     pub policy: ChannelPolicy,
+    /// Calls that may be under way at once from this node.
+    pub(crate) concurrency: usize,
     pub(crate) permits: Arc<Permits>,
     adapter: String,
     written: Written,
@@ -65,6 +67,11 @@ impl From<String> for Broken {
 }
 
 impl Opened {
+    /// When its circuits open; `usual` where it says nothing about that.
+    pub(crate) fn breaker(&self, usual: Breaker) -> Breaker {
+        self.policy.circuit.map_or(usual, CircuitSetting::breaker)
+    }
+
     /// The adapter that opened it.
     pub(crate) fn adapter(&self) -> &str {
         &self.adapter
@@ -77,6 +84,16 @@ pub const SUBSCRIBERS: &str = "event.";
 /// The channel of a subscriber: its key under a name that no other channel has.
 pub fn subscriber_channel(key: &str) -> String {
     format!("{SUBSCRIBERS}{key}")
+}
+
+/// How failed sends over a channel are repeated: as its definition says, else as is usual for its kind.
+pub fn retry_of(row: &channels::ChannelRow) -> RetryPolicy {
+    match serde_json::from_str(&row.retry) {
+        Ok(serde_json::Value::Object(written)) if !written.is_empty() => {
+            RetryPolicy::from_json(&written.into()).unwrap_or_else(|_| RetryPolicy::of_channel(&row.key))
+        }
+        _ => RetryPolicy::of_channel(&row.key),
+    }
 }
 
 /// A subscriber as the channel over which it gets events.
@@ -289,16 +306,16 @@ impl Channels {
             self.fill_in(row, adapter.secret_fields(), &mut settings)?;
         }
         let channel = adapter.open(&settings).map_err(|fault| fault.to_string())?;
-        let retry: serde_json::Value = serde_json::from_str(&row.retry).map_err(|error| error.to_string())?;
-        let retry = RetryPolicy::from_json(&retry).unwrap_or_default();
-        let permits = Permits::new(channel.permits());
+        let policy = ChannelPolicy::read(&row.policy);
+        let concurrency = policy.concurrency.unwrap_or_else(|| channel.permits());
         Ok(Opened {
             key,
             channel,
-            retry,
+            retry: retry_of(row),
             at_most_once: row.at_most_once,
-            policy: ChannelPolicy::read(&row.policy),
-            permits,
+            policy,
+            concurrency,
+            permits: Permits::new(concurrency),
             adapter: row.adapter.clone(),
             written: written(row),
         })

@@ -18,11 +18,15 @@ use std::{
 use jiff::Timestamp;
 use punctual_model::{
     SendOutcome,
-    delivery_policy::{CircuitState, DeliveryPolicy, Urgency},
+    delivery_policy::{Breaker, CircuitState, DeliveryPolicy, Urgency},
 };
 use punctual_store::{
     Conn, StoreError,
-    delivery_policy::{StandingRow, standing},
+    delivery_policy::{
+        StandingRow,
+        circuits::{CircuitKey, HOSTS_KEPT},
+        standing,
+    },
 };
 
 use crate::{channels::SUBSCRIBERS, config::later};
@@ -54,14 +58,14 @@ struct State {
     read_at: Option<Timestamp>,
     settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
-    circuits: HashMap<String, Circuit>,
+    circuits: HashMap<CircuitKey, Circuit>,
     /// Until when a channel has no free slot, for each class of messages.
     full: HashMap<String, HashMap<Urgency, Timestamp>>,
     /// Transient failures in a row.
-    failures: HashMap<String, u32>,
+    failures: HashMap<CircuitKey, u32>,
 }
 
-/// What the results of a channel's calls mean for its circuit.
+/// What the results of calls mean for their circuit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum ProbeResult {
     /// The circuit stays as it is.
@@ -91,7 +95,7 @@ impl PolicyCache {
             match row.what.as_str() {
                 "settings" => settings = DeliveryPolicy::read(&row.text),
                 "preferences" => has_preferences = true,
-                _ => drop(circuits.insert(row.key.clone(), Circuit::of(row))),
+                _ => drop(circuits.insert(row.circuit_key(), Circuit::of(row))),
             }
         }
         let mut state = self.lock();
@@ -112,23 +116,35 @@ impl PolicyCache {
         state.has_preferences || state.settings.daily_cap.is_some() || state.read_at.is_none()
     }
 
-    pub fn circuit(&self, channel: &str) -> Option<Circuit> {
-        self.lock().circuits.get(channel).cloned()
+    pub(crate) fn circuit(&self, key: &CircuitKey) -> Option<Circuit> {
+        self.lock().circuits.get(key).cloned()
     }
 
-    /// Returns the circuits that are open or half open, by channel key.
-    pub fn circuits(&self) -> Vec<(String, Circuit)> {
+    /// Returns the circuits that are open or half open, in order.
+    pub fn circuits(&self) -> Vec<(CircuitKey, Circuit)> {
         let mut all: Vec<_> =
             self.lock().circuits.iter().map(|(key, one)| (key.clone(), one.clone())).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
 
+    /// Whether a circuit of this channel, or of a host of it, is open or half open.
+    pub(crate) fn has_open_circuit(&self, channel: &str) -> bool {
+        self.lock().circuits.keys().any(|key| key.channel == channel)
+    }
+
+    /// The hosts of a channel whose circuits are open or half open.
+    pub(crate) fn open_hosts(&self, channel: &str) -> HashMap<String, Circuit> {
+        let state = self.lock();
+        let of_channel = state.circuits.iter().filter(|(key, _)| key.channel == channel);
+        of_channel.filter_map(|(key, circuit)| Some((key.host.clone()?, circuit.clone()))).collect()
+    }
+
     /// The earliest time at which a message that is ready then can be claimed.
     pub(crate) fn claimable_at(&self, channel: &str, priority: i64, ready_at: i64) -> i64 {
         let state = self.lock();
-        let open_until =
-            state.circuits.get(channel).map_or(i64::MIN, |circuit| circuit.open_until.as_microsecond());
+        let circuit = state.circuits.get(&CircuitKey::of_channel(channel));
+        let open_until = circuit.map_or(i64::MIN, |circuit| circuit.open_until.as_microsecond());
         let full = state.full.get(channel).and_then(|full| full.get(&Urgency::of(priority)));
         ready_at.max(open_until).max(full.map_or(i64::MIN, |until| until.as_microsecond()))
     }
@@ -143,20 +159,20 @@ impl PolicyCache {
         self.lock().full.remove(channel);
     }
 
-    /// Counts the results of a channel's calls and returns what they mean for its circuit, which opens after `limit`
-    /// failures in a row. Subscribers have no circuit: one that does not answer shows it after its own attempts.
+    /// Counts the results of calls and returns what they mean for their circuit, which opens after `limit` failures in a
+    /// row. Subscribers have no circuit: one that does not answer shows it after its own attempts.
     pub(crate) fn probe_result<'o>(
         &self,
-        channel: &str,
+        key: &CircuitKey,
         outcomes: impl Iterator<Item = &'o SendOutcome>,
         limit: u32,
         now: Timestamp,
     ) -> ProbeResult {
-        if channel.starts_with(SUBSCRIBERS) {
+        if key.channel.starts_with(SUBSCRIBERS) || limit == Breaker::OFF.failures {
             return ProbeResult::Unchanged;
         }
         let mut state = self.lock();
-        let (mut failures, mut works) = (state.failures.get(channel).copied().unwrap_or(0), false);
+        let (mut failures, mut works) = (state.failures.get(key).copied().unwrap_or(0), false);
         let mut last_error = None;
         for outcome in outcomes {
             match outcome {
@@ -170,11 +186,16 @@ impl PolicyCache {
             }
         }
         if failures > 0 {
-            state.failures.insert(channel.to_owned(), failures);
+            // A host that is forgotten here is counted anew.
+            let others = state.failures.len().saturating_sub(HOSTS_KEPT);
+            let forgotten: Vec<CircuitKey> =
+                state.failures.keys().filter(|known| known.host.is_some()).take(others).cloned().collect();
+            state.failures.retain(|known, _| !forgotten.contains(known));
+            state.failures.insert(key.clone(), failures);
         } else {
-            state.failures.remove(channel);
+            state.failures.remove(key);
         }
-        let circuit = state.circuits.get(channel);
+        let circuit = state.circuits.get(key);
         match (last_error, circuit) {
             (None, Some(_)) if works => ProbeResult::Works,
             // Calls that were under way when the circuit opened are ignored.
@@ -185,14 +206,14 @@ impl PolicyCache {
         }
     }
 
-    pub(crate) fn open_circuit(&self, channel: &str, circuit: Circuit) {
-        self.lock().circuits.insert(channel.to_owned(), circuit);
+    pub(crate) fn open_circuit(&self, key: &CircuitKey, circuit: Circuit) {
+        self.lock().circuits.insert(key.clone(), circuit);
     }
 
-    pub(crate) fn close_circuit(&self, channel: &str) {
+    pub(crate) fn close_circuit(&self, key: &CircuitKey) {
         let mut state = self.lock();
-        state.circuits.remove(channel);
-        state.full.remove(channel);
+        state.circuits.remove(key);
+        state.full.remove(&key.channel);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -206,7 +227,7 @@ impl Circuit {
         if self.open_until > now { CircuitState::Open } else { CircuitState::HalfOpen }
     }
 
-    fn of(row: StandingRow) -> Self {
+    pub(crate) fn of(row: StandingRow) -> Self {
         let at = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
         Self {
             open_count: row.open_count,
@@ -232,20 +253,36 @@ mod tests {
     #[test]
     fn only_failures_without_a_success_between_them_open_a_circuit() {
         let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
-        let result = |outcomes: &[SendOutcome]| policy.probe_result("sms:a", outcomes.iter(), 3, now);
+        let key = CircuitKey::of_channel("sms:a");
+        let result = |outcomes: &[SendOutcome]| policy.probe_result(&key, outcomes.iter(), 3, now);
         assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
         assert_eq!(result(&[delivered()]), ProbeResult::Unchanged);
         assert_eq!(result(&[failed(), failed()]), ProbeResult::Unchanged);
         assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()));
         let circuit =
             |until| Circuit { open_count: 1, opened_at: now, open_until: until, last_error: String::new() };
-        policy.open_circuit("sms:a", circuit(later(now, FRESH_FOR)));
+        policy.open_circuit(&key, circuit(later(now, FRESH_FOR)));
         assert_eq!(result(&[failed()]), ProbeResult::Unchanged, "it was under way");
-        policy.open_circuit("sms:a", circuit(now));
+        policy.open_circuit(&key, circuit(now));
         assert_eq!(result(&[failed()]), ProbeResult::Fails("451 later".into()), "the probe failed too");
         assert_eq!(result(&[delivered()]), ProbeResult::Works);
         let event = [failed(), failed(), failed(), failed()];
-        assert_eq!(policy.probe_result("event.webhook:a", event.iter(), 3, now), ProbeResult::Unchanged);
+        let subscriber = CircuitKey::of_channel("event.webhook:a");
+        assert_eq!(policy.probe_result(&subscriber, event.iter(), 3, now), ProbeResult::Unchanged);
+        assert_eq!(
+            policy.probe_result(&key, event.iter(), Breaker::OFF.failures, now),
+            ProbeResult::Unchanged
+        );
+    }
+
+    #[test]
+    fn failures_of_many_hosts_are_counted_for_as_many_as_are_kept() {
+        let (policy, now) = (PolicyCache::default(), Timestamp::UNIX_EPOCH);
+        for n in 0..3 * HOSTS_KEPT {
+            let key = CircuitKey { channel: "webhook:a".into(), host: Some(format!("{n}.example")) };
+            assert_eq!(policy.probe_result(&key, [failed()].iter(), 3, now), ProbeResult::Unchanged);
+        }
+        assert!(policy.lock().failures.len() <= HOSTS_KEPT + 1);
     }
 
     #[test]

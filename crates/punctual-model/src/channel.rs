@@ -64,6 +64,12 @@ pub trait Channel: Send + Sync {
         16
     }
 
+    /// The host that this address names itself, where it leads somewhere else than the channel's own settings: calls then
+    /// fail by host, and one host that does not answer holds back nobody else.
+    fn host_of(&self, _address: &str) -> Option<String> {
+        None
+    }
+
     /// Whether the provider reports later what became of a message: its id is then kept where a receipt finds it.
     fn takes_receipts(&self) -> bool {
         false

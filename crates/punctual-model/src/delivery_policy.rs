@@ -13,7 +13,7 @@ pub mod urgency;
 
 use serde::{Deserialize, Serialize};
 
-pub use circuit::{Breaker, CircuitState};
+pub use circuit::{Breaker, CircuitSetting, CircuitState};
 pub use handling::{Handling, HandlingChange};
 pub use hours::{SendWindow, Span};
 pub use limiter::{Limiter, Rate};
@@ -40,6 +40,12 @@ pub struct ChannelPolicy {
     /// The zone of its hours for people whose own is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+    /// Calls under way at once from one node; the adapter's own figure where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
+    /// When its circuit opens; as in the whole installation where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitSetting>,
 }
 
 impl ChannelPolicy {
@@ -97,17 +103,37 @@ impl DeliveryPolicy {
     }
 }
 
+/// A length as people write it.
+mod written {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::durations;
+
+    pub fn serialize<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&durations::format(*length))
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Duration, D::Error> {
+        durations::parse(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_stored_reads_back_and_nonsense_says_nothing() {
-        let json = r#"{"rates":[{"max":5,"per":"1s"}],"provider":"acme","providerRates":[{"max":100,"per":"1h"}],"quietHours":{"from":"22:00","to":"07:00"},"sendWindow":{"days":["mon","fri"],"from":"09:00","to":"17:30"},"timeZone":"Europe/Berlin"}"#;
+        let json = r#"{"rates":[{"max":5,"per":"1s"}],"provider":"acme","providerRates":[{"max":100,"per":"1h"}],"quietHours":{"from":"22:00","to":"07:00"},"sendWindow":{"days":["mon","fri"],"from":"09:00","to":"17:30"},"timeZone":"Europe/Berlin","concurrency":4,"circuit":{"failures":5,"openFor":"10s","maxOpenFor":"1m"}}"#;
         let policy = ChannelPolicy::read(json);
         assert_eq!(serde_json::to_string(&policy).unwrap(), json);
         let limiters = policy.limiters("sms:a");
         assert_eq!((limiters[0].0.as_str(), limiters[1].0.as_str()), ("channel:sms:a", "provider:acme"));
+        let never = ChannelPolicy::read(r#"{"circuit":false}"#);
+        assert_eq!(never.circuit, Some(CircuitSetting::Never));
+        assert_eq!(serde_json::to_string(&never).unwrap(), r#"{"circuit":false}"#);
         assert_eq!(ChannelPolicy::read("nonsense"), ChannelPolicy::default());
         let policy = DeliveryPolicy::read(
             r#"{"dailyCap":3,"digestAt":"08:00","topics":[{"name":"offers","title":"Offers"}]}"#,

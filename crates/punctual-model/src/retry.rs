@@ -7,7 +7,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -27,8 +27,17 @@ pub const MAX_ATTEMPTS: u32 = 100;
 pub const INTERVALS: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The waits of mail: long enough to outlive greylisting and a relay that is down over a morning.
+const MAIL_STEPS: [Duration; 5] = [
+    MINUTE,
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(15 * 60),
+    HOUR,
+    Duration::from_secs(4 * 60 * 60),
+];
+
 /// How failed attempts are repeated. `max` is the number of attempts after the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RetryPolicy {
     /// After 5 minutes, 15 minutes and 1 hour; then a person must check.
     Ladder,
@@ -36,6 +45,8 @@ pub enum RetryPolicy {
     Daily,
     /// Always after the same interval.
     Fixed { interval: Duration, max: u32 },
+    /// After the first wait, then after the second, and so on to the last.
+    Steps(Arc<[Duration]>),
     /// After `first`, then `factor` times as long each time, never longer than `cap`.
     ///
     /// Chance takes up to `jitter_percent` off each delay, so that rows that failed together do not
@@ -58,6 +69,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// The policy of a channel for which none was written.
+    pub fn of_channel(key: &str) -> Self {
+        match key.split(':').next() {
+            Some("email") => Self::Steps(MAIL_STEPS.into()),
+            _ => Self::default(),
+        }
+    }
+
     /// The next attempt after the failure of that number, 1 being the first.
     ///
     /// `unit_random` is a number in `0.0..1.0`. `retry_after` is what the other side asked for: it is
@@ -80,13 +99,14 @@ impl RetryPolicy {
     /// How long to wait after the failure of that number; none when the policy is used up.
     fn delay(&self, failures: u32, unit_random: f64) -> Option<Duration> {
         let step = usize::try_from(failures - 1).unwrap_or(usize::MAX);
-        match *self {
+        match self {
             Self::Ladder => LADDER.get(step).copied(),
             Self::Daily => Some(LADDER.get(step).copied().unwrap_or(DAY)),
-            Self::Fixed { interval, max } => (failures <= max).then_some(interval),
-            Self::Exponential { first, factor, cap, max, jitter_percent } => (failures <= max).then(|| {
-                let full = grown(first, factor, failures - 1).min(cap);
-                shortened(full, jitter_percent, unit_random)
+            Self::Fixed { interval, max } => (failures <= *max).then_some(*interval),
+            Self::Steps(waits) => waits.get(step).copied(),
+            Self::Exponential { first, factor, cap, max, jitter_percent } => (failures <= *max).then(|| {
+                let full = grown(*first, *factor, failures - 1).min(*cap);
+                shortened(full, *jitter_percent, unit_random)
             }),
         }
     }

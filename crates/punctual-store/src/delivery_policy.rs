@@ -9,6 +9,7 @@ pub mod preferences;
 use punctual_boxed::{Record, boxed};
 
 use crate::db::{Conn, Result, Sql, args, sql};
+use circuits::CircuitKey;
 
 /// The fact that holds the delivery policy of the installation.
 pub const SETTINGS: &str = "delivery-policy";
@@ -19,6 +20,8 @@ pub struct StandingRow {
     /// `settings`, `preferences` or `circuit`.
     pub what: String,
     pub key: String,
+    /// The host of a circuit; empty where it is the channel's own.
+    pub host: String,
     pub text: String,
     /// How many times in a row the circuit has opened.
     pub open_count: i64,
@@ -27,16 +30,23 @@ pub struct StandingRow {
     pub probe_until: Option<i64>,
 }
 
+impl StandingRow {
+    /// Whose circuit this row is.
+    pub fn circuit_key(&self) -> CircuitKey {
+        CircuitKey::stored(self.key.clone(), self.host.clone())
+    }
+}
+
 // One statement for all of it, because every node runs it every second.
 const STANDING: Sql = sql!(
     "delivery_policy.standing",
-    "SELECT 'settings' AS what, name AS key, value AS text, 0 AS open_count, 0 AS opened_at, 0 AS open_until,
+    "SELECT 'settings' AS what, name AS key, '' AS host, value AS text, 0 AS open_count, 0 AS opened_at, 0 AS open_until,
          CAST(NULL AS BIGINT) AS probe_until
      FROM facts WHERE name = 'delivery-policy'
      UNION ALL
-     SELECT 'preferences', '', '', 0, 0, 0, CAST(NULL AS BIGINT) WHERE EXISTS (SELECT 1 FROM preferences)
+     SELECT 'preferences', '', '', '', 0, 0, 0, CAST(NULL AS BIGINT) WHERE EXISTS (SELECT 1 FROM preferences)
      UNION ALL
-     SELECT 'circuit', channel, last_error, open_count, opened_at, open_until, probe_until
+     SELECT 'circuit', channel, host, last_error, open_count, opened_at, open_until, probe_until
      FROM circuits",
 );
 

@@ -46,6 +46,8 @@ const STEPS: &[Step] = &[
     step!(15, "0015_circuit_open"),
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
+    step!(26, "0026_host_circuits"),
+    step!(27, "0027_follows_list"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -10,6 +10,7 @@ mod claim;
 mod figures;
 mod insert;
 mod kpis;
+mod moves;
 mod operate;
 mod purge;
 mod query;
@@ -29,6 +30,7 @@ pub use claim::{
 pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, ended_in, last_delivered};
 pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
+pub use moves::{ListMove, move_with_list};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
 pub use purge::{PurgeSize, Purged, purge, purge_size};
 pub(crate) use query::contains_pattern;
@@ -48,6 +50,8 @@ pub struct NotificationRow {
     pub kind: String,
     pub channel: ChannelKey,
     pub list_name: Option<String>,
+    /// Whether its channel is the one of its list, and moves with it.
+    pub follows_list: bool,
     pub targets: Option<Json<Vec<String>>>,
     pub subject: String,
     pub body: String,
@@ -97,6 +101,7 @@ impl NotificationRow {
     pub fn new(new: NewNotification, channel: ChannelKey, now: Timestamp) -> Self {
         let digest = new.content_digest();
         let kind = if new.kind.is_empty() { channel.kind().to_owned() } else { new.kind };
+        let follows_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));
         let (list_name, targets) = match new.audience {
             Audience::List(name) => (Some(name), None),
             Audience::Targets(targets) => (None, Some(Json::of(&targets))),
@@ -108,6 +113,7 @@ impl NotificationRow {
             kind,
             channel,
             list_name,
+            follows_list,
             targets,
             subject: new.subject,
             body: new.body,
@@ -158,4 +164,4 @@ impl NotificationRow {
     }
 }
 
-crate::db::statements![; bisect, browse, claim, figures, insert, kpis, operate, purge, query];
+crate::db::statements![; bisect, browse, claim, figures, insert, kpis, moves, operate, purge, query];

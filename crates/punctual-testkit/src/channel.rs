@@ -23,6 +23,7 @@ pub struct Scripted {
     send: Arc<Send>,
     timeout: Duration,
     permits: usize,
+    by_host: bool,
     calls_back: bool,
 }
 
@@ -48,7 +49,7 @@ impl Scripted {
         F: Future<Output = SendOutcome> + std::marker::Send + 'static,
     {
         let send = Arc::new(move |message| Box::pin(send(message)) as BoxFuture<'static, SendOutcome>);
-        Self { name, send, timeout: Duration::from_secs(5), permits: 16, calls_back: false }
+        Self { name, send, timeout: Duration::from_secs(5), permits: 16, by_host: false, calls_back: false }
     }
 
     /// A channel that panics at every message.
@@ -70,6 +71,13 @@ impl Scripted {
     #[must_use]
     pub fn permits(mut self, permits: usize) -> Self {
         self.permits = permits;
+        self
+    }
+
+    /// What an address has after its `@` is the host that is called.
+    #[must_use]
+    pub fn by_host(mut self) -> Self {
+        self.by_host = true;
         self
     }
 
@@ -112,6 +120,10 @@ impl Channel for Scripted {
 
     fn permits(&self) -> usize {
         self.permits
+    }
+
+    fn host_of(&self, address: &str) -> Option<String> {
+        address.split_once('@').filter(|_| self.by_host).map(|(_, host)| host.to_owned())
     }
 
     fn takes_receipts(&self) -> bool {

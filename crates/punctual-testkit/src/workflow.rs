@@ -87,7 +87,7 @@ impl Workflow for TestWorkflow {
     }
 
     fn retry_policy(&self) -> RetryPolicy {
-        self.policy
+        self.policy.clone()
     }
 }
 

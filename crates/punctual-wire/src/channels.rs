@@ -3,6 +3,9 @@
 //! Which settings an adapter takes, and which of them are secret, is for the adapter to say. Secrets are written
 //! and never read: an answer only names those that are set.
 
+mod circuit;
+mod retry;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,10 +15,17 @@ use crate::{
     batch::Item,
     delivery_policy::{ChannelState, Limits, SendWindow, quiet_hours},
     fields::Fields,
-    limits::{BODY_MAX, RETRIES_MAX, RETRY_INTERVAL_SECONDS_MAX, SETTINGS_MAX},
-    problem::Code,
+    limits::{BODY_MAX, SETTINGS_MAX},
     reminders::QuietHours,
 };
+
+pub use self::{
+    circuit::{Circuit, CircuitSetting},
+    retry::{RetryPolicy, RetrySettings},
+};
+
+/// Calls of one channel under way at once from one node.
+const CONCURRENCY_MAX: i64 = 200;
 
 /// A channel to be defined.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -52,6 +62,13 @@ pub struct ChannelPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "Europe/Berlin")]
     pub time_zone: Option<String>,
+    /// Calls under way at once from one node, 1 to 200; the adapter's own figure where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 200)]
+    pub concurrency: Option<i64>,
+    /// When nothing is sent for a while because calls fail; `false` where the circuit is never to open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitSetting>,
 }
 
 impl ChannelPolicy {
@@ -61,18 +78,22 @@ impl ChannelPolicy {
             quiet_hours: fields.nested("quietHours", quiet_hours),
             send_window: fields.nested("sendWindow", SendWindow::read),
             time_zone: fields.optional_zone("timeZone"),
+            concurrency: fields.optional_int("concurrency", 1..=CONCURRENCY_MAX),
+            circuit: CircuitSetting::read(fields),
         }
     }
 
     /// As it is stored: what is inside `limits` is beside the rest.
     pub fn stored(&self) -> Value {
-        let Self { limits, quiet_hours, send_window, time_zone } = self;
+        let Self { limits, quiet_hours, send_window, time_zone, concurrency, circuit } = self;
         let limits = limits.clone().unwrap_or_default();
         let mut stored = serde_json::to_value(limits).unwrap_or_default();
         for (name, value) in [
             ("quietHours", serde_json::to_value(quiet_hours)),
             ("sendWindow", serde_json::to_value(send_window)),
             ("timeZone", serde_json::to_value(time_zone)),
+            ("concurrency", serde_json::to_value(concurrency)),
+            ("circuit", serde_json::to_value(circuit)),
         ] {
             if let Some(value) = value.ok().filter(|value| !value.is_null()) {
                 stored[name] = value;
@@ -90,47 +111,6 @@ impl ChannelPolicy {
     }
 }
 
-/// When a failed delivery is retried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetrySettings {
-    /// `fixed` by default.
-    #[serde(default)]
-    pub policy: RetryPolicy,
-    /// Tries after the first, 0 to 100.
-    #[serde(default = "three")]
-    pub max: i64,
-    /// The wait before each attempt, or before the first repetition of an exponential policy.
-    #[serde(default = "one_minute")]
-    pub interval_seconds: i64,
-    /// How much longer each wait is than the one before; exponential only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub factor: Option<i64>,
-    /// The longest wait; exponential only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cap_seconds: Option<i64>,
-    /// How much of each wait may be taken off at random; exponential only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter_percent: Option<i64>,
-}
-
-/// How the waits between attempts grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum RetryPolicy {
-    #[default]
-    Fixed,
-    Exponential,
-}
-
-fn three() -> i64 {
-    3
-}
-
-fn one_minute() -> i64 {
-    60
-}
-
 impl ChannelRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
@@ -145,36 +125,6 @@ impl ChannelRequest {
         };
         fields.deny_unknown();
         fields.finish().map(|()| request)
-    }
-}
-
-impl RetrySettings {
-    /// Reads the object's fields; what is left out has its default.
-    pub fn read(fields: &mut Fields<'_>) -> Self {
-        let policies = [("fixed", RetryPolicy::Fixed), ("exponential", RetryPolicy::Exponential)];
-        let settings = Self {
-            policy: fields.optional_choice("policy", &policies).unwrap_or_default(),
-            max: fields.optional_int("max", 0..=RETRIES_MAX).unwrap_or_else(three),
-            interval_seconds: fields
-                .optional_int("intervalSeconds", 1..=RETRY_INTERVAL_SECONDS_MAX)
-                .unwrap_or_else(one_minute),
-            factor: fields.optional_int("factor", 1..=10),
-            cap_seconds: fields.optional_int("capSeconds", 1..=RETRY_INTERVAL_SECONDS_MAX),
-            jitter_percent: fields.optional_int("jitterPercent", 0..=100),
-        };
-        if settings.policy == RetryPolicy::Fixed {
-            for name in ["factor", "capSeconds", "jitterPercent"] {
-                if fields.has(name) {
-                    let detail = format!("`{name}` belongs to the policy `exponential`.");
-                    fields.refuse(name, Code::FieldConflict, detail);
-                }
-            }
-        }
-        if settings.cap_seconds.is_some_and(|cap| cap < settings.interval_seconds) {
-            fields.refuse("capSeconds", Code::OutOfRange, "`capSeconds` is not less than `intervalSeconds`.");
-        }
-        fields.deny_unknown();
-        settings
     }
 }
 
@@ -277,7 +227,10 @@ mod tests {
                           "retry": {"max": 5, "intervalSeconds": 30}});
         let request = ChannelRequest::read(&body, "").unwrap();
         let retry = request.retry.unwrap();
-        assert_eq!((retry.policy, retry.max, retry.interval_seconds), (RetryPolicy::Fixed, 5, 30));
+        assert_eq!(
+            (retry.policy, retry.max, retry.interval_seconds),
+            (RetryPolicy::Fixed, Some(5), Some(30))
+        );
         assert_eq!(request.settings["password"], "env:X");
         let bare = ChannelRequest::read(&json!({"adapter": "memory"}), "").unwrap();
         assert_eq!((bare.settings, bare.retry, bare.at_most_once), (json!({}), None, false));
@@ -287,6 +240,7 @@ mod tests {
     fn a_policy_is_written_as_it_is_read() {
         for retry in [
             json!({"policy": "fixed", "max": 3, "intervalSeconds": 60}),
+            json!({"policy": "steps", "afterSeconds": [60, 300]}),
             json!({"policy": "exponential", "max": 0, "intervalSeconds": 1, "factor": 2, "capSeconds": 60, "jitterPercent": 0}),
         ] {
             let request = ChannelRequest::read(&json!({"adapter": "x", "retry": retry}), "").unwrap();
@@ -311,6 +265,23 @@ mod tests {
         check(retry(json!({"intervalSeconds": 0})), &[("/retry/intervalSeconds", "out_of_range")]);
         check(retry(json!({"interval": 60})), &[("/retry/interval", "unknown_field")]);
         check(retry(json!({"factor": 2})), &[("/retry/factor", "field_conflict")]);
+        check(retry(json!({"afterSeconds": [60]})), &[("/retry/afterSeconds", "field_conflict")]);
+        check(retry(json!({"policy": "steps"})), &[("/retry/afterSeconds", "missing_field")]);
+        check(
+            retry(json!({"policy": "steps", "afterSeconds": [60, 0], "max": 2})),
+            &[("/retry/max", "field_conflict"), ("/retry/afterSeconds/1", "out_of_range")],
+        );
+        let with = |name: &str, value: Value| json!({"adapter": "smtp", name: value});
+        check(with("concurrency", json!(0)), &[("/concurrency", "out_of_range")]);
+        check(with("concurrency", json!(201)), &[("/concurrency", "out_of_range")]);
+        check(with("circuit", json!(true)), &[("/circuit", "wrong_type")]);
+        check(with("circuit", json!({"failures": 0})), &[("/circuit/failures", "out_of_range")]);
+        check(with("circuit", json!({"openFor": "x"})), &[("/circuit/openFor", "duration_invalid")]);
+        check(with("circuit", json!({"opensFor": "1m"})), &[("/circuit/opensFor", "unknown_field")]);
+        check(
+            with("circuit", json!({"openFor": "1m", "maxOpenFor": "30s"})),
+            &[("/circuit/maxOpenFor", "out_of_range")],
+        );
         check(
             retry(json!({"policy": "exponential", "capSeconds": 5})),
             &[("/retry/capSeconds", "out_of_range")],
@@ -320,7 +291,8 @@ mod tests {
     #[test]
     fn limits_and_hours_are_read_stored_and_answered_alike() {
         let policy = json!({"limits": {"rates": [{"max": 30, "per": "1m"}], "provider": "acme", "providerRates": [{"max": 5, "per": "1s"}]},
-            "quietHours": {"from": "22:00", "to": "07:00"}, "sendWindow": {"days": ["mon"], "from": "08:00", "to": "18:00"}, "timeZone": "UTC"});
+            "quietHours": {"from": "22:00", "to": "07:00"}, "sendWindow": {"days": ["mon"], "from": "08:00", "to": "18:00"}, "timeZone": "UTC",
+            "concurrency": 40, "circuit": {"failures": 5, "openFor": "10s", "maxOpenFor": "1m"}});
         let mut body = policy.clone();
         body["adapter"] = "smtp".into();
         let read = ChannelRequest::read(&body, "").unwrap().policy;

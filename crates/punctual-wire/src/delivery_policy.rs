@@ -165,6 +165,23 @@ pub struct ChannelState {
     pub open_count: i64,
     pub last_error: Option<String>,
     pub rates: Vec<RateState>,
+    /// The hosts that targets name themselves and whose circuits are open or half open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostState>,
+}
+
+/// The circuit of one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostState {
+    #[schema(example = "hooks.example.com")]
+    pub host: String,
+    /// `open` or `halfOpen`.
+    #[schema(example = "open")]
+    pub circuit: String,
+    pub open_until: Timestamp,
+    pub open_count: i64,
+    pub last_error: String,
 }
 
 /// How much of one limit is used.

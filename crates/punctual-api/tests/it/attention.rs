@@ -1,7 +1,8 @@
 //! What needs a person: parked notifications and work on hold, with counts, for those who may see them.
 
+use punctual_engine::attention::Kind;
 use punctual_testkit::{TestBed, on_both};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 
@@ -14,8 +15,13 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
     let client = Client::new(&bed).await;
     let nothing = client.get("/api/v1/attention").await.expect(200);
     let counted = |hold: i64, parked: i64| {
-        json!({ "hold": hold, "parked": parked, "subscriber": 0, "sync": 0, "site": 0, "receipt": 0, "runHeld": 0,
-            "runFailed": 0, "orphan": 0, "total": hold + parked })
+        let mut counts: Map<String, Value> =
+            Kind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), json!(0))).collect();
+        counts.extend(
+            [("hold", hold), ("parked", parked), ("total", hold + parked)]
+                .map(|(kind, n)| (kind.to_owned(), json!(n))),
+        );
+        Value::Object(counts)
     };
     assert_eq!(nothing, json!({ "items": [], "counts": counted(0, 0) }));
 

@@ -106,6 +106,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Their agents do not call. Notifications wait at the site until they do.",
             Some("/sites"),
         ),
+        Kind::Circuit => (
+            "Channels that fail",
+            "Calls fail, so nothing is sent for now. One message probes at the time shown; when it succeeds, the others follow.",
+            Some("/channels"),
+        ),
         Kind::Receipt => (
             "Not delivered",
             "The provider accepted these messages, but they did not arrive. Contact the person another way and acknowledge them.",

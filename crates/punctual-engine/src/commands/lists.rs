@@ -1,14 +1,15 @@
 //! Lists: named sets of targets, resolved when a message is delivered.
 
 use punctual_boxed::boxed;
-use punctual_model::Reach;
+use punctual_model::{ChannelKey, Reach};
 use punctual_store::{
     Lane, channels,
     lists::{self, ListRow},
+    notifications::{self, ListMove},
 };
 
 use super::{Actor, CommandError};
-use crate::Engine;
+use crate::{Engine, intake::UNROUTED};
 
 /// A list as somebody wants it.
 #[derive(Clone, Debug)]
@@ -43,7 +44,8 @@ impl Engine {
             name: new.name,
         };
         let mut tx = self.store.begin(Lane::Intake).await?;
-        if let Some(before) = lists::get(&mut tx.conn(), &Reach::Everything, &row.name).await? {
+        let before = lists::get(&mut tx.conn(), &Reach::Everything, &row.name).await?;
+        if let Some(before) = &before {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
         lists::put(&mut tx.conn(), now, &row).await?;
@@ -51,7 +53,31 @@ impl Engine {
             || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
         by.audit(&mut tx, now, "put", "list", &row.name).await?;
         tx.commit().await?;
+        let from = before.map_or_else(|| UNROUTED.to_owned(), |before| before.channel);
+        if from != row.channel {
+            self.move_waiting(&row, &from).await?;
+        }
         Ok(SavedList { row, channel_is_known })
+    }
+
+    /// Takes the messages that wait for this list along to its channel, in batches of their own: what does not come along,
+    /// because the node stops here, is handed back by the claim.
+    async fn move_waiting(&self, list: &ListRow, from: &str) -> Result<(), CommandError> {
+        let moved = ListMove {
+            list: list.name.clone(),
+            business_unit: list.business_unit.clone(),
+            from: ChannelKey::stored(from),
+            to: ChannelKey::stored(&list.channel),
+        };
+        let mut place = None;
+        loop {
+            let mut tx = self.store.begin(Lane::Intake).await?;
+            place = notifications::move_with_list(&mut tx, &moved, place, self.config.batch).await?;
+            tx.commit().await?;
+            if place.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     #[boxed]

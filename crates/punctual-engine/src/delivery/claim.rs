@@ -185,7 +185,8 @@ impl Engine {
             .collect();
         // The list last: an order of channels may have led to another address.
         let plans = self.apply_policy(tx, opened, plans, &ledger, now).await?;
-        self.leave_out_suppressed(tx, plans, &ledger, now).await
+        let plans = self.leave_out_suppressed(tx, plans, &ledger, now).await?;
+        self.leave_open_hosts(tx, opened, plans, now).await
     }
 
     /// Parks a row that fails whatever is beside it, so that a person can check it and the others go on.

@@ -8,7 +8,7 @@ use punctual_store::notifications::{Delivery, NotificationRow};
 
 use super::{
     ToSend, parked,
-    policy::{deferred, postponed},
+    policy::{deferred, failover, postponed},
     send::Answer,
 };
 
@@ -52,7 +52,7 @@ pub(super) fn conclude(
     item: &ToSend,
     tally: Tally,
     unfinished: bool,
-    retry: RetryPolicy,
+    retry: &RetryPolicy,
     at_most_once: bool,
     now: Timestamp,
     unit_random: impl FnOnce() -> f64,
@@ -65,7 +65,11 @@ pub(super) fn conclude(
     }
     if let Some(error) = transient.or(uncertain) {
         let failures = u32::try_from(attempts).unwrap_or(u32::MAX);
-        return match retry.next(failures, now, unit_random(), retry_after) {
+        let next = match failover::attempts_before_next_channel(item) {
+            Some(enough) if attempts >= enough => NextAttempt::GiveUp,
+            _ => retry.next(failures, now, unit_random(), retry_after),
+        };
+        return match next {
             NextAttempt::At(at) => Delivery {
                 retry_count: attempts,
                 last_error: Some(error),

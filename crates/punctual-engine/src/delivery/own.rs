@@ -78,7 +78,7 @@ impl Engine {
         let key = channel.key.as_str();
         let has_policy = channel.policy.has_hours() || !channel.policy.limiters(key).is_empty();
         !has_policy
-            && self.policy.circuit(key).is_none()
+            && !self.policy.has_open_circuit(key)
             && (key.starts_with(SUBSCRIBERS) || !self.policy.concerns_everyone())
     }
 

@@ -103,11 +103,12 @@ pub(super) fn plan(
         let delivery = parked(&row, ReasonCode::ListUnknown, error);
         return Plan::Settle(row, delivery);
     }
+    // Its list has moved since it was queued.
     if let Some((_, Some(list))) = list
+        && row.follows_list
         && list.channel != row.channel.as_str()
-        && (!channel_is_open || row.channel.as_str() == crate::intake::UNROUTED)
     {
-        let delivery = reroute(&row, &list.channel, now);
+        let delivery = row.moved_to(&ChannelKey::stored(&list.channel), postponed(&row, now));
         return Plan::Settle(row, delivery);
     }
     if !channel_is_open {
@@ -167,8 +168,4 @@ fn choose(row: NotificationRow, targets: Targets, ledger: &Ledger) -> Plan {
         None => row.after(NotificationEvent::Deliver),
     };
     Plan::Settle(row, delivery)
-}
-
-fn reroute(row: &NotificationRow, channel: &str, now: Timestamp) -> Delivery {
-    Delivery { channel: Some(ChannelKey::stored(channel)), ..postponed(row, now) }
 }

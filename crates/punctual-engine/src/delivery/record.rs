@@ -20,13 +20,13 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Reservation, ToSend, Until, intent, parked, send::Answer, settle::Outcomes, suppressed,
+    DeliveryReport, Reservation, ToSend, Until, intent, parked, policy::circuit::ProbeResults, send::Answer,
+    settle::Outcomes, suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
     config::later,
     confine::{Pieces, guarded},
-    delivery_policy::ProbeResult,
     due::chain,
 };
 
@@ -76,8 +76,8 @@ impl Part {
 /// What one commit writes.
 pub(super) struct Window {
     pub(super) parts: Vec<Part>,
-    /// What the answers mean for the channel.
-    pub(super) probe_result: ProbeResult,
+    /// What the answers mean for the circuits of the channel and of its hosts.
+    pub(super) probe_results: ProbeResults,
     /// When each call ended.
     pub(super) ended: Vec<Timestamp>,
 }
@@ -169,9 +169,9 @@ impl Engine {
     ) -> Result<Written, EngineError> {
         let (key, now) = (channel.key.as_str(), self.clock.now());
         let mut tx = self.store.begin(Lane::Settle).await?;
-        let mut circuit = None;
+        let mut circuits = Vec::new();
         if concerns_channel {
-            circuit = self.write_circuit(&mut tx, key, &window.probe_result, now).await?;
+            circuits = self.write_circuits(&mut tx, channel, &window.probe_results, now).await?;
             // What may have been written before is not written twice: those slots expire by themselves.
             if !again {
                 self.free_slots(&mut tx, reservation, &window.ended, now).await?;
@@ -187,7 +187,7 @@ impl Engine {
         self.write_intents(&mut tx, parts, &held, again, now).await?;
         tx.commit().await?;
         if concerns_channel {
-            self.remember_circuit(key, &window.probe_result, circuit);
+            self.remember_circuits(&window.probe_results, circuits);
             self.policy.ask_again(key);
         }
         let next = parts.iter().filter(|part| !part.intend.is_empty());

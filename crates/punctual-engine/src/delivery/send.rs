@@ -362,10 +362,9 @@ impl Sender<'_> {
         if parts.is_empty() {
             return None;
         }
-        let outcomes = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
-        let outcomes = outcomes.map(|answer| &answer.outcome);
-        let probe_result = self.engine.probe_result(self.channel.key.as_str(), outcomes, now);
-        Some(Window { parts: parts.into_values().collect(), probe_result, ended })
+        let answers = parts.values().filter(|part| part.speaks_of_channel).flat_map(|part| &part.answers);
+        let probe_results = self.engine.probe_results(&self.channel, answers, now);
+        Some(Window { parts: parts.into_values().collect(), probe_results, ended })
     }
 
     /// One target of each notification in turn, for as many calls as there are permits.
@@ -389,7 +388,7 @@ impl Sender<'_> {
         let mut delivery = match given {
             Some(delivery) => delivery,
             None if answered == 0 && unfinished && tally.is_empty() => handed_back(&item.row, now),
-            None => conclude(&item, tally, unfinished, channel.retry, channel.at_most_once, now, || {
+            None => conclude(&item, tally, unfinished, &channel.retry, channel.at_most_once, now, || {
                 engine.random.unit()
             }),
         };

@@ -15,8 +15,8 @@ use punctual_model::{
 };
 use punctual_store::{
     StoreError,
-    delivery_policy::{limiters, standing},
-    notifications::{ListedNotification, NotificationRow, Stuck, is_stuck},
+    delivery_policy::{circuits::CircuitKey, limiters, standing},
+    notifications::{ListedNotification, NotificationRow, Stuck, WAITS, is_stuck},
 };
 
 use super::Circuit;
@@ -32,10 +32,13 @@ type Why = (ReasonCode, Timestamp);
 /// The limiters that a send over a channel counts in, each with its rates.
 type Limits = Vec<(String, Vec<Rate>)>;
 
-/// The channels that hold messages back, with the classes that each lets pass no more.
+/// The channels that hold messages back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockedChannels {
+    /// By intention: their limits are used up, for these classes.
     channels: BTreeMap<String, Vec<(Urgency, Why)>>,
+    /// Because something is broken: their circuit is open, for every class.
+    broken: BTreeMap<String, Why>,
     now: Timestamp,
     stuck_before: Timestamp,
 }
@@ -43,6 +46,10 @@ pub struct BlockedChannels {
 impl BlockedChannels {
     /// Why a channel holds back messages of this priority.
     pub fn why(&self, channel: &str, priority: i64) -> Option<Why> {
+        self.broken.get(channel).copied().or_else(|| self.by_intention(channel, priority))
+    }
+
+    fn by_intention(&self, channel: &str, priority: i64) -> Option<Why> {
         let urgency = Urgency::of(priority);
         self.channels.get(channel)?.iter().find(|(class, _)| *class == urgency).map(|(_, why)| *why)
     }
@@ -52,7 +59,7 @@ impl BlockedChannels {
         Stuck { before: self.stuck_before.as_microsecond(), held_back: self.to_json() }
     }
 
-    /// The first priority that each channel holds back; nothing where none does.
+    /// The first priority that each channel holds back by intention; nothing where none does.
     pub fn to_json(&self) -> Option<String> {
         let first = |classes: &[(Urgency, Why)]| classes.iter().map(|(class, _)| class.lowest()).min();
         let all: BTreeMap<&str, i64> = self
@@ -70,8 +77,9 @@ impl BlockedChannels {
             return None;
         }
         if row.ready_at > self.now {
-            let reason = row.reason.filter(|reason| punctual_store::notifications::WAITS.contains(reason))?;
-            return Some((reason.parse().ok()?, row.ready_at));
+            let reason: ReasonCode = row.reason?.parse().ok()?;
+            let waits = reason == ReasonCode::CircuitOpen || WAITS.contains(&reason.as_str());
+            return waits.then_some((reason, row.ready_at));
         }
         self.why(row.channel, row.priority)
     }
@@ -86,7 +94,7 @@ impl BlockedChannels {
                 row.created_at,
                 row.ready_at,
                 row.reason,
-                self.why(row.channel, row.priority).is_some(),
+                self.by_intention(row.channel, row.priority).is_some(),
             )
     }
 }
@@ -135,14 +143,14 @@ impl Engine {
         self.refresh_channels(now).await?;
         let mut held = BlockedChannels {
             channels: self.full(now).await?,
+            broken: BTreeMap::new(),
             now,
             stuck_before: earlier(now, self.config.stuck_after),
         };
         let mut reader = self.store.read().await?;
         for row in standing(&mut reader.conn()).await?.into_iter().filter(|row| row.what == "circuit") {
-            let channel = row.key.clone();
-            let why = (ReasonCode::CircuitOpen, Circuit::of(row).open_until);
-            held.channels.insert(channel, Urgency::ALL.map(|class| (class, why)).to_vec());
+            let CircuitKey { channel, host: None } = row.circuit_key() else { continue };
+            held.broken.insert(channel, (ReasonCode::CircuitOpen, Circuit::of(row).open_until));
         }
         Ok(held)
     }
@@ -216,11 +224,21 @@ mod tests {
     fn a_class_that_is_held_back_leaves_the_more_urgent_alone() {
         let why = (ReasonCode::RateLimited, at(9));
         let channels = [("sms:a".to_owned(), vec![(Urgency::Campaign, why)])];
-        let held = BlockedChannels { channels: channels.into(), now: at(0), stuck_before: at(0) };
+        let held = BlockedChannels {
+            channels: channels.into(),
+            broken: BTreeMap::from([("sms:c".to_owned(), (ReasonCode::CircuitOpen, at(5)))]),
+            now: at(0),
+            stuck_before: at(0),
+        };
         assert_eq!(held.to_json().as_deref(), Some(r#"{"sms:a":8}"#));
         assert_eq!(
             (held.why("sms:a", 8), held.why("sms:a", 5), held.why("sms:b", 8)),
             (Some(why), None, None)
+        );
+        assert_eq!(
+            held.why("sms:c", 0),
+            Some((ReasonCode::CircuitOpen, at(5))),
+            "an open circuit lets nothing pass"
         );
         assert_eq!(BlockedChannels::default().to_json(), None);
     }

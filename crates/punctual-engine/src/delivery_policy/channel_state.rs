@@ -17,6 +17,8 @@ use crate::{Engine, EngineError};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChannelState {
     pub circuit: Option<Circuit>,
+    /// The hosts that targets name themselves and whose circuits are open or half open, in order.
+    pub hosts: Vec<(String, Circuit)>,
     pub rates: Vec<RateState>,
 }
 
@@ -41,8 +43,14 @@ impl Engine {
         now: Timestamp,
     ) -> Result<ChannelState, StoreError> {
         let rows = standing(conn).await?;
-        let circuit =
-            rows.into_iter().find(|row| row.what == "circuit" && row.key == channel).map(Circuit::of);
+        let (mut circuit, mut hosts) = (None, Vec::new());
+        for row in rows.into_iter().filter(|row| row.what == "circuit" && row.key == channel) {
+            match row.circuit_key().host {
+                None => circuit = Some(Circuit::of(row)),
+                Some(host) => hosts.push((host, Circuit::of(row))),
+            }
+        }
+        hosts.sort_by(|a, b| a.0.cmp(&b.0));
         let limits = policy.limiters(channel);
         let mut rates = Vec::new();
         if !limits.is_empty() {
@@ -63,7 +71,7 @@ impl Engine {
                 }
             }
         }
-        Ok(ChannelState { circuit, rates })
+        Ok(ChannelState { circuit, hosts, rates })
     }
 
     /// Why a message that is ready has not gone yet, and until when that holds at least. Rows that wait for their channel

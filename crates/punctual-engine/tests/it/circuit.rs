@@ -5,22 +5,23 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use punctual_model::{SendOutcome, delivery_policy::Breaker};
-use punctual_testkit::{TestBed, TestBedBuilder, channel::delivered, on_both, scale};
+use punctual_engine::{attention::Kind, delivery_policy::Circuit};
+use punctual_model::{NotificationStatus, SendOutcome};
+use punctual_store::delivery_policy::circuits::CircuitKey;
+use punctual_testkit::{Scripted, TestBed, channel::delivered, on_both, scale};
 use serde_json::json;
 
 use crate::arrivals::{Arrivals, receiving_with};
 
 on_both! {
-    a_circuit_opens_after_failures_in_a_row_and_one_message_probes with breaker;
-    an_open_circuit_is_known_to_every_node with breaker;
-    only_one_node_probes_a_half_open_circuit with breaker;
-    a_success_between_failures_keeps_a_circuit_closed with breaker;
-    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else with breaker;
-}
-
-fn breaker(bed: TestBedBuilder) -> TestBedBuilder {
-    bed.config(|config| config.breaker = Breaker::default())
+    a_circuit_opens_after_failures_in_a_row_and_one_message_probes;
+    an_open_circuit_is_known_to_every_node;
+    only_one_node_probes_a_half_open_circuit;
+    a_success_between_failures_keeps_a_circuit_closed;
+    a_channel_says_when_its_circuit_opens_or_that_it_never_does;
+    a_host_that_fails_holds_back_its_own_targets_alone;
+    what_waits_for_an_open_circuit_is_stuck_and_needs_attention;
+    rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else;
 }
 
 /// A provider that can be switched off; every attempt is counted.
@@ -35,6 +36,11 @@ fn provider(bed: &TestBed) -> (TestBed, Arrivals, Arc<AtomicBool>, Arc<AtomicUsi
         delivered()
     });
     (bed, arrivals, down, attempts)
+}
+
+fn circuit(bed: &TestBed, channel: &str) -> Option<Circuit> {
+    let own = CircuitKey::of_channel(channel);
+    bed.engine.policy.circuits().into_iter().find(|(key, _)| *key == own).map(|(_, circuit)| circuit)
 }
 
 async fn handed_in(bed: &TestBed, count: usize) {
@@ -57,13 +63,13 @@ async fn a_circuit_opens_after_failures_in_a_row_and_one_message_probes(bed: Tes
         bed.run_for(1).await;
         assert_eq!(attempts.load(Ordering::Relaxed), attempted);
     }
-    let circuit = bed.engine.policy.circuit("sms:default").unwrap();
-    assert_eq!((circuit.open_count, circuit.last_error.as_str()), (5, "503 down for maintenance"));
+    let open = circuit(&bed, "sms:default").unwrap();
+    assert_eq!((open.open_count, open.last_error.as_str()), (5, "503 down for maintenance"));
     let spent = bed.notifications().await.iter().filter(|row| row.retry_count > 0).count();
     assert_eq!(spent, 20, "only attempts that were under way were counted");
     down.store(false, Ordering::Relaxed);
     bed.run_for(600).await;
-    assert_eq!((arrivals.count(), bed.engine.policy.circuit("sms:default")), (40, None));
+    assert_eq!((arrivals.count(), circuit(&bed, "sms:default")), (40, None));
     assert!(bed.engine.metrics.encode().contains("channel_circuit_open{channel=\"sms:default\"} 0"));
 }
 
@@ -111,9 +117,98 @@ async fn a_success_between_failures_keeps_a_circuit_closed(bed: TestBed) {
     handed_in(&bed, 60).await;
     for _ in 0..6 {
         bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
-        assert_eq!(bed.engine.policy.circuit("sms:default"), None);
+        assert_eq!(circuit(&bed, "sms:default"), None);
     }
     bed.leaves_open("most of them are retried");
+}
+
+async fn a_channel_says_when_its_circuit_opens_or_that_it_never_does(bed: TestBed) {
+    let (bed, _, _, attempts) = provider(&bed);
+    let sooner = json!({ "circuit": { "failures": 3, "openFor": "10s", "maxOpenFor": "20s" } });
+    bed.channel_with_policy("sms:default", "sms", sooner).await;
+    handed_in(&bed, 4).await;
+    bed.engine.delivery_tick(bed.now(), 3).await.unwrap();
+    assert_eq!(circuit(&bed, "sms:default").unwrap().open_until, bed.after(10));
+    for open in [10, 20, 20] {
+        let before = attempts.load(Ordering::Relaxed);
+        bed.run_for(open - 1).await;
+        assert_eq!(attempts.load(Ordering::Relaxed), before, "nothing is sent while it is open");
+        bed.run_for(1).await;
+        assert_eq!(attempts.load(Ordering::Relaxed), before + 1);
+    }
+    bed.channel_with_policy("sms:default", "sms", json!({ "circuit": false })).await;
+    let before = attempts.load(Ordering::Relaxed);
+    bed.run_for(240).await;
+    assert!(attempts.load(Ordering::Relaxed) >= before + 4, "all of them are attempted");
+    assert!(bed.notifications().await.iter().all(|row| row.status == NotificationStatus::Parked));
+}
+
+/// Hosts of one channel: `slow` does not answer, `well` does.
+async fn a_host_that_fails_holds_back_its_own_targets_alone(bed: TestBed) {
+    let (down, attempts) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (is_down, attempted) = (down.clone(), attempts.clone());
+    let hooks = Scripted::new("hooks", move |message| {
+        if message.address.ends_with("@slow") {
+            attempted.fetch_add(1, Ordering::Relaxed);
+            if is_down.load(Ordering::Relaxed) {
+                return SendOutcome::Uncertain { error: "no answer within 15 s".into() };
+            }
+        }
+        delivered()
+    });
+    let bed = bed.with(|bed| bed.adapter(hooks.by_host()));
+    bed.channel("webhook:default", "hooks").await;
+    let to_slow: Vec<_> =
+        (0..30).map(|n| bed.message_over("webhook:default", &[&format!("{n}@slow")])).collect();
+    bed.accept(to_slow).await;
+    bed.engine.delivery_tick(bed.now(), 10).await.unwrap();
+    assert_eq!(attempts.load(Ordering::Relaxed), 10, "then its circuit opens");
+    assert_eq!(circuit(&bed, "webhook:default"), None, "and not that of the channel");
+    let mixed = bed.message_over("webhook:default", &["a@well", "b@slow"]);
+    bed.accept(vec![mixed.clone(), bed.message_over("webhook:default", &["c@well"])]).await;
+    let done = bed.engine.delivery_tick(bed.now(), 100).await.unwrap();
+    assert_eq!((done.delivered, attempts.load(Ordering::Relaxed)), (1, 10));
+    let row = bed.notification(&mixed.id.to_string()).await;
+    assert_eq!((row.ready_at, row.reason_code.as_deref()), (bed.after(30), Some("circuit-open")));
+    assert_eq!(row.retry_count, 1, "one of its two targets has it");
+    // One target probes; then all of them follow.
+    bed.wait(30);
+    bed.engine.delivery_tick(bed.now(), 100).await.unwrap();
+    assert_eq!(attempts.load(Ordering::Relaxed), 11);
+    let state = bed.engine.attention(None, 10).await.unwrap();
+    let circuits: Vec<_> = state.items.iter().filter(|item| item.kind == Kind::Circuit).collect();
+    assert_eq!((circuits.len(), circuits[0].title.as_str()), (1, "slow over webhook:default"));
+    assert!(
+        circuits[0].reason.contains("2 times in a row")
+            && circuits[0].reason.ends_with("no answer within 15 s")
+    );
+    down.store(false, Ordering::Relaxed);
+    bed.run_for(1_200).await;
+    let open =
+        bed.notifications().await.into_iter().filter(|row| row.status != NotificationStatus::Delivered);
+    assert_eq!(open.count(), 0);
+    assert!(bed.engine.attention(None, 10).await.unwrap().items.is_empty());
+}
+
+async fn what_waits_for_an_open_circuit_is_stuck_and_needs_attention(bed: TestBed) {
+    let (bed, _, _, _) = provider(&bed);
+    bed.channel("sms:default", "sms").await;
+    handed_in(&bed, 30).await;
+    bed.run_for(80 * 60).await;
+    let total = bed.engine.outbox_kpis(None).await.unwrap().total;
+    assert_eq!((total.stuck + total.parked, total.waiting), (30, 0), "{total:?}");
+    assert!(total.stuck >= 10, "{total:?}");
+    let held = bed.engine.blocked_channels().await.unwrap();
+    let rows = bed.notifications().await;
+    let stuck = rows.iter().filter(|row| held.is_stuck(*row)).count();
+    assert_eq!(i64::try_from(stuck).unwrap(), total.stuck, "one row and all of them say the same");
+    let needs = bed.engine.attention(None, 50).await.unwrap();
+    let circuit = needs.items.iter().find(|item| item.kind == Kind::Circuit).unwrap();
+    assert_eq!((circuit.title.as_str(), circuit.link.as_str()), ("sms:default", "/channels"));
+    assert!(needs.counts.contains(&(Kind::Circuit, 1)));
+    let limited = bed.engine.attention(Some(&["nz".to_owned()]), 50).await.unwrap();
+    assert!(limited.items.iter().all(|item| item.kind != Kind::Circuit));
+    bed.leaves_open("the provider is down");
 }
 
 /// A provider is down for an hour with many messages waiting, under a limit; others go on beside it.
@@ -128,8 +223,10 @@ async fn rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_e
         assert_eq!(done.delivered, 1, "minute {minute}: the other channel goes on");
     }
     let total = bed.engine.outbox_kpis(None).await.unwrap().total;
-    assert!(total.stuck <= 20, "what waits for the channel is not stuck: {total:?}");
-    assert!(total.waiting + 20 >= i64::try_from(waiting).unwrap(), "{total:?}");
+    assert!(
+        total.stuck + 20 >= i64::try_from(waiting).unwrap(),
+        "what waits for a broken channel is stuck: {total:?}"
+    );
     let during = attempts.load(Ordering::Relaxed);
     assert!(during <= max + 20, "{during} attempts in an hour");
     assert_eq!(arrivals.count(), 0);

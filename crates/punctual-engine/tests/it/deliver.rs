@@ -103,7 +103,7 @@ async fn a_permanent_failure_is_parked_at_once_with_its_reason(bed: TestBed) {
 
 async fn r12_exponential_backoff_stays_in_its_band(bed: TestBed) {
     let retry = json!({ "policy": "exponential", "max": 5, "intervalSeconds": 60, "capSeconds": 300, "jitterPercent": 20 });
-    bed.channel_with("memory:backoff", "memory", retry, false).await;
+    bed.put_channel("memory:backoff", "memory", retry, false, json!({ "circuit": false })).await;
     let new = (0..50).map(|n| bed.message_over("memory:backoff", &[&format!("{n}@example.org")])).collect();
     bed.accept(new).await;
     bed.captured.misbehave("memory:backoff".parse().unwrap(), Misbehaviour::Transient, 999, "busy");

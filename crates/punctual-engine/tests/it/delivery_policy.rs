@@ -35,6 +35,7 @@ on_both! {
     the_language_of_a_person_is_used_where_a_message_says_none;
     the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it;
     the_next_channel_is_taken_when_all_attempts_have_failed;
+    the_next_channel_is_taken_after_three_failures_and_by_an_alarm_after_one;
     who_has_it_over_one_channel_does_not_get_it_over_the_next;
     a_person_s_own_order_of_channels_is_used_where_a_message_has_none;
     where_no_channel_gets_it_across_it_is_parked_once;
@@ -374,6 +375,27 @@ async fn the_next_channel_is_taken_when_all_attempts_have_failed(bed: TestBed) {
     bed.run_for(600).await;
     assert_eq!(tried(&log), ["whatsapp:default +491", "whatsapp:default +491", "sms:default +491"]);
     assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
+}
+
+/// A message has its own patience: the channel's policy would go on for hours.
+async fn the_next_channel_is_taken_after_three_failures_and_by_an_alarm_after_one(bed: TestBed) {
+    let (bed, log) = three(&bed, |channel, _| match channel {
+        "sms:default" => delivered(),
+        _ => SendOutcome::Transient { error: "greylisted".into(), retry_after: None },
+    })
+    .await;
+    let patient = json!({ "policy": "steps", "afterSeconds": [60, 60, 3600, 3600] });
+    bed.channel_with("whatsapp:default", "wa", patient, false).await;
+    let mut alarm = in_order(&bed, &["+492"]);
+    alarm.priority = 0;
+    bed.accept_one(alarm).await;
+    bed.run_for(1).await;
+    assert_eq!(tried(&log), ["whatsapp:default +492", "sms:default +492"]);
+    log.lock().unwrap().clear();
+    bed.accept_one(in_order(&bed, &["+491"])).await;
+    bed.run_for(300).await;
+    let third = "whatsapp:default +491";
+    assert_eq!(tried(&log), [third, third, third, "sms:default +491"]);
 }
 
 async fn who_has_it_over_one_channel_does_not_get_it_over_the_next(bed: TestBed) {

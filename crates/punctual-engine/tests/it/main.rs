@@ -12,6 +12,7 @@ mod ensure;
 mod files;
 mod isolation;
 mod lease;
+mod list_moves;
 mod listeners;
 mod loops;
 mod operate;

@@ -123,6 +123,8 @@ async fn r06_no_version_of_a_notification_is_claimed_twice(bed: TestBed) {
                         reason: None,
                         retry_at: None,
                         channel: None,
+                        kind: None,
+                        leaves_list: false,
                     })
                     .collect();
                 loop {

@@ -2,14 +2,63 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::written;
+
 /// When a circuit opens, and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Breaker {
     /// The circuit opens after this many transient failures in a row, without a success between them.
     pub failures: u32,
     /// How long it stays open the first time; the time doubles whenever a probe fails.
+    #[serde(with = "written")]
     pub open_for: Duration,
+    #[serde(with = "written")]
     pub max_open_for: Duration,
+}
+
+/// What a channel says about its circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CircuitSetting {
+    /// `false`: the circuit never opens.
+    Never,
+    Opens(Breaker),
+}
+
+impl CircuitSetting {
+    pub fn breaker(self) -> Breaker {
+        match self {
+            Self::Never => Breaker::OFF,
+            Self::Opens(breaker) => breaker,
+        }
+    }
+}
+
+impl Serialize for CircuitSetting {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Never => to.serialize_bool(false),
+            Self::Opens(breaker) => breaker.serialize(to),
+        }
+    }
+}
+
+impl<'d> Deserialize<'d> for CircuitSetting {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Word(bool),
+            Opens(Breaker),
+        }
+        Ok(match Stored::deserialize(from)? {
+            Stored::Word(false) => Self::Never,
+            Stored::Word(true) => Self::Opens(Breaker::default()),
+            Stored::Opens(breaker) => Self::Opens(breaker),
+        })
+    }
 }
 
 impl Default for Breaker {

@@ -13,8 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Urgency;
-use crate::durations;
+use super::{Urgency, written};
 
 /// Steps into which a length is divided: what rounding up costs is less than one of them.
 const STEPS: i64 = 64;
@@ -162,21 +161,6 @@ fn add(entries: &mut Vec<(i64, i64)>, at: i64, count: i64) {
         Some((_, there)) => *there = (*there + count).max(0),
         None if count > 0 => entries.push((at, count)),
         None => {}
-    }
-}
-
-/// A length as people write it.
-mod written {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::{Duration, durations};
-
-    pub fn serialize<S: Serializer>(per: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&durations::format(*per))
-    }
-
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Duration, D::Error> {
-        durations::parse(&String::deserialize(from)?).map_err(serde::de::Error::custom)
     }
 }
 

@@ -56,19 +56,20 @@ impl Priority {
 /// Who may have the last of something scarce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
-    Alarm,
+    /// Alarms and messages of high priority.
+    Urgent,
     Ordinary,
     Campaign,
 }
 
 impl Urgency {
     /// The least urgent first.
-    pub const ALL: [Self; 3] = [Self::Campaign, Self::Ordinary, Self::Alarm];
+    pub const ALL: [Self; 3] = [Self::Campaign, Self::Ordinary, Self::Urgent];
 
     pub fn of(priority: i64) -> Self {
         match Priority::of(priority) {
-            Priority::Alarm => Self::Alarm,
-            Priority::High | Priority::Normal => Self::Ordinary,
+            Priority::Alarm | Priority::High => Self::Urgent,
+            Priority::Normal => Self::Ordinary,
             Priority::Campaign => Self::Campaign,
         }
     }
@@ -76,7 +77,7 @@ impl Urgency {
     /// The highest number of the class: a claim up to it takes this class and what is more urgent.
     pub fn highest(self) -> i64 {
         match self {
-            Self::Alarm => 0,
+            Self::Urgent => 3,
             Self::Ordinary => 7,
             Self::Campaign => 9,
         }
@@ -85,8 +86,8 @@ impl Urgency {
     /// The lowest number of the class.
     pub fn lowest(self) -> i64 {
         match self {
-            Self::Alarm => 0,
-            Self::Ordinary => 1,
+            Self::Urgent => 0,
+            Self::Ordinary => 4,
             Self::Campaign => 8,
         }
     }
@@ -94,9 +95,9 @@ impl Urgency {
     /// How much of `max` this class may use up: a part stays for what is more urgent, so that a campaign which has used a
     /// day's sends by ten o'clock does not keep back an alarm at eleven.
     pub fn share(self, max: i64) -> i64 {
-        let kept = if max < 3 { 0 } else { (max / 10).max(1) };
+        let kept = if max < 4 { 0 } else { (max / 10).max(1) };
         match self {
-            Self::Alarm => max,
+            Self::Urgent => max,
             Self::Ordinary => max - kept,
             Self::Campaign => (max - 2 * kept).max(1),
         }
@@ -121,9 +122,9 @@ mod tests {
     #[test]
     fn something_is_left_for_what_is_more_urgent_and_nobody_gets_nothing() {
         for max in 1..200 {
-            let [campaign, ordinary, alarm] = Urgency::ALL.map(|urgency| urgency.share(max));
-            assert!(1 <= campaign && campaign <= ordinary && ordinary <= alarm && alarm == max, "{max}");
-            assert!(max < 3 || ordinary < alarm, "{max}");
+            let [campaign, ordinary, urgent] = Urgency::ALL.map(|urgency| urgency.share(max));
+            assert!(1 <= campaign && campaign <= ordinary && ordinary <= urgent && urgent == max, "{max}");
+            assert_eq!(max >= 4, ordinary < urgent, "{max}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The policy as people write it: `{"policy":"fixed","max":3,"intervalSeconds":60}`.
+//! The policy as people write it: `{"policy":"fixed","max":3,"intervalSeconds":60}`, or
+//! `{"policy":"steps","afterSeconds":[60,300]}`, which names each wait.
 //!
 //! An exponential policy may also have `factor` (default 2), `capSeconds` (default 3600, or the
 //! interval if that is longer) and `jitterPercent` (default 20); its `intervalSeconds` is the first delay.
@@ -14,7 +15,8 @@ use crate::{
     nearest::suggestion,
 };
 
-const POLICIES: [&str; 2] = ["fixed", "exponential"];
+const POLICIES: [&str; 3] = ["fixed", "exponential", "steps"];
+const STEPS_FIELDS: [&str; 2] = ["policy", "afterSeconds"];
 const FIXED_FIELDS: [&str; 3] = ["policy", "max", "intervalSeconds"];
 const EXPONENTIAL_FIELDS: [&str; 6] =
     ["policy", "max", "intervalSeconds", "factor", "capSeconds", "jitterPercent"];
@@ -28,6 +30,9 @@ impl RetryPolicy {
             return Err(vec![Fault::new("", "wrong_type", detail)]);
         };
         let mut reader = Reader { fields, faults: Vec::new() };
+        if fields.get("policy").and_then(Value::as_str) == Some("steps") {
+            return reader.steps();
+        }
         let exponential = reader.is_exponential();
         reader.refuse_unknown(if exponential { &EXPONENTIAL_FIELDS } else { &FIXED_FIELDS });
 
@@ -54,11 +59,15 @@ impl RetryPolicy {
 
     /// The policy as it is shown; what [`Self::from_json`] accepts comes back the same.
     pub fn to_json(&self) -> Value {
-        match *self {
+        match self {
             Self::Ladder => json!({"policy": "ladder"}),
             Self::Daily => json!({"policy": "daily"}),
             Self::Fixed { interval, max } => {
                 json!({"policy": "fixed", "max": max, "intervalSeconds": interval.as_secs()})
+            }
+            Self::Steps(waits) => {
+                let seconds: Vec<u64> = waits.iter().map(Duration::as_secs).collect();
+                json!({"policy": "steps", "afterSeconds": seconds})
             }
             Self::Exponential { first, factor, cap, max, jitter_percent } => json!({
                 "policy": "exponential",
@@ -87,6 +96,31 @@ impl Reader<'_> {
         self.faults.push(Fault::new(format!("/{}", pointer_step(field)), code, detail));
     }
 
+    /// A list of waits, one for each attempt after the first.
+    fn steps(mut self) -> Result<RetryPolicy, Vec<Fault>> {
+        self.refuse_unknown(&STEPS_FIELDS);
+        let range = INTERVALS.start().as_secs()..=INTERVALS.end().as_secs();
+        let waits: Option<Vec<Duration>> =
+            self.fields.get("afterSeconds").and_then(Value::as_array).and_then(|all| {
+                let seconds = |one: &Value| one.as_u64().filter(|seconds| range.contains(seconds));
+                all.iter().map(|one| seconds(one).map(Duration::from_secs)).collect()
+            });
+        let most = usize::try_from(MAX_ATTEMPTS).unwrap_or(usize::MAX);
+        match waits.filter(|waits| (1..=most).contains(&waits.len())) {
+            Some(waits) if self.faults.is_empty() => return Ok(RetryPolicy::Steps(waits.into())),
+            Some(_) => {}
+            None => {
+                let detail = format!(
+                    "`afterSeconds` is a list of 1 to {MAX_ATTEMPTS} whole numbers from {} to {}",
+                    range.start(),
+                    range.end()
+                );
+                self.fault("afterSeconds", "out_of_range", detail);
+            }
+        }
+        Err(self.faults)
+    }
+
     fn is_exponential(&mut self) -> bool {
         match self.fields.get("policy") {
             None => false,
@@ -100,7 +134,7 @@ impl Reader<'_> {
                 true
             }
             Some(_) => {
-                self.fault("policy", "wrong_type", "`policy` is the text `fixed` or `exponential`");
+                self.fault("policy", "wrong_type", "`policy` is the text `fixed`, `exponential` or `steps`");
                 true
             }
         }

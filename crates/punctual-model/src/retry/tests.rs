@@ -36,6 +36,28 @@ fn r12_max_counts_the_tries_after_the_first() {
 }
 
 #[test]
+fn r12_mail_is_retried_longer_than_greylisting_lasts() {
+    let mail = RetryPolicy::of_channel("email:default");
+    assert_eq!(waits(mail, 6), [Some(60), Some(300), Some(900), Some(3_600), Some(14_400), None]);
+    for other in ["sms:default", "webhook:email", "emails:x"] {
+        assert_eq!(RetryPolicy::of_channel(other), RetryPolicy::default());
+    }
+}
+
+#[test]
+fn waits_are_named_one_by_one() {
+    let written = json!({"policy": "steps", "afterSeconds": [60, 300]});
+    let policy = RetryPolicy::from_json(&written).unwrap();
+    assert_eq!((waits(policy.clone(), 3), policy.to_json()), (vec![Some(60), Some(300), None], written));
+    for wrong in [json!([]), json!([0]), json!([60, "x"]), json!(60), json!(vec![1; 101]), json!([604_801])] {
+        let faults = RetryPolicy::from_json(&json!({"policy": "steps", "afterSeconds": wrong})).unwrap_err();
+        assert_eq!((faults.len(), faults[0].pointer.as_str()), (1, "/afterSeconds"), "{wrong}");
+    }
+    let faults = RetryPolicy::from_json(&json!({"policy": "steps", "max": 3})).unwrap_err();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+}
+
+#[test]
 fn r12_retry_after_is_honoured_up_to_its_cap_and_never_hurries() {
     let next =
         |retry_after: u64| RetryPolicy::default().next(1, NOW, 0.0, Some(Duration::from_secs(retry_after)));
@@ -82,8 +104,8 @@ fn a_policy_is_read_with_its_defaults() {
         (json!({"policy": "exponential", "intervalSeconds": 7200}), exponential(7200, 7200)),
         (json!({"policy": "exponential", "intervalSeconds": 5, "capSeconds": 90}), exponential(5, 90)),
     ] {
+        assert_eq!(RetryPolicy::from_json(&policy.to_json()), Ok(policy.clone()));
         assert_eq!(RetryPolicy::from_json(&value), Ok(policy), "{value}");
-        assert_eq!(RetryPolicy::from_json(&policy.to_json()), Ok(policy));
     }
     assert_eq!(RetryPolicy::Ladder.to_json(), json!({"policy": "ladder"}));
     assert_eq!(RetryPolicy::Daily.to_json(), json!({"policy": "daily"}));
@@ -128,6 +150,8 @@ fn any_policy() -> impl Strategy<Value = RetryPolicy> {
                 RetryPolicy::Exponential { first, factor, cap: cap.max(first), max, jitter_percent }
             }
         ),
+        prop::collection::vec(1..604_800u64, 1..=100)
+            .prop_map(|waits| RetryPolicy::Steps(waits.into_iter().map(Duration::from_secs).collect())),
     ]
 }
 
@@ -179,6 +203,7 @@ proptest! {
         prop_assert_eq!(tries, match policy {
             RetryPolicy::Ladder => 3,
             RetryPolicy::Daily => 299,
+            RetryPolicy::Steps(waits) => waits.len(),
             RetryPolicy::Fixed { max, .. } | RetryPolicy::Exponential { max, .. } => max as usize,
         });
     }

@@ -203,6 +203,10 @@ pub struct Delivery {
     pub retry_at: Option<Timestamp>,
     /// Set where it must leave over another channel than it was queued for.
     pub channel: Option<ChannelKey>,
+    /// What kind of message it is then.
+    pub kind: Option<String>,
+    /// It no longer goes where its list says.
+    pub leaves_list: bool,
 }
 
 impl Delivery {
@@ -225,11 +229,20 @@ impl Delivery {
             reason: None,
             retry_at: None,
             channel: None,
+            kind: None,
+            leaves_list: false,
         }
     }
 }
 
 impl NotificationRow {
+    /// Another channel for this row, and the kind of message that it is then: a kind that was only the channel's type
+    /// follows the channel.
+    pub fn moved_to(&self, channel: &ChannelKey, delivery: Delivery) -> Delivery {
+        let kind = (self.kind == self.channel.kind()).then(|| channel.kind().to_owned());
+        Delivery { channel: Some(channel.clone()), kind, ..delivery }
+    }
+
     /// What an event makes of this row, which the caller has claimed.
     pub fn after(&self, event: NotificationEvent) -> Delivery {
         Delivery::after(event, self.seq, self.version, self.status, self.retry_count)
@@ -249,7 +262,8 @@ const SETTLE: Sql = sql!(
      SET status = {.status}, lease_expires_at = NULL, retry_count = {.retry_count},
          last_error = COALESCE({.last_error}, notifications.last_error), reason_code = {.reason},
          ready_at = COALESCE({.retry_at}, notifications.ready_at),
-         channel = COALESCE({.channel}, notifications.channel),
+         channel = COALESCE({.channel}, notifications.channel), kind = COALESCE({.kind}, notifications.kind),
+         follows_list = CASE WHEN {.leaves_list} THEN FALSE ELSE notifications.follows_list END,
          delivered_at = CASE WHEN {.status} = 'delivered' THEN $1 ELSE NULL END,
          finished_at = CASE WHEN {.status} IN ('pending', 'retrying') THEN NULL ELSE $1 END,
          version = notifications.version + 1

@@ -1,15 +1,18 @@
-//! Waiting and stuck are two things. A message that waits for an hour, a slot under a limit or an open circuit is sent
-//! later by itself; a stuck one should have been sent long ago, and nobody knows why it was not.
+//! Waiting and stuck are two things. A message that waits for an hour or for a slot under a limit waits by intention; a
+//! stuck one should have been sent long ago. What waits for an open circuit waits because something is broken: it is stuck
+//! when it is old enough.
 //!
-//! A row that waits for its channel is not touched while it waits, so its row does not say so. Whoever asks says which
-//! channels hold their messages back: a JSON object of the channel's key and the first priority (the most urgent) that
-//! it holds back.
+//! A row that waits for a slot of its channel is not touched while it waits, so its row does not say so. Whoever asks says
+//! which channels hold their messages back by intention: a JSON object of the channel's key and the first priority (the
+//! most urgent) that it holds back.
 
 use jiff::Timestamp;
 use punctual_model::NotificationStatus;
 
-/// The reasons of rows that wait by themselves.
-pub const WAITS: [&str; 4] = ["quiet-hours", "send-window", "rate-limited", "circuit-open"];
+/// The reasons of rows that wait by intention.
+pub const WAITS: [&str; 3] = ["quiet-hours", "send-window", "rate-limited"];
+/// The reason of rows that wait because something is broken.
+const BROKEN: &str = "circuit-open";
 
 /// What counts as stuck: live, created and ready before this instant, and not held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,14 +30,14 @@ pub fn is_stuck(
     reason: Option<&str>,
     is_held_back: bool,
 ) -> bool {
-    let fails =
-        status == NotificationStatus::Retrying && !reason.is_some_and(|reason| WAITS.contains(&reason));
+    let fails = reason == Some(BROKEN)
+        || status == NotificationStatus::Retrying && !reason.is_some_and(|reason| WAITS.contains(&reason));
     created_at < before && (ready_at < before || fails) && !is_held_back
 }
 
 macro_rules! waits {
     () => {
-        "(reason_code IS NOT NULL AND reason_code IN ('quiet-hours', 'send-window', 'rate-limited', 'circuit-open'))"
+        "(reason_code IS NOT NULL AND reason_code IN ('quiet-hours', 'send-window', 'rate-limited'))"
     };
 }
 
@@ -61,7 +64,7 @@ macro_rules! stuck {
             $before,
             " OR (status = 'retrying' AND NOT ",
             waits!(),
-            ")) AND NOT (",
+            ") OR (reason_code IS NOT NULL AND reason_code = 'circuit-open')) AND NOT (",
             held_back!($held),
             ")"
         )

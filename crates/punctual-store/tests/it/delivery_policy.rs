@@ -1,7 +1,7 @@
 //! The statements of the delivery policy.
 
 use punctual_store::delivery_policy::{
-    circuits,
+    circuits::{self, CircuitKey, HOSTS_KEPT},
     days::{self, Day},
     digests::{self, DigestItem},
     limiters::{self, LimiterRow},
@@ -12,6 +12,7 @@ use punctual_testkit::{TestBed, on_both};
 on_both! {
     a_limiter_is_made_locked_and_written;
     a_circuit_opens_is_probed_by_one_and_closes;
+    the_circuits_of_the_newest_hosts_are_kept;
     what_people_want_is_found_by_their_addresses;
     messages_of_a_day_are_counted_for_each_person;
     what_was_held_back_is_kept_once_and_forgotten;
@@ -36,25 +37,40 @@ async fn a_limiter_is_made_locked_and_written(bed: TestBed) {
 
 async fn a_circuit_opens_is_probed_by_one_and_closes(bed: TestBed) {
     let mut tx = bed.begin().await;
-    let now = bed.now();
-    assert!(circuits::open(&mut tx.conn(), now, "sms:a", bed.after(30), "503").await.unwrap());
-    assert!(!circuits::open(&mut tx.conn(), now, "sms:a", bed.after(99), "504").await.unwrap());
-    assert!(!circuits::probe(&mut tx.conn(), bed.after(29), "sms:a", bed.after(90)).await.unwrap());
-    assert!(circuits::probe(&mut tx.conn(), bed.after(30), "sms:a", bed.after(90)).await.unwrap());
-    assert!(!circuits::probe(&mut tx.conn(), bed.after(31), "sms:a", bed.after(90)).await.unwrap());
+    let (now, key) = (bed.now(), CircuitKey::of_channel("sms:a"));
+    assert!(circuits::open(&mut tx.conn(), now, &key, bed.after(30), "503").await.unwrap());
+    assert!(!circuits::open(&mut tx.conn(), now, &key, bed.after(99), "504").await.unwrap());
+    assert!(!circuits::probe(&mut tx.conn(), bed.after(29), &key, bed.after(90)).await.unwrap());
+    assert!(circuits::probe(&mut tx.conn(), bed.after(30), &key, bed.after(90)).await.unwrap());
+    assert!(!circuits::probe(&mut tx.conn(), bed.after(31), &key, bed.after(90)).await.unwrap());
     assert!(
-        circuits::probe(&mut tx.conn(), bed.after(90), "sms:a", bed.after(150)).await.unwrap(),
+        circuits::probe(&mut tx.conn(), bed.after(90), &key, bed.after(150)).await.unwrap(),
         "the node that probed is gone"
     );
-    assert!(circuits::reopen(&mut tx.conn(), "sms:a", 2, bed.after(120), "505").await.unwrap());
+    assert!(circuits::reopen(&mut tx.conn(), &key, 2, bed.after(120), "505").await.unwrap());
     let rows = standing(&mut tx.conn()).await.unwrap();
     assert_eq!(
         (rows.len(), rows[0].what.as_str(), rows[0].open_count, rows[0].text.as_str()),
         (1, "circuit", 2, "505")
     );
     assert_eq!((rows[0].open_until, rows[0].probe_until), (bed.after(120).as_microsecond(), None));
-    assert!(circuits::close(&mut tx.conn(), "sms:a").await.unwrap());
-    assert!(!circuits::close(&mut tx.conn(), "sms:a").await.unwrap());
+    assert!(circuits::close(&mut tx.conn(), &key).await.unwrap());
+    assert!(!circuits::close(&mut tx.conn(), &key).await.unwrap());
+}
+
+async fn the_circuits_of_the_newest_hosts_are_kept(bed: TestBed) {
+    let mut tx = bed.begin().await;
+    let host = |n: usize| CircuitKey { channel: "webhook:a".into(), host: Some(format!("{n}.example")) };
+    let own = CircuitKey::of_channel("webhook:a");
+    assert!(circuits::open(&mut tx.conn(), bed.now(), &own, bed.after(1), "503").await.unwrap());
+    for n in 0..HOSTS_KEPT + 5 {
+        let until = bed.after(60 + i64::try_from(n).unwrap());
+        assert!(circuits::open(&mut tx.conn(), bed.now(), &host(n), until, "timed out").await.unwrap());
+    }
+    assert_eq!(circuits::count(&mut tx.conn()).await.unwrap(), i64::try_from(HOSTS_KEPT).unwrap() + 1);
+    assert!(!circuits::close(&mut tx.conn(), &host(4)).await.unwrap(), "the oldest are gone");
+    assert!(circuits::close(&mut tx.conn(), &host(5)).await.unwrap());
+    assert!(circuits::close(&mut tx.conn(), &own).await.unwrap(), "the channel's own circuit is not counted");
 }
 
 async fn what_people_want_is_found_by_their_addresses(bed: TestBed) {
@@ -126,7 +142,9 @@ async fn what_a_node_must_know_comes_at_once(bed: TestBed) {
         .await
         .unwrap();
     preferences::lock(&mut tx.conn(), bed.now(), "ann").await.unwrap();
-    circuits::open(&mut tx.conn(), bed.now(), "sms:a", bed.after(30), "503").await.unwrap();
+    circuits::open(&mut tx.conn(), bed.now(), &CircuitKey::of_channel("sms:a"), bed.after(30), "503")
+        .await
+        .unwrap();
     let rows = standing(&mut tx.conn()).await.unwrap();
     assert_eq!(
         rows.iter().map(|row| row.what.as_str()).collect::<Vec<_>>(),

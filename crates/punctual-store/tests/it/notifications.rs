@@ -72,6 +72,8 @@ fn delivery(row: &NotificationRow, status: &str) -> Delivery {
         reason: None,
         retry_at: None,
         channel: None,
+        kind: None,
+        leaves_list: false,
     }
 }
 
@@ -134,6 +136,7 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         kind: "alert".into(),
         channel: ChannelKey::memory(),
         list_name: None,
+        follows_list: false,
         targets: Some(Json::stored(json!(["a@example.org", "b\"\\@example.org"]).to_string())),
         subject: new.subject.clone(),
         body: new.body.clone(),

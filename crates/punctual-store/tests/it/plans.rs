@@ -209,6 +209,8 @@ async fn claims_of_notifications_never_read_finished_rows(bed: TestBed) {
             reason: None,
             retry_at: None,
             channel: None,
+            kind: None,
+            leaves_list: false,
         })
         .collect();
     assert_eq!(notifications::settle(&mut tx.conn(), bed.now(), &deliveries).await.unwrap().len(), 100);

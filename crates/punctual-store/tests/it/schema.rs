@@ -44,7 +44,8 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 12] = [
+const BOOLEANS: [&str; 13] = [
+    "follows_list",
     "on_hold",
     "cancelled_by_person",
     "reports_back",

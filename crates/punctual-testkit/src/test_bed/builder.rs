@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Registration};
-use punctual_model::{Adapter, Clock, ManualClock, delivery_policy::Breaker};
+use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_store::blobs::Blobs;
 
 use super::{Database, START, TestBed};
@@ -59,7 +59,7 @@ impl TestBedBuilder {
             without_skip_locked: false,
             notifies_nodes: false,
             // Channels that a test breaks on purpose go on failing; a test that wants them to rest says so.
-            config: EngineConfig { breaker: Breaker::OFF, ..EngineConfig::default() },
+            config: EngineConfig::default(),
             workflows: punctual_workflows::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
             listeners: Listeners::default(),

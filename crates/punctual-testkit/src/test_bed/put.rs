@@ -41,7 +41,14 @@ impl TestBed {
         self.put_channel(key, adapter, json!({ "max": 3, "intervalSeconds": 60 }), false, policy).await;
     }
 
-    async fn put_channel(&self, key: &str, adapter: &str, retry: Value, at_most_once: bool, policy: Value) {
+    pub async fn put_channel(
+        &self,
+        key: &str,
+        adapter: &str,
+        retry: Value,
+        at_most_once: bool,
+        policy: Value,
+    ) {
         let row = ChannelRow {
             key: key.into(),
             adapter: adapter.into(),

@@ -166,15 +166,16 @@ impl Engine {
         people: &People,
         ledger: &Ledger,
     ) -> Reached {
-        if item.failover.is_empty() {
-            return Reached::At(target.to_owned());
-        }
         let preference = people.preference(target);
         let seq = item.row.seq;
+        // Also where its list has moved to another channel in the meantime.
         if ledger.has_it(seq, target)
             || preference.addresses.values().any(|address| ledger.has_it(seq, address))
         {
             return Reached::Has;
+        }
+        if item.failover.is_empty() {
+            return Reached::At(target.to_owned());
         }
         let kind = channel.split(':').next().unwrap_or(channel);
         let same = |address: &String| comparable(address) == comparable(target);

@@ -5,12 +5,12 @@ use std::{collections::HashMap, time::Duration};
 use jiff::Timestamp;
 use punctual_model::{
     ReasonCode,
-    delivery_policy::{Limiter, Rate, Urgency},
+    delivery_policy::{Breaker, Limiter, Rate, Urgency},
 };
 use punctual_store::{
     StoreError, Tx,
     delivery_policy::{
-        circuits,
+        circuits::{self, CircuitKey},
         limiters::{self, LimiterRow},
     },
     notifications::{Delivery, NotificationRow},
@@ -67,9 +67,11 @@ impl Engine {
     ) -> Result<Option<ClaimBudget>, StoreError> {
         let mut budget = ClaimBudget { limit, up_to: Urgency::Campaign.highest(), probe: false, slots: None };
         let Some(opened) = opened else { return Ok(Some(budget)) };
-        if let Some(circuit) = self.policy.circuit(key) {
+        let circuit_key = CircuitKey::of_channel(key);
+        let open = self.policy.circuit(&circuit_key);
+        if let Some(circuit) = open.filter(|_| opened.breaker(self.config.breaker) != Breaker::OFF) {
             let until = later(now, self.lease_for(Some(opened)));
-            if circuit.open_until > now || !circuits::probe(&mut tx.conn(), now, key, until).await? {
+            if circuit.open_until > now || !circuits::probe(&mut tx.conn(), now, &circuit_key, until).await? {
                 let again = circuit.open_until.max(later(now, ASK_AGAIN));
                 Urgency::ALL.iter().for_each(|urgency| self.policy.full_until(key, *urgency, again));
                 return Ok(None);
@@ -125,8 +127,7 @@ impl Engine {
             return Ok((reservation, given_back));
         }
         // As many waves as the channel takes at once, each as long as the engine lets a call last.
-        let waves =
-            u32::try_from(count / opened.channel.permits().max(1)).unwrap_or(u32::MAX).saturating_add(1);
+        let waves = u32::try_from(count / opened.concurrency.max(1)).unwrap_or(u32::MAX).saturating_add(1);
         let longest = opened.channel.timeout().saturating_mul(2).saturating_mul(waves);
         let until = later(now, self.lease_for(Some(opened)).saturating_add(longest));
         let count = i64::try_from(count).unwrap_or(i64::MAX);

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, NotificationEvent, NotificationStatus, ReasonCode, delivery_policy::preference::next_in,
+    ChannelKey, NotificationEvent, NotificationStatus, ReasonCode,
+    delivery_policy::{Priority, preference::next_in},
 };
 use punctual_store::notifications::{Delivery, NotificationRow};
 
@@ -31,14 +32,15 @@ pub(in crate::delivery) fn go_on(
         return delivery;
     }
     let Some(next) = next_in(order, &row.channel) else { return with_order(order, delivery) };
-    Delivery {
+    let moved = Delivery {
         retry_count: 0,
         reason: Some(ReasonCode::FailedOver),
         retry_at: Some(now),
-        channel: Some(next.clone()),
         last_error: delivery.last_error,
+        leaves_list: true,
         ..row.after(NotificationEvent::FailOver)
-    }
+    };
+    row.moved_to(next, moved)
 }
 
 /// What reached the others, where somebody was left out whom the next channel may reach: not done yet.
@@ -52,6 +54,14 @@ pub(in crate::delivery) fn for_left_out(item: &ToSend, delivery: Delivery) -> De
         },
         _ => delivery,
     }
+}
+
+/// After how many failed attempts a message goes on to its next channel; nothing where there is none.
+pub(in crate::delivery) fn attempts_before_next_channel(item: &ToSend) -> Option<i64> {
+    has_next(item).then(|| match Priority::of(item.row.priority) {
+        Priority::Alarm => 1,
+        Priority::High | Priority::Normal | Priority::Campaign => 3,
+    })
 }
 
 /// Whether another channel is left for a message.

@@ -16,19 +16,19 @@ fn rate(max: i64, seconds: u64) -> Rate {
 fn a_place_is_free_again_a_length_after_its_send_has_ended() {
     let rates = [rate(2, 10)];
     let mut limiter = Limiter::default().at(&rates, at(0));
-    assert_eq!(limiter.free(&rates, Urgency::Alarm, at(0)), 2);
+    assert_eq!(limiter.free(&rates, Urgency::Urgent, at(0)), 2);
     limiter.take(2, at(60_000_000));
-    assert_eq!(limiter.free(&rates, Urgency::Alarm, at(0)), 0);
-    let (next, may_be_sooner) = limiter.next(&rates, Urgency::Alarm, at(0));
+    assert_eq!(limiter.free(&rates, Urgency::Urgent, at(0)), 0);
+    let (next, may_be_sooner) = limiter.next(&rates, Urgency::Urgent, at(0));
     assert!(
         may_be_sooner && next >= at(70_000_000),
         "a send under way holds its slot until it must have ended"
     );
     limiter.finish(2, at(60_000_000), at(3_000_000));
-    let (next, may_be_sooner) = limiter.next(&rates, Urgency::Alarm, at(3_000_000));
+    let (next, may_be_sooner) = limiter.next(&rates, Urgency::Urgent, at(3_000_000));
     assert!(!may_be_sooner && next >= at(13_000_000) && next <= at(13_200_000), "{next}");
-    assert_eq!(limiter.free(&rates, Urgency::Alarm, at(12_999_999)), 0);
-    assert_eq!(limiter.free(&rates, Urgency::Alarm, next), 2);
+    assert_eq!(limiter.free(&rates, Urgency::Urgent, at(12_999_999)), 0);
+    assert_eq!(limiter.free(&rates, Urgency::Urgent, next), 2);
     assert_eq!(Limiter::read(&limiter.written()), limiter);
     assert_eq!(
         limiter.at(&rates, at(60_000_000)),
@@ -52,10 +52,10 @@ fn the_smallest_of_several_rates_decides() {
     let mut limiter = Limiter::default().at(&rates, at(0));
     limiter.take(5, at(0));
     limiter.finish(5, at(0), at(0));
-    assert_eq!(limiter.free(&rates, Urgency::Alarm, at(2_000_000)), 3);
+    assert_eq!(limiter.free(&rates, Urgency::Urgent, at(2_000_000)), 3);
     limiter.take(3, at(2_000_000));
     limiter.finish(3, at(2_000_000), at(2_000_000));
-    let (next, _) = limiter.next(&rates, Urgency::Alarm, at(9_000_000));
+    let (next, _) = limiter.next(&rates, Urgency::Urgent, at(9_000_000));
     assert!(next >= at(3_600_000_000), "{next}");
 }
 
@@ -66,7 +66,7 @@ fn a_limit_keeps_few_numbers_whatever_its_size() {
     for n in 0..100_000 {
         let now = at(n * 5_000);
         limiter = limiter.at(&rates, now);
-        if limiter.free(&rates, Urgency::Alarm, now) > 0 {
+        if limiter.free(&rates, Urgency::Urgent, now) > 0 {
             limiter.take(1, at(n * 5_000 + 60_000_000));
             limiter.finish(1, at(n * 5_000 + 60_000_000), at(n * 5_000 + 700));
         }
@@ -113,10 +113,10 @@ proptest! {
                 }
             }
             limiter = Limiter::read(&limiter.at(&rates, at(now)).written());
-            let free = limiter.free(&rates, Urgency::Alarm, at(now)).min(wanted);
+            let free = limiter.free(&rates, Urgency::Urgent, at(now)).min(wanted);
             if free == 0 {
-                let (next, _) = limiter.next(&rates, Urgency::Alarm, at(now));
-                prop_assert!(wanted == 0 || limiter.free(&rates, Urgency::Alarm, next) > 0);
+                let (next, _) = limiter.next(&rates, Urgency::Urgent, at(now));
+                prop_assert!(wanted == 0 || limiter.free(&rates, Urgency::Urgent, next) > 0);
                 continue;
             }
             // No send takes longer than it may.

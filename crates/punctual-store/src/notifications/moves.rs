@@ -1,0 +1,75 @@
+//! Messages that wait move with their list, when that gets another channel.
+
+use jiff::Timestamp;
+use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::ChannelKey;
+
+use crate::{
+    Stage, Tx,
+    db::{Result, Sql, args, sql, with_rows},
+};
+
+/// A list that has moved from one channel to another.
+#[derive(Clone, Debug)]
+pub struct ListMove {
+    pub list: String,
+    /// The business unit of the list; messages of all units follow one without.
+    pub business_unit: Option<String>,
+    pub from: ChannelKey,
+    pub to: ChannelKey,
+}
+
+/// The place after which the next batch begins.
+type Place = (i64, Timestamp, i64);
+
+#[derive(Record, SetRow)]
+struct Follower {
+    seq: i64,
+    version: i64,
+    #[column(skip)]
+    priority: i64,
+    #[column(skip)]
+    ready_at: Timestamp,
+}
+
+// Relies on notifications_ready: every live row of the channel is passed once.
+const FOLLOWERS: Sql = sql!(
+    "notifications.followers", as Follower,
+    "SELECT {columns} FROM notifications
+     WHERE status IN ('pending', 'retrying') AND lease_expires_at IS NULL AND channel = $1
+       AND (priority, ready_at, seq) > ($2, $3, $4)
+       AND list_name = $5 AND follows_list AND (CAST($6 AS TEXT) IS NULL OR business_unit = $6)
+     ORDER BY priority, ready_at, seq LIMIT $7",
+);
+const MOVE: Sql = sql!(
+    "notifications.move", each Follower, after 3,
+    "UPDATE notifications
+     SET channel = $1, kind = CASE WHEN kind = $2 THEN $3 ELSE kind END, version = notifications.version + 1
+     {from rows}
+     WHERE notifications.seq = {.seq} AND notifications.version = {.version} AND lease_expires_at IS NULL",
+);
+
+/// Moves the next messages after `place`, at most `limit`; returns the place where to go on, or nothing where all have
+/// moved. One that is being claimed meanwhile is left alone: the claim looks at its list itself.
+#[boxed]
+pub async fn move_with_list(
+    tx: &mut Tx,
+    moved: &ListMove,
+    place: Option<Place>,
+    limit: i64,
+) -> Result<Option<Place>> {
+    let (priority, ready_at, seq) = place.unwrap_or((-1, Timestamp::MIN, 0));
+    let (list, unit) = (&moved.list, moved.business_unit.as_deref());
+    let (from, to) = (&moved.from, &moved.to);
+    let all = args![from, priority, ready_at, seq, list, unit, limit];
+    let rows: Vec<Follower> = tx.conn().fetch_all(&FOLLOWERS, all).await?;
+    let Some(last) = rows.last() else { return Ok(None) };
+    let next = (last.priority, last.ready_at, last.seq);
+    tx.conn().execute(&MOVE, with_rows(args![to, from.kind(), to.kind()], &rows)).await?;
+    if let Some(first) = rows.iter().map(|row| row.ready_at).min() {
+        tx.raise(Stage::Delivery, first);
+    }
+    Ok(Some(next))
+}
+
+crate::db::statements![FOLLOWERS, MOVE];
