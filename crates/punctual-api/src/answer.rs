@@ -169,7 +169,7 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Stopping => Self::unavailable(&EngineError::Stopping),
+            EngineError::Stopping | EngineError::Clock(_) => Self::unavailable(&error),
             EngineError::Panicked(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {

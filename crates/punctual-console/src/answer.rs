@@ -108,7 +108,7 @@ impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Stopping => Problem::storage_unavailable(1).into(),
+            EngineError::Stopping | EngineError::Clock(_) => Problem::storage_unavailable(1).into(),
             EngineError::Panicked(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { .. } => {

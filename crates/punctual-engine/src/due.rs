@@ -117,6 +117,7 @@ impl Engine {
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
         let Some(workflow) = self.workflows.get(kind) else { return Ok(Default::default()) };
+        self.check_clock()?;
         if !workflow.is_long_running() && !self.store.without_skip_locked() {
             let limit = limit.min(self.config.batch);
             match guarded(self.lock_and_settle(workflow, now, limit, sends_itself)).await {

@@ -135,7 +135,7 @@ impl Engine {
             .zip(channels)
             .map(|(item, channel)| NotificationRow::new((*item).clone(), channel, now))
             .collect();
-        let node = self.running();
+        let node = self.may_send();
         let reserved = if node.is_some() { self.reserve(&mut queued, now) } else { Vec::new() };
         // In the order of the ids, so that two groups with the same ones cannot deadlock.
         let mut unique = first_of_each(&queued);

@@ -43,6 +43,7 @@ impl Engine {
     /// Removes everything that is past its window, unless that is more than the usual share.
     #[boxed]
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
+        self.check_clock()?;
         self.purge_unless_unusual(now, None).await
     }
 

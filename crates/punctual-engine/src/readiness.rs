@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use punctual_boxed::boxed;
+use punctual_model::Doubt;
 use punctual_store::{StoreError, facts};
 
-use crate::Engine;
+use crate::{Engine, EngineError};
 
 /// How long a read may take, with all its waiting.
 const READ: Duration = Duration::from_secs(4);
@@ -26,6 +27,8 @@ pub enum NotReady {
     Writes(#[source] StoreError),
     #[error("the database did not confirm a write within {} s", WRITE.as_secs())]
     WritesSlowly,
+    #[error("nothing may be claimed: the time is in doubt")]
+    Clock(#[source] Doubt),
 }
 
 impl Engine {
@@ -36,6 +39,9 @@ impl Engine {
             Ok(read) => read.map_err(NotReady::Reads)?,
             Err(_) => return Err(NotReady::ReadsSlowly),
         }
+        if let Some(doubt) = self.doubt() {
+            return Err(NotReady::Clock(doubt));
+        }
         if writes {
             match tokio::time::timeout(WRITE, self.probe_writes()).await {
                 Ok(written) => written.map_err(NotReady::Writes)?,
@@ -43,6 +49,16 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Why the time is not good enough to claim anything: of half a lease a node must know that it judges as the others do.
+    pub fn doubt(&self) -> Option<Doubt> {
+        self.clock.doubt(self.config.lease / 2)
+    }
+
+    /// Asked before every claim and every sweep.
+    pub(crate) fn check_clock(&self) -> Result<(), EngineError> {
+        self.doubt().map_or(Ok(()), |doubt| Err(EngineError::Clock(doubt)))
     }
 
     async fn probe_reads(&self) -> Result<(), StoreError> {

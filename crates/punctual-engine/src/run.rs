@@ -112,7 +112,12 @@ impl Running {
 }
 
 impl Engine {
-    /// This node's loops, where they run: then it may send what it has just stored.
+    /// This node's loops, where they may claim: then it may send what it has just stored.
+    pub(crate) fn may_send(&self) -> Option<Node> {
+        self.running().filter(|_| self.doubt().is_none())
+    }
+
+    /// This node's loops, where they run.
     pub(crate) fn running(&self) -> Option<Node> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -41,6 +41,7 @@ impl Engine {
     /// One bounded pass over expired leases of both tables.
     #[boxed]
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
+        self.check_clock()?;
         let mut report = SweepReport::default();
         // Neither may keep the other, or what workflows repair, from its turn.
         let work = self.sweep_work(now, &mut report).await;

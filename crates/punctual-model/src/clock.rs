@@ -1,16 +1,30 @@
 //! Time and randomness are injected: nothing in Punctual asks the system for them but the binary.
 
-use std::{sync::Mutex, task::Waker};
+mod discipline;
+
+use std::{sync::Mutex, task::Waker, time::Duration};
 
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
+
+pub use discipline::{Discipline, Doubt, Reference, Sample};
 
 /// What gives the time, and wakes a waiter at an instant.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Ends when `now()` has reached `at`; at once if it already has.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
+
+    /// Why the time is not good enough to claim rows and to judge leases, where it may have been checked this long ago.
+    fn doubt(&self, _checked_within: Duration) -> Option<Doubt> {
+        None
+    }
+
+    /// How far the machine's own clock is ahead of this one.
+    fn own_offset(&self) -> SignedDuration {
+        SignedDuration::ZERO
+    }
 }
 
 /// Where random bytes come from.
@@ -47,17 +61,23 @@ pub struct ManualClock {
 
 struct ManualState {
     now: Timestamp,
+    doubt: Option<Doubt>,
     waiting: Vec<(Timestamp, Waker)>,
 }
 
 impl ManualClock {
     pub fn new(now: Timestamp) -> Self {
-        Self { state: std::sync::Arc::new(Mutex::new(ManualState { now, waiting: Vec::new() })) }
+        Self { state: std::sync::Arc::new(Mutex::new(ManualState { now, doubt: None, waiting: Vec::new() })) }
     }
 
     /// The earliest instant that somebody sleeps until: tests move the clock once a task is asleep, not before.
     pub fn next_wake(&self) -> Option<Timestamp> {
         lock(&self.state).waiting.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Puts the time in doubt, or beyond it.
+    pub fn set_doubt(&self, doubt: Option<Doubt>) {
+        lock(&self.state).doubt = doubt;
     }
 
     /// Moves the clock, also backwards, and wakes whoever waited for an instant that has now come.
@@ -88,6 +108,10 @@ fn lock(state: &Mutex<ManualState>) -> std::sync::MutexGuard<'_, ManualState> {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         lock(&self.state).now
+    }
+
+    fn doubt(&self, _checked_within: Duration) -> Option<Doubt> {
+        lock(&self.state).doubt
     }
 
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {

@@ -35,7 +35,7 @@ pub mod table;
 
 pub use address::Targets;
 pub use channel::{Adapter, Channel, Outgoing, SendOutcome, SettingsFault};
-pub use clock::{Clock, ManualClock, Random};
+pub use clock::{Clock, Discipline, Doubt, ManualClock, Random, Reference, Sample};
 pub use decision::{Arrival, Cause, Decided, Decision, Effect, Followed, NewWork, NoRow, Trigger};
 pub use delivery_policy::Priority;
 pub use durations::DurationError;

@@ -42,6 +42,34 @@ pub async fn keep(conn: &mut Conn<'_>, now: Timestamp, name: &str, value: &str) 
     Ok(())
 }
 
+// The row's own time is the mark, so that the database can compare it.
+const ADVANCE: Sql = sql!(
+    "facts.advance",
+    "INSERT INTO facts (name, value, updated_at) VALUES ($2, '', $1)
+     ON CONFLICT (name) DO UPDATE SET updated_at = EXCLUDED.updated_at WHERE facts.updated_at < EXCLUDED.updated_at",
+);
+
+/// Moves a mark forward; it never goes back.
+#[boxed]
+pub async fn advance(conn: &mut Conn<'_>, name: &str, to: Timestamp) -> Result<()> {
+    conn.execute(&ADVANCE, args![to, name]).await?;
+    Ok(())
+}
+
+#[derive(Record)]
+struct Mark {
+    updated_at: i64,
+}
+
+const MARK: Sql = sql!("facts.mark", "SELECT updated_at FROM facts WHERE name = $1");
+
+/// Where a mark is.
+#[boxed]
+pub async fn mark(conn: &mut Conn<'_>, name: &str) -> Result<Option<Timestamp>> {
+    let mark: Option<Mark> = conn.fetch_optional(&MARK, args![name]).await?;
+    Ok(mark.and_then(|mark| Timestamp::from_microsecond(mark.updated_at).ok()))
+}
+
 const FORGET: Sql = sql!("facts.forget", "DELETE FROM facts WHERE name = $1");
 
 #[boxed]
@@ -50,4 +78,4 @@ pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-crate::db::statements![GET, PUT, KEEP, FORGET];
+crate::db::statements![GET, PUT, KEEP, ADVANCE, MARK, FORGET];

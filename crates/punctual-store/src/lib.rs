@@ -10,6 +10,7 @@ pub mod audit;
 pub mod blobs;
 pub mod business_units;
 pub mod channels;
+pub mod database_clock;
 mod db;
 pub mod delivery_policy;
 pub mod error;
@@ -56,7 +57,7 @@ pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};
 
 db::statements![
-    ; api_keys, attempts, attention, audit, business_units, channels, db, facts, idempotency, inbox, lists,
+    ; api_keys, attempts, attention, audit, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
     delivery_policy, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
     sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,

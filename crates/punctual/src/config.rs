@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
 use punctual_api::TrustedProxies;
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
@@ -104,6 +105,9 @@ pub struct ServeArgs {
     /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.
     #[arg(long, env = "PUNCTUAL_CRASH_AT", hide = true)]
     pub crash_at: Option<String>,
+    /// Add this to the machine's clock, for trials: `2h`, `-90s`.
+    #[arg(long, env = "PUNCTUAL_CLOCK_WRONG_BY", hide = true, allow_hyphen_values = true)]
+    pub clock_wrong_by: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -216,6 +220,8 @@ pub struct Config {
     /// Other systems' databases that reminders are reconciled with.
     pub externals: Vec<External>,
     pub crash_at: Option<punctual_store::CrashPoint>,
+    /// Added to the machine's clock, for trials.
+    pub clock_wrong_by: SignedDuration,
 }
 
 /// Read in the working folder if it is there.
@@ -275,6 +281,7 @@ impl Config {
             report_connections: connections::read(file.reports)?,
             externals: reconcile::read(file.reconcile)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
+            clock_wrong_by: args.clock_wrong_by.map(|text| wrong_by(&text)).transpose()?.unwrap_or_default(),
         };
         ensure!(
             config.lease > config.sweep_every,
@@ -329,6 +336,13 @@ impl Config {
     pub fn renew_every(&self) -> Duration {
         (self.lease / 3).min(LONGEST_CALL)
     }
+}
+
+/// A duration with a sign.
+fn wrong_by(text: &str) -> Result<SignedDuration> {
+    let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
+    let length = durations::parse(length).with_context(|| format!("clock_wrong_by = \"{text}\""))?;
+    Ok(SignedDuration::try_from(length)? * sign)
 }
 
 pub fn duration(name: &str, text: Option<String>, default: &str) -> Result<Duration> {

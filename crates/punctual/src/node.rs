@@ -24,7 +24,7 @@ use punctual_workflows::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::SystemClock,
+    clock::{SystemClock, database::Keeper},
     config::{Config, Role},
     master_key,
     random::SystemRandom,
@@ -58,7 +58,7 @@ pub enum Time {
 impl Node {
     /// Opens the database and puts the engine on it; nothing runs yet.
     pub async fn open(config: &Config, time: Time) -> Result<Self> {
-        let wall = SystemClock::start().context("no timer thread")?;
+        let wall = SystemClock::start_wrong_by(config.clock_wrong_by).context("no timer thread")?;
         let options = StoreOptions {
             accept_weak_durability: config.accept_weak_durability,
             notifies_nodes: config.role == Role::Api,
@@ -68,6 +68,10 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
         let store = Store::open(options, wall.now()).await?;
+        if time == Time::Real {
+            let keeper = Keeper::start(&wall, &store, config.lease).await.context("no time to go by")?;
+            tokio::spawn(keeper.run());
+        }
         let vault = Arc::new(master_key::open(config, &store).await?);
         let settings = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -42,6 +42,7 @@ impl Engine {
         class: Class,
         mut open: Option<Open>,
     ) -> Result<(DeliveryReport, Vec<Sending>), EngineError> {
+        self.check_clock()?;
         let limit = limit.min(self.config.batch);
         let whole = Which::Ready { class, limit };
         match guarded(self.claim_and_plan(key, now, whole, open.as_mut())).await {

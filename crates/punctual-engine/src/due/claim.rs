@@ -22,6 +22,7 @@ impl Engine {
         limit: i64,
     ) -> Result<Option<Batch>, EngineError> {
         let Some(workflow) = self.workflows.get(kind) else { return Ok(None) };
+        self.check_clock()?;
         let limit = if workflow.is_long_running() { 1 } else { limit.min(self.config.batch) };
         let rows = match guarded(self.claim_ready(kind, now, ready_by, limit)).await {
             Err(error) if !error.is_unavailable() => {

@@ -4,6 +4,7 @@ mod accept;
 mod arrivals;
 mod circuit;
 mod claim;
+mod clock;
 mod commands;
 mod decide;
 mod deliver;

@@ -2,6 +2,7 @@
 
 #[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod brokers;
+mod clock;
 mod crash_points;
 mod definitions;
 mod first_minutes;

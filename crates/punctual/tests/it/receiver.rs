@@ -3,8 +3,10 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
+use jiff::Timestamp;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -13,59 +15,91 @@ use tokio::{
 #[derive(Clone)]
 pub struct Receiver {
     pub url: String,
-    seen: Arc<Mutex<HashMap<String, Vec<String>>>>,
+    seen: Arc<Mutex<HashMap<String, Vec<Seen>>>>,
+    answers_after: Duration,
+}
+
+/// A message that arrived.
+struct Seen {
+    message: String,
+    at: Timestamp,
 }
 
 impl Receiver {
     pub async fn start() -> Self {
+        Self::slow(Duration::ZERO).await
+    }
+
+    /// One that takes this long to answer.
+    pub async fn slow(answers_after: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let seen: Arc<Mutex<HashMap<String, Vec<String>>>> = Arc::default();
-        let kept = seen.clone();
+        let receiver = Self { url, seen: Arc::default(), answers_after };
+        let own = receiver.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let kept = kept.clone();
+                let own = own.clone();
                 tokio::spawn(async move {
-                    let _ = take(stream, kept).await;
+                    let _ = own.take(stream).await;
                 });
             }
         });
-        Self { url, seen }
+        receiver
     }
 
     /// By notification, the message id of every time it was accepted.
     pub fn accepted(&self) -> HashMap<String, Vec<String>> {
-        self.seen.lock().unwrap().clone()
+        let seen = self.seen.lock().unwrap();
+        let ids = |seen: &Vec<Seen>| seen.iter().map(|seen| seen.message.clone()).collect();
+        seen.iter().map(|(id, seen)| (id.clone(), ids(seen))).collect()
     }
-}
 
-async fn take(mut stream: TcpStream, seen: Arc<Mutex<HashMap<String, Vec<String>>>>) -> std::io::Result<()> {
-    let mut data = Vec::new();
-    let mut chunk = [0; 4096];
-    loop {
-        let read = stream.read(&mut chunk).await?;
-        if read == 0 {
-            return Ok(());
+    /// When a notification arrived for the first time.
+    pub fn first_at(&self, notification: &str) -> Timestamp {
+        self.seen.lock().unwrap()[notification][0].at
+    }
+
+    async fn take(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut data = Vec::new();
+        let mut chunk = [0; 4096];
+        loop {
+            let read = stream.read(&mut chunk).await?;
+            if read == 0 {
+                return Ok(());
+            }
+            data.extend_from_slice(&chunk[..read]);
+            let text = String::from_utf8_lossy(&data).into_owned();
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+            let header = |name: &str| {
+                head.lines().find_map(|line| {
+                    let (key, value) = line.split_once(':')?;
+                    key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+                })
+            };
+            let length: usize = header("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
+            if body.len() < length {
+                continue;
+            }
+            self.note(header("webhook-id").unwrap_or_default(), body);
+            self.wait().await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await?;
+            data.clear();
         }
-        data.extend_from_slice(&chunk[..read]);
-        let text = String::from_utf8_lossy(&data).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let header = |name: &str| {
-            head.lines().find_map(|line| {
-                let (key, value) = line.split_once(':')?;
-                key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-            })
-        };
-        let length: usize = header("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
-        if body.len() < length {
-            continue;
-        }
-        let id = header("webhook-id").unwrap_or_default();
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "real messages at a real moment")]
+    fn note(&self, message: String, body: &str) {
         let json: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let notification =
-            json.pointer("/data/notificationId").and_then(|v| v.as_str()).unwrap_or_default().to_owned();
-        seen.lock().unwrap().entry(notification).or_default().push(id);
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await?;
-        data.clear();
+        let notification = json.pointer("/data/notificationId").and_then(|v| v.as_str()).unwrap_or_default();
+        let mut seen = self.seen.lock().unwrap();
+        seen.entry(notification.to_owned()).or_default().push(Seen { message, at: Timestamp::now() });
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a slow receiver on real time")]
+    async fn wait(&self) {
+        if !self.answers_after.is_zero() {
+            // tidy-allow: a slow receiver on real time
+            tokio::time::sleep(self.answers_after).await;
+        }
     }
 }
