@@ -77,6 +77,7 @@ reason_codes! {
     InputUnreadable "input-unreadable" "Its stored input cannot be read",
     InstanceMissing "instance-missing" "Its survey instance is gone",
     InvalidPayload "invalid-payload" "Its payload cannot be read",
+    KeyTooLong "key-too-long" "Its key would be longer than 512 bytes: shorten the ids it is made of",
     LeaseExpired "lease-expired" "Its worker stopped before it was done",
     ListenerFailed "listener-failed" "A subscriber of its topic failed",
     MessageMissing "message-missing" "The message was removed",

@@ -46,6 +46,7 @@ const STEPS: &[Step] = &[
     step!(15, "0015_circuit_open"),
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
+    step!(22, "0022_reminder_keys"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

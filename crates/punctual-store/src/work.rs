@@ -19,7 +19,7 @@ pub use claim::{
     release_leases, renew, settle,
 };
 pub use ensure::{Existing, lock_existing, put_on_hold_as_conflict, reschedule};
-pub use insert::{Inserted, insert_absent, insert_ended, insert_retry};
+pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
 pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
 };

@@ -17,6 +17,7 @@ mod operations;
 mod pages;
 mod reminder_changes;
 mod reminder_delivery;
+mod reminder_edges;
 mod reminder_external;
 mod reminder_moves;
 mod reminder_outlook;

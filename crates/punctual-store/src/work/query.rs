@@ -153,7 +153,7 @@ const COUNTS: Sql = sql!(
                 WHERE status = 'pending' AND NOT on_hold AND kind = k.kind AND ready_at <= $1
                 LIMIT $2) AS w) AS of_kind
             FROM {sqlite (SELECT value AS kind FROM json_each($3)) AS k}{postgres UNNEST($3::text[]) AS k(kind)}) AS r) AS ready,
-        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold LIMIT $2) AS w) AS held,
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold AND status <> 'deactivated' LIMIT $2) AS w) AS held,
         (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'processing' LIMIT $2) AS w) AS processing",
 );
 

@@ -82,6 +82,7 @@ impl Setting {
             .map_err(|_| vec![Fault::new("", "wrong_type", "The definition cannot be read.")])?;
         let mut faults = Vec::new();
         let provider = providers.triggers.get(&row.kind);
+        let base: Option<Value> = row.key_base.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let rule = match provider {
             None => {
                 let known: Vec<&str> = providers.triggers.keys().collect();
@@ -90,7 +91,9 @@ impl Setting {
                 faults.push(Fault::new("/kind", "out_of_range", detail));
                 None
             }
-            Some(provider) => provider.rule(&definition).map_err(|found| faults.extend(found)).ok(),
+            Some(provider) => {
+                provider.rule(&definition, base.as_ref()).map_err(|found| faults.extend(found)).ok()
+            }
         };
         let filter = definition.get("filter").filter(|filter| !filter.is_null());
         let filter = filter.and_then(|filter| match Filter::parse(filter) {
