@@ -59,6 +59,7 @@ reason_codes! {
     AnchorInPast "anchor-in-past" "Its date had passed before it was scheduled",
     Answered "answered" "The survey was answered",
     Applying "applying" "A change is being applied in batches",
+    AwaitingAnswer "awaiting-answer" "The survey may still be answered",
     BusinessUnitChanged "business-unit-changed" "Its source moved to another business unit",
     Cancelled "cancelled" "A person cancelled it",
     CatchUpAll "catch-up-all" "All missed runs are made up for",

@@ -47,6 +47,7 @@ const STEPS: &[Step] = &[
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
     step!(22, "0022_reminder_keys"),
+    step!(23, "0023_latest_send"),
 ];
 
 /// The buffer of a site agent, which is always a SQLite file of its own.

@@ -45,6 +45,7 @@ mod stories;
 mod subscribers;
 mod suppressions;
 mod survey_answers;
+mod survey_edges;
 mod survey_events;
 mod survey_stories;
 mod surveys;

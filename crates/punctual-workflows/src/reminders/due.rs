@@ -297,6 +297,7 @@ impl Loaded {
         };
         let occasion = Occasion::of(key, due_at, own.and_then(|own| own.about));
         let mut message = policy.message(case, &occasion, audience);
+        message.not_after = setting.lateness.latest(ready_at);
         if self.providers.is_immediate(key) {
             message.kind = immediate::NOTIFICATION_KIND.to_owned();
             return Decision::Deliver(vec![message]).into();

@@ -48,6 +48,15 @@ impl Lateness {
         }
     }
 
+    /// The last instant at which a message may leave whose row was ready then, where the setting names a span. What waits for
+    /// a channel beyond its day is late for nobody.
+    pub fn latest(self, ready_at: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::EndOfDay => None,
+            Self::AtMost(most) => ready_at.checked_add(SignedDuration::try_from(most).ok()?).ok(),
+        }
+    }
+
     /// Whether what was due at `due` is too late at `now`.
     pub fn is_over(self, due: Timestamp, now: Timestamp, zone: &Zone) -> bool {
         match self {
