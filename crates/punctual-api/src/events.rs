@@ -20,6 +20,7 @@ use crate::{
     auth::{Caller, Ingest, Principal},
     body::{Events, Json},
     idempotency::IdempotencyKey,
+    parameters::not_in_future,
     sources::counts,
 };
 
@@ -106,7 +107,9 @@ fn incoming(
     pointer: &str,
 ) -> Result<IncomingEvent, Problem> {
     let EventRequest { id, source, kind, subject, sequence, time, data, .. } = request;
-    let time = time.unwrap_or_else(|| app.engine.clock.now());
+    let now = app.engine.clock.now();
+    let time = time.unwrap_or(now);
+    not_in_future(time, now, &format!("{pointer}/time"))?;
     let business_units = caller.by.units.clone();
     let mut event = Event {
         id,

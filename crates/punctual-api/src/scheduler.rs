@@ -2,7 +2,10 @@
 
 use axum::extract::State;
 use punctual_engine::PassReport;
-use punctual_wire::scheduler::{Tick, TickDeliveries, TickRequest, TickWork};
+use punctual_wire::{
+    limits::TICK_BATCH,
+    scheduler::{Tick, TickDeliveries, TickRequest, TickWork},
+};
 
 use crate::{
     Shared,
@@ -27,7 +30,7 @@ pub async fn tick(
         let _alone = app.driver.lock().await;
         let now = app.engine.clock.now();
         let PassReport { due, deliveries, sweep } =
-            app.engine.pass(now, request.batch_size.unwrap_or(app.engine.config.batch)).await?;
+            app.engine.pass(now, request.batch_size.unwrap_or(TICK_BATCH)).await?;
         let count = |rows: usize| rows as u64;
         JsonResponse::ok(&Tick {
             now,

@@ -22,7 +22,7 @@ use crate::{
     auth::{Caller, Ingest, Principal, Read},
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
-    parameters::{Parameters, Segments, checked_name},
+    parameters::{Parameters, Segments, checked_name, not_in_future},
 };
 
 /// Sources written in one transaction: about 5 ms of SQLite's writer.
@@ -45,12 +45,13 @@ pub async fn put(
     let request = SourceRequest::read(&body.value, "")?;
     let incoming = changed(&app, &caller, kind.clone(), id.clone(), request, "")?;
     let taken = app.engine.take_events(&app.sinks, &[incoming]).await?.pop();
-    let mut source = found(&app, &caller, &kind, &id).await?;
+    let mut source = known(&app, &caller, &kind, &id, true).await?;
     match taken {
         Some(EventTaken::Accepted { touched, .. }) => {
             source.work = Some(counts(&touched));
             source.outcome = Some("accepted".into());
         }
+        // Something newer is known; it may be that the source is gone, and then that is what is shown.
         Some(EventTaken::Stale) => source.outcome = Some("stale".into()),
         Some(EventTaken::NotYours) | None => return Err(missing(&kind, &id)),
     }
@@ -188,6 +189,9 @@ fn changed(
     request: SourceRequest,
     pointer: &str,
 ) -> Result<IncomingEvent, Problem> {
+    let now = app.engine.clock.now();
+    let occurred_at = request.occurred_at.unwrap_or(now);
+    not_in_future(occurred_at, now, &format!("{pointer}/occurredAt"))?;
     let change = SourceChange {
         source_type: kind,
         source_id: id,
@@ -196,7 +200,7 @@ fn changed(
         deleted: false,
         state: request.state.to_string(),
         sequence: request.sequence,
-        occurred_at: request.occurred_at.unwrap_or_else(|| app.engine.clock.now()),
+        occurred_at,
     };
     let data =
         json!({ "businessUnit": change.business_unit, "active": change.active, "state": request.state });
@@ -217,9 +221,20 @@ fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data:
 }
 
 async fn found(app: &App, caller: &Principal, kind: &str, id: &str) -> Result<Source, Failure> {
+    known(app, caller, kind, id, false).await
+}
+
+/// A source that the caller may see; one that is gone only where that is asked for.
+async fn known(
+    app: &App,
+    caller: &Principal,
+    kind: &str,
+    id: &str,
+    or_gone: bool,
+) -> Result<Source, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = sources::get(&mut reader.conn(), kind, id).await?;
-    let row = row.filter(|row| !row.deleted && caller.by.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| (or_gone || !row.deleted) && caller.by.may_see(row.business_unit.as_deref()));
     Ok(shape(row.ok_or_else(|| missing(kind, id))?)?)
 }
 

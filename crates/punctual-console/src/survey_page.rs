@@ -274,6 +274,7 @@ async fn answer(
         answers: asked.answers.clone(),
         agent_id: None,
         locale: Some(language(&open, wanted)),
+        completed_at: None,
     };
     Ok(match submit(&app.engine, &app.surveys, &id, &submission).await? {
         Submitted::Gone => gone(&headers),

@@ -75,9 +75,12 @@ impl Engine {
                 };
                 debug_assert!(hand_over.is_empty(), "a tick leaves sending to the delivery stage");
                 report.add(&done);
-                left -= i64::try_from(done.claimed).unwrap_or(i64::MAX);
-                // Long-running rows are claimed one by one; what failed is queued again for a later time.
-                if !is_long || done.claimed == 0 || left <= 0 {
+                let claimed = i64::try_from(done.claimed).unwrap_or(i64::MAX);
+                // Long-running rows are claimed one by one; what failed is queued again for a later time. Of the others, a batch
+                // that is not full was the last.
+                let is_last = if is_long { claimed == 0 } else { claimed < left.min(self.config.batch) };
+                left -= claimed;
+                if is_last || left <= 0 {
                     break;
                 }
             }

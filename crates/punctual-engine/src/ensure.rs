@@ -166,8 +166,11 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
         _ if !same_input => {
             EnsureOutcome::Conflict { stored: row.input_hash.clone(), given: new.input_hash.to_string() }
         }
-        // A held row waits for a person; a changed due time must not slip past them.
-        _ if row.on_hold => EnsureOutcome::Unchanged,
+        // A held row waits for a person; a changed due time must not slip past them. One that the engine ended comes back
+        // held, as it was.
+        WorkStatus::Pending | WorkStatus::Failed | WorkStatus::Cancelled if row.on_hold => {
+            EnsureOutcome::Unchanged
+        }
         WorkStatus::Pending => {
             let local = new.local.as_ref().map(|(date, zone)| (Some(date.as_str()), Some(zone.as_str())));
             let stored_local = (row.local_date.as_deref(), row.time_zone.as_deref());

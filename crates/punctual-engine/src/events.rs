@@ -237,7 +237,7 @@ async fn write_sources(
         let units = one.event.business_units.as_deref();
         verdicts.push(match before {
             Some(before) if !before.is_within(units) => Some(EventTaken::NotYours),
-            Some(before) if !before.is_followed_by(change) => Some(EventTaken::Stale),
+            Some(before) if !before.is_followed_by(change, now) => Some(EventTaken::Stale),
             _ => {
                 let after = Known {
                     business_unit: change.business_unit.clone(),
@@ -291,11 +291,16 @@ impl Known {
         }
     }
 
-    /// The producer's matching order where both have one, else the time.
-    fn is_followed_by(&self, change: &SourceChange) -> bool {
+    /// The order of states, as `sources.put` has it: the producer's sequence where both have one, else the time. A state without
+    /// a sequence keeps the one that was known. A stored time of more than a day ahead came from a broken clock, and orders nothing.
+    fn is_followed_by(&self, change: &SourceChange, now: Timestamp) -> bool {
+        const DAY_MICROS: i64 = 86_400_000_000;
         match (change.sequence, self.sequence) {
             (Some(new), Some(old)) => new > old,
-            _ => change.occurred_at.as_microsecond() >= self.occurred_at,
+            _ => {
+                let is_broken = self.occurred_at > now.as_microsecond().saturating_add(DAY_MICROS);
+                is_broken || change.occurred_at.as_microsecond() >= self.occurred_at
+            }
         }
     }
 

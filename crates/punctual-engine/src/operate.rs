@@ -4,7 +4,7 @@
 
 use punctual_boxed::boxed;
 use punctual_model::{
-    NotificationStatus, WorkKey, WorkStatus,
+    Cause, NotificationStatus, WorkKey, WorkStatus,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::{
@@ -13,7 +13,7 @@ use punctual_store::{
     work::{self, WorkRow},
 };
 
-use crate::{Actor, CommandError, Engine, EngineError};
+use crate::{Actor, CommandError, Engine, EngineError, ensure::ensure_in};
 
 /// What can be done with a work row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,10 @@ impl Engine {
         };
         let entry = acted("cancel", "work", id.to_string(), &row.status, "cancelled", changed.version);
         by.audit_entry(&mut tx, now, entry).await?;
+        let follow = self.workflows.get(&row.kind).map(|workflow| workflow.after_cancel(&row, now));
+        if let Some(rows) = follow.filter(|rows| !rows.is_empty()) {
+            ensure_in(&mut tx, now, &rows, Cause::Machine).await?;
+        }
         tx.commit().await?;
         Ok(self.work_row(id).await?)
     }

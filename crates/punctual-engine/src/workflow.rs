@@ -14,8 +14,10 @@
 //! without a database. What a workflow has is named once, where it is registered ([`Registration`](crate::Registration)).
 
 use jiff::Timestamp;
-use punctual_model::{Decided, Followed, NoRow, NotificationId, NotificationStatus, ReasonCode, RetryPolicy};
-use punctual_store::{Conn, StoreError, Tx};
+use punctual_model::{
+    Decided, Followed, NewWork, NoRow, NotificationId, NotificationStatus, ReasonCode, RetryPolicy,
+};
+use punctual_store::{Conn, StoreError, Tx, work::WorkRow};
 
 use crate::{Engine, EngineError};
 
@@ -29,6 +31,12 @@ pub trait Workflow: Send + Sync + 'static {
     /// When transient failures are retried.
     fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy::Ladder
+    }
+
+    /// What goes on when a person cancels one of its rows: rows that are ensured with the cancel, in one transaction. A
+    /// cancel ends one row, never what would have followed it.
+    fn after_cancel(&self, _cancelled: &WorkRow, _now: Timestamp) -> Vec<NewWork> {
+        Vec::new()
     }
 
     /// Whether its rows do housekeeping and send nothing: lists of what is due leave them out.

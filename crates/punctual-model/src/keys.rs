@@ -25,6 +25,13 @@ pub use parts::KeyParts;
 /// The longest key in bytes: short enough for an index entry in both databases.
 pub const MAX_KEY_BYTES: usize = 512;
 
+/// The bytes that a part has in a key, with its escapes.
+pub fn part_bytes(part: &str) -> usize {
+    let mut text = String::new();
+    push_part(&mut text, part);
+    text.len()
+}
+
 /// The word before the number of a support retry.
 const SUPPORT_RETRY: &str = ":support-retry:";
 
@@ -39,7 +46,7 @@ pub enum KeyError {
     #[error("a key has 1 to {MAX_KEY_BYTES} bytes; this one is empty")]
     Empty,
     #[error("a key has at most {MAX_KEY_BYTES} bytes; this one has {bytes}, counted with its escapes")]
-    TooLong { bytes: usize },
+    TooLong { bytes: usize, digest: String },
     #[error(
         "a key has no control characters; there is {character:?} at byte {at}, to be written as `{escaped}`"
     )]
@@ -122,6 +129,12 @@ impl WorkKey {
         Self::join("reminder", &[setting, source_type, source, trigger_key, "recurring", &date])
     }
 
+    /// The place of a reminder whose key would be too long, by the digest of that key. It says that there is one; it is
+    /// never the key of a reminder that is sent.
+    pub fn reminder_too_long(setting: &str, digest: &str) -> Result<Self, KeyError> {
+        Self::join("reminder", &[setting, "too-long", digest])
+    }
+
     /// A change that is applied to many sources: of a setting, by its version, or of a business unit, by when it was.
     pub fn reminder_change(of: &str, id: &str, mark: &str) -> Result<Self, KeyError> {
         Self::join("reminder-change", &[of, id, mark])
@@ -197,7 +210,8 @@ impl WorkKey {
             return Err(KeyError::Empty);
         }
         if key.len() > MAX_KEY_BYTES {
-            return Err(KeyError::TooLong { bytes: key.len() });
+            let bytes = key.len();
+            return Err(KeyError::TooLong { bytes, digest: Self(key).storage_hash() });
         }
         if let Some((at, character)) = key.char_indices().find(|(_, character)| character.is_control()) {
             let mut escaped = String::new();

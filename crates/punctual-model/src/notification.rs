@@ -77,6 +77,8 @@ pub struct NewNotification {
     pub priority: i64,
     /// Not before this instant.
     pub not_before: Option<Timestamp>,
+    /// Not after this instant: it is withdrawn instead. An operator's retry lifts the limit.
+    pub not_after: Option<Timestamp>,
     /// What it is about, for people who want messages about some things only.
     pub topic: Option<String>,
     /// The channels that are used one after another if its own fails.
@@ -112,6 +114,7 @@ impl NewNotification {
             site_enqueued_at: None,
             priority: ORDINARY_PRIORITY,
             not_before: None,
+            not_after: None,
             topic: None,
             failover: Vec::new(),
         }

@@ -19,7 +19,7 @@ pub use instance::{InstanceEvent, InstanceStatus};
 pub use lint::{Warning, lint};
 pub(crate) use read::localised;
 pub use recipe::{Candidate, Recipe};
-pub use schedule::{Advance, advance, expires_at, first_send, is_too_late};
+pub use schedule::{Advance, advance, expires_at, first_send, latest_send};
 pub use schema::{
     Choice, DEFAULT_GRACE, DEFAULT_MAX_LATENESS, Localised, Question, QuestionKind, Route, Schedule, Schema,
     SurveyTrigger, is_right_to_left,

@@ -23,7 +23,7 @@ const HELD: Sql = sql!(
     "SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer,
          updated_at AS since
      FROM work {sqlite INDEXED BY work_held}
-     WHERE on_hold AND kind <> 'report-subscription' AND {shared $1 business_unit}
+     WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {shared $1 business_unit}
      ORDER BY id DESC LIMIT $2",
 );
 
@@ -36,7 +36,7 @@ const PARKED: Sql = sql!(
      ORDER BY seq DESC LIMIT $2",
 );
 
-/// Work on hold, newest first; runs of reports are in [`crate::report_troubles`].
+/// Work on hold, newest first, without what has ended meanwhile; runs of reports are in [`crate::report_troubles`].
 #[boxed]
 pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
     conn.fetch_all(&HELD, args![units, limit]).await
@@ -130,7 +130,7 @@ const COUNTS: Sql = sql!(
     "SELECT
         (SELECT COUNT(*) FROM (
             SELECT 1 AS one FROM work {sqlite INDEXED BY work_held}
-            WHERE on_hold AND kind <> 'report-subscription' AND {shared $1 business_unit} LIMIT $2) AS h) AS held,
+            WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {shared $1 business_unit} LIMIT $2) AS h) AS held,
         (",
     PARKED_NOTIFICATIONS,
     "<> 'event' LIMIT $2) AS p) AS parked,

@@ -92,6 +92,8 @@ pub struct NotificationRow {
     pub topic: Option<String>,
     /// The channels that are used one after another where its own fails.
     pub failover: Option<Json<Vec<ChannelKey>>>,
+    /// After this instant it is not sent any more.
+    pub not_after: Option<Timestamp>,
     #[column(skip)]
     pub version: i64,
 }
@@ -145,6 +147,7 @@ impl NotificationRow {
             finished_at: None,
             topic: new.topic,
             failover: (!new.failover.is_empty()).then(|| Json::of(&new.failover)),
+            not_after: new.not_after,
             version: 1,
         }
     }

@@ -71,11 +71,12 @@ const PUT: Sql = sql!(
          occurred_at = EXCLUDED.occurred_at, version = sources.version + 1, updated_at = $1
      WHERE CASE WHEN EXCLUDED.sequence IS NOT NULL AND sources.sequence IS NOT NULL
                 THEN EXCLUDED.sequence > sources.sequence
-                ELSE EXCLUDED.occurred_at >= sources.occurred_at END
+                ELSE EXCLUDED.occurred_at >= sources.occurred_at OR sources.occurred_at > $1 + 86400000000 END
      RETURNING {columns}",
 );
 
-/// Writes states, one per source and in order of (type, id); returns those that were newer than what was there, as they
+/// Writes states, one per source and in order of (type, id). The producer's sequence decides which is newer where both have one,
+/// else the time; a stored time of more than a day ahead is no time that anything could be newer than. Returns those that were newer than what was there, as they
 /// are stored now.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, changes: &[SourceChange]) -> Result<Vec<SourceRow>> {

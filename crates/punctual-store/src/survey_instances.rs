@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 
 pub use change::{Change, complete, delete, open, settle};
-pub use query::{InstanceFilter, StatusCount, Walked, counts, list, walk};
+pub use query::{InstanceFilter, StatusCount, Walked, counts, list, open_after, walk};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 

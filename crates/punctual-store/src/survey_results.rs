@@ -20,8 +20,8 @@ impl Counted {
     }
 }
 
-// The instances that count; the parameters are the same in every statement.
-const COUNTED: &str = "i.survey_id = $1 AND NOT i.deleted
+// The instances that count: a link that was taken back counts if it was answered; the parameters are the same in every statement.
+const COUNTED: &str = "i.survey_id = $1 AND (NOT i.deleted OR i.status = 'completed')
        AND ($2 IS NULL OR i.trigger_id = $2)
        AND ($3 IS NULL OR i.triggered_at >= $3)
        AND ($4 IS NULL OR i.triggered_at < $4)";
@@ -38,14 +38,14 @@ pub struct InstanceCount {
     /// Days since 1970, in UTC.
     pub day: i64,
     pub count: i64,
-    /// Those of which a message has arrived.
+    /// Those that were reached: a message has arrived, or they were answered.
     pub sent: i64,
 }
 
 const INSTANCES: Sql = sql!(
     "survey_results.instances",
     "SELECT i.trigger_id, i.status, i.triggered_at / 86400000000 AS day, COUNT(*) AS count,
-         CAST(SUM(CASE WHEN i.sends > 0 THEN 1 ELSE 0 END) AS BIGINT) AS sent
+         CAST(SUM(CASE WHEN i.sends > 0 OR i.status = 'completed' THEN 1 ELSE 0 END) AS BIGINT) AS sent
      FROM survey_instances i
      WHERE ",
     COUNTED,

@@ -170,6 +170,18 @@ pub async fn versions(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<VersionR
     conn.fetch_all(&VERSIONS, args![ids]).await
 }
 
+const IDS_OF: Sql = sql!(
+    "survey_versions.ids_of",
+    "SELECT id FROM survey_versions WHERE survey_id = $1 ORDER BY number DESC LIMIT $2",
+);
+
+/// The ids of a survey's versions, the newest first.
+#[boxed]
+pub async fn version_ids(conn: &mut Conn<'_>, survey_id: i64, limit: i64) -> Result<Vec<i64>> {
+    let rows: Vec<Id> = conn.fetch_all(&IDS_OF, args![survey_id, limit]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
 const NUMBERED: Sql =
     sql!("survey_versions.by_number", READ_VERSION, "WHERE v.survey_id = $1 AND v.number = $2");
 
@@ -217,5 +229,5 @@ pub async fn asked_in(
 }
 
 crate::db::statements![
-    INSERT, UPDATE, GET, LOCK, PAGE, PUBLISH, POINT, PUBLISHED, VERSIONS, NUMBERED, ASKED_IN
+    INSERT, UPDATE, GET, LOCK, PAGE, PUBLISH, POINT, PUBLISHED, VERSIONS, IDS_OF, NUMBERED, ASKED_IN
 ];

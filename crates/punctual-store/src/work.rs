@@ -19,12 +19,14 @@ pub use claim::{
     release_leases, renew, settle,
 };
 pub use ensure::{Existing, lock_existing, put_on_hold_as_conflict, reschedule};
-pub use insert::{Inserted, insert_absent, insert_ended, insert_retry};
+pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
 pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
 };
 pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, transfer};
-pub use query::{Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, troubled};
+pub use query::{
+    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
+};
 
 use crate::StoreError;
 

@@ -86,6 +86,11 @@ impl<'v> Fields<'v> {
         self.object?.get(name).filter(|value| !value.is_null())
     }
 
+    /// Whether the field is there and says `null`.
+    pub fn is_null(&self, name: &str) -> bool {
+        self.object.and_then(|object| object.get(name)).is_some_and(Value::is_null)
+    }
+
     /// Whether the field is there.
     pub fn has(&mut self, name: &'static str) -> bool {
         self.get(name).is_some()

@@ -83,6 +83,8 @@ pub const RETRY_INTERVAL_SECONDS_MAX: i64 = 7 * 24 * 3_600;
 
 /// Rows that one tick may take, so that the answer comes in seconds.
 pub const TICK_BATCH_MAX: i64 = 10_000;
+/// Rows of a kind in one tick, where the request does not say.
+pub const TICK_BATCH: i64 = 100;
 
 /// Nesting of JSON. Deeper documents are attacks or mistakes, and every reader here is recursive.
 pub const DEPTH_MAX: usize = 64;

@@ -11,7 +11,7 @@ use crate::{
     batch::{Item, read_items_field},
     fields::Fields,
     limits::{SOURCES_BATCH_MAX, STATE_MAX},
-    problem::Problem,
+    problem::{Code, Problem},
     work::WorkCounts,
 };
 
@@ -58,11 +58,23 @@ impl SourceRequest {
         Self {
             business_unit: fields.optional_name("businessUnit"),
             active: fields.bool("active", true),
-            state: fields.object("state", STATE_MAX).unwrap_or_else(|| Value::Object(Default::default())),
+            state: state(fields),
             sequence: fields.optional_sequence("sequence"),
             occurred_at: fields.optional_instant("occurredAt"),
         }
     }
+}
+
+/// Left out it is empty. `null` is a mistake of the producer, and no way to say that all of it is gone.
+fn state(fields: &mut Fields<'_>) -> Value {
+    if fields.is_null("state") {
+        fields.refuse(
+            "state",
+            Code::WrongType,
+            "`state` takes an object; it is null. Leave it out, or send `{}`.",
+        );
+    }
+    fields.object("state", STATE_MAX).unwrap_or_else(|| Value::Object(Default::default()))
 }
 
 impl NamedSourceRequest {

@@ -212,6 +212,8 @@ pub struct IngestedInstance {
     pub survey_id: i64,
     pub trigger_id: String,
     pub public_id: String,
+    /// `Created`, or `Skipped` where the event was seen before and this is its instance from then.
+    pub outcome: String,
 }
 
 #[cfg(test)]

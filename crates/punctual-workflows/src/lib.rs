@@ -47,7 +47,7 @@ pub fn all_with(
             .loads()
             .into(),
         Registration::of(reminders::external::Externals::new(providers)).prepares().into(),
-        Registration::of(surveys).writes_rows().loads().follows_deliveries().into(),
+        Registration::of(surveys).writes_rows().loads().follows_deliveries().maintains().into(),
         Registration::of(reports::Reports::new(report_sources)).writes_rows().prepares().maintains().into(),
     ]
 }

@@ -11,6 +11,7 @@ pub mod fan_out;
 pub mod ingest;
 pub mod instances;
 mod message;
+mod reconcile;
 pub mod results;
 mod send;
 mod settled;
@@ -19,15 +20,16 @@ pub mod words;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicI64},
 };
 
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows};
-use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts};
+use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts, survey::expires_at};
 use punctual_store::{
     Conn, StoreError, Tx,
-    survey_instances::{self, Change},
+    survey_instances::{self, Change, InstanceRow},
+    work::{self, WorkRow},
 };
 use serde_json::{Value, json};
 
@@ -61,12 +63,14 @@ impl SurveyLink {
 pub struct Surveys {
     catalogue: Arc<Catalogue>,
     link: SurveyLink,
+    /// The instance after which the next look for those that nothing ends begins.
+    looked_at: AtomicI64,
 }
 
 impl Surveys {
     /// With the catalogue of the node, which the API and the pages use too.
     pub fn new(link: SurveyLink, catalogue: Arc<Catalogue>) -> Self {
-        Self { catalogue, link }
+        Self { catalogue, link, looked_at: AtomicI64::new(0) }
     }
 }
 
@@ -92,7 +96,7 @@ fn read_key(key: &str) -> Option<(String, Step, bool)> {
 }
 
 /// The work row of a step.
-fn work(
+fn work_of(
     public_id: &str,
     step: Step,
     survey_id: i64,
@@ -120,7 +124,38 @@ fn work(
 /// Instances with the versions they are pinned to, as a batch needs them. The rows are held until the transaction ends, so
 /// that an answer comes either before what is decided here or after it.
 struct Held {
-    instances: HashMap<String, (survey_instances::InstanceRow, Option<Arc<Version>>)>,
+    instances: HashMap<String, (InstanceRow, Option<Arc<Version>>)>,
+    /// What may still send for the instances whose end is decided.
+    sends: HashMap<String, Sends>,
+}
+
+/// The rows that send, or sent, the messages of an instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Sends {
+    /// One of them is planned, being worked on or waits for its message.
+    is_live: bool,
+    keys: Vec<String>,
+}
+
+/// The keys of an instance's messages up to this one.
+fn send_keys(instance: &InstanceRow, last: i64) -> Vec<String> {
+    let keys = (1..=last).map(|ordinal| WorkKey::survey_send(&instance.public_id, ordinal));
+    keys.flatten().map(|key| key.to_string()).collect()
+}
+
+fn is_live(row: &WorkRow) -> bool {
+    matches!(row.status.as_str(), "pending" | "processing") || row.open_notifications > 0
+}
+
+fn triggered_at(instance: &InstanceRow) -> Timestamp {
+    Timestamp::from_microsecond(instance.triggered_at).unwrap_or_default()
+}
+
+/// When an instance ends with which nothing more happens.
+fn ends_at(instance: &InstanceRow, version: &Version) -> Option<Timestamp> {
+    let trigger = version.schema.trigger(&instance.trigger_id)?;
+    let last = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    Some(expires_at(trigger, triggered_at(instance), last))
 }
 
 impl Surveys {
@@ -132,7 +167,25 @@ impl Surveys {
             .into_iter()
             .map(|row| (row.public_id.clone(), (row.clone(), versions.get(&row.version_id).cloned())))
             .collect();
-        Ok(Held { instances })
+        Ok(Held { instances, sends: HashMap::new() })
+    }
+
+    /// The rows that may still send for instances whose end is decided in this batch.
+    async fn sends(
+        conn: &mut Conn<'_>,
+        held: &Held,
+        batch: &[Claimed],
+    ) -> Result<HashMap<String, Sends>, StoreError> {
+        let mut sends = HashMap::new();
+        for row in batch {
+            let Some((public_id, Step::Expire, _)) = read_key(&row.key) else { continue };
+            let Some((instance, _)) = held.instances.get(&public_id) else { continue };
+            let mut keys = send_keys(instance, instance.sends + 1);
+            keys.extend(work::retry_keys(conn, keys.clone()).await?);
+            let rows = work::by_keys(conn, keys.clone()).await?;
+            sends.insert(public_id, Sends { is_live: rows.iter().any(is_live), keys });
+        }
+        Ok(sends)
     }
 }
 
@@ -140,13 +193,23 @@ impl Workflow for Surveys {
     fn kind(&self) -> &'static str {
         KIND
     }
+
+    /// Whoever cancels a message leaves the link as it is: it ends in its time. When that is, the row of the end decides.
+    fn after_cancel(&self, cancelled: &WorkRow, now: Timestamp) -> Vec<NewWork> {
+        let Some((public_id, Step::Send(_), _)) = read_key(&cancelled.key) else { return Vec::new() };
+        let input: Value = serde_json::from_str(&cancelled.input).unwrap_or_default();
+        let survey_id = input["surveyId"].as_i64().unwrap_or_default();
+        let unit = cancelled.business_unit.clone();
+        work_of(&public_id, Step::Expire, survey_id, unit, now).into_iter().collect()
+    }
 }
 
 impl Loads for Surveys {
     type Loaded = send::Loaded;
 
     async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<send::Loaded, StoreError> {
-        let held = self.hold(conn, batch.iter().map(|row| row.key.as_str())).await?;
+        let mut held = self.hold(conn, batch.iter().map(|row| row.key.as_str())).await?;
+        held.sends = Self::sends(conn, &held, batch).await?;
         Ok(send::Loaded { held, link: self.link.clone() })
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     auth::{Caller, Ingest, Operate, Principal},
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
-    parameters::Segments,
+    parameters::{Segments, not_in_future},
     surveys::found,
 };
 
@@ -82,9 +82,14 @@ async fn take(
     asked: &Asked<'_>,
     items: Vec<batch::Item<IngestItem>>,
 ) -> Result<Ingested, Failure> {
+    let now = app.engine.clock.now();
     let mut faults = Vec::new();
     let mut good: Vec<Item> = Vec::with_capacity(items.len());
     for (index, item) in items.into_iter().enumerate() {
+        let item = item.map_err(Problem::from).and_then(|item| {
+            let at = item.occurred_at.unwrap_or(now);
+            not_in_future(at, now, &format!("/items/{index}/occurredAt")).map(|()| item)
+        });
         match item {
             Ok(item) => good.push(Item {
                 payload: item.payload,
@@ -93,7 +98,7 @@ async fn take(
                 customer_ref: item.recipient.customer_ref,
                 occurred_at: item.occurred_at,
             }),
-            Err(found) => faults.push((index, Problem::from(found))),
+            Err(problem) => faults.push((index, problem)),
         }
     }
     let outcomes = path::ingest(&app.engine, &app.surveys, asked, caller.by.units.as_deref(), &good).await?;
@@ -127,6 +132,7 @@ fn shape(outcome: Outcome, counts: &mut Ingested) -> IngestedItem {
                 survey_id: made.survey_id,
                 trigger_id: made.trigger_id,
                 public_id: made.public_id,
+                outcome: if made.created { "Created" } else { "Skipped" }.to_owned(),
             });
             IngestedItem { outcome: outcome.into(), instances: instances.collect(), why: None, error: None }
         }

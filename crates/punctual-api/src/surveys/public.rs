@@ -108,11 +108,13 @@ pub async fn respond_as_known(
 
 async fn take(app: &App, public_id: String, body: &Json<ResponseBody>) -> Answer {
     let request = ResponseRequest::read(&body.value, "")?;
+    let meta = request.meta.unwrap_or_default();
     let submission = Submission {
         submission_id: request.submission_id,
         answers: request.answers,
-        agent_id: request.agent_id,
+        agent_id: request.agent_id.or(meta.agent_id),
         locale: request.locale,
+        completed_at: request.completed_at.or(meta.completed_at),
     };
     match path::submit(&app.engine, &app.surveys, &public_id, &submission).await? {
         Submitted::Gone => Err(gone()),

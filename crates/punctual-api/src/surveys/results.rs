@@ -58,8 +58,8 @@ pub async fn get(
 ) -> Answer {
     let survey = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     let filter = filter(parameters.0)?;
-    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
-    JsonResponse::ok(&path::results(&app.engine, survey.id, version.as_deref(), &filter).await?)
+    let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
+    JsonResponse::ok(&path::results(&app.engine, survey.id, &versions, &filter).await?)
 }
 
 /// Every answer as CSV
@@ -106,8 +106,8 @@ async fn answers(
 ) -> Result<(SurveyRow, Table), Failure> {
     let survey = found(app, id, |unit| caller.by.may_see(unit)).await?;
     let filter = filter(parameters.0)?;
-    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
-    let table = path::table(&app.engine, survey.id, version.as_deref(), &filter).await?;
+    let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
+    let table = path::table(&app.engine, survey.id, &versions, &filter).await?;
     Ok((survey, table))
 }
 

@@ -34,7 +34,7 @@ impl TriggerProvider for FullMoon {
         Trigger::DateBased
     }
 
-    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+    fn rule(&self, definition: &Value, _base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
         match definition.pointer("/custom/hour").and_then(Value::as_i64) {
             Some(hour) => Ok(Arc::new(AtHour(hour))),
             None => Err(vec![Fault::new("/custom/hour", "missing_field", "`hour` is missing.")]),
@@ -67,11 +67,14 @@ impl TriggerRule for AtHour {
         let due = day.at(hour, 0, 0, 0).to_zoned(case.zone.zone.clone()).unwrap();
         let candidate = Candidate {
             key,
+            formerly: None,
             due_at: due.timestamp(),
             local_date: day,
+            about: Some(day),
             at_once: false,
             trigger: None,
             adjusted: None,
+            fault: None,
         };
         Wanted { candidates: vec![candidate], ..Wanted::default() }
     }

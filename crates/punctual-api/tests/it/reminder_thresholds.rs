@@ -122,8 +122,13 @@ async fn a_class_is_nearly_full_by_its_bookings(bed: TestBed) {
     let work = book(3, "1", "booked").await;
     assert_eq!(work["created"], 1, "the parent's row counts for the booking that made it");
     assert_eq!(bed.sent().len(), 1);
-    bed.work(&format!("reminder:{id}:class:1:full-FalseToTrue:threshold:count(booking):3:FalseToTrue:all#1"))
-        .await;
+    // The filter is part of what is measured.
+    let found = rows(&client, "&sourceType=class&sourceId=1").await;
+    let own = format!("reminder:{id}:class:1:full-FalseToTrue:threshold:count(booking)?");
+    assert!(
+        found.iter().any(|(key, ..)| key.starts_with(&own) && key.ends_with(":3:FalseToTrue:all#1")),
+        "{found:?}"
+    );
     // One is cancelled, one moves to another class, and one comes back.
     book(3, "1", "cancelled").await;
     book(2, "2", "booked").await;

@@ -78,7 +78,7 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
             |status: &str| counts.iter().filter(|one| one.status == status).map(|one| one.count).sum::<i64>();
         let asked: i64 = counts.iter().map(|one| one.count).sum();
         let answered = of("completed");
-        let reached = asked - of("pending");
+        let reached: i64 = counts.iter().map(|one| one.reached).sum();
         asked_in_all += asked;
         answered_in_all += answered;
         rows.push(Survey {

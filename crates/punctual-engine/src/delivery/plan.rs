@@ -97,6 +97,10 @@ pub(super) fn plan(
     ledger: &Ledger,
     now: Timestamp,
 ) -> Plan {
+    if row.not_after.is_some_and(|latest| now > latest) {
+        let delivery = too_late(&row, ledger);
+        return Plan::Settle(row, delivery);
+    }
     let list = row.list_name.as_ref().map(|name| (name, lists.get(row.business_unit.as_deref(), name)));
     if let Some((name, None)) = list {
         let error = format!("there is no list `{name}`");
@@ -137,6 +141,14 @@ pub(super) fn plan(
         return Plan::Settle(row, delivery);
     }
     choose(row, targets, ledger)
+}
+
+/// It is checked when it leaves: it may have waited for a retry, an hour or a slot since it was decided.
+fn too_late(row: &NotificationRow, ledger: &Ledger) -> Delivery {
+    if ledger.is_known_to_some(row.seq) {
+        return row.after(NotificationEvent::Deliver);
+    }
+    Delivery { reason: Some(ReasonCode::TooLate), ..row.after(NotificationEvent::Withdraw) }
 }
 
 /// Leaves out who already has it, and who cannot be reached.

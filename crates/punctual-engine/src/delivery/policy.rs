@@ -16,6 +16,7 @@ use punctual_model::{NotificationEvent, ReasonCode};
 use punctual_store::notifications::{Delivery, NotificationRow};
 
 pub(super) use claim_budget::Reservation;
+pub(super) use digest::digested;
 
 /// A delivery that waits until then, for a reason that people see; it is not counted as a failure.
 pub(super) fn deferred(row: &NotificationRow, until: Timestamp, reason: ReasonCode) -> Delivery {

@@ -12,7 +12,7 @@ use punctual_store::{
     work,
 };
 
-use super::{DeliveryReport, event_id, record::write_results};
+use super::{DeliveryReport, event_id, policy::digested, record::write_results};
 use crate::{Engine, SettledWork};
 
 /// What became of notifications, to be written together.
@@ -86,11 +86,16 @@ impl Engine {
                 error = delivery.last_error.as_deref(),
                 "settled"
             );
-            if row.reports_back && delivery.status.is_final() {
+            // What is held for a digest is still open: it is reported with the digest.
+            let is_held = delivery.reason == Some(ReasonCode::DailyCap);
+            if row.reports_back && delivery.status.is_final() && !is_held {
                 back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
             }
         }
         audit::append(&mut tx.conn(), now, &entries).await?;
+        let settled: Vec<_> =
+            rows.iter().copied().filter(|(_, delivery)| held.contains(&delivery.seq)).collect();
+        back.extend(digested(tx, &settled).await?);
         self.settle_workflows(tx, back, now).await?;
         Ok(report)
     }

@@ -75,7 +75,8 @@ fn ensure_in_model(
             row.on_hold = true;
             "conflict"
         }
-        _ if row.on_hold => "unchanged",
+        // What the engine ended comes back held, as it was.
+        "pending" | "failed" | "cancelled" if row.on_hold => "unchanged",
         "pending" if row.due == due => "unchanged",
         "pending" => {
             row.due = due;
@@ -200,7 +201,7 @@ async fn apply(
             tx.commit().await.unwrap();
             assert_eq!(changed, usize::from(allowed));
             if let Some(row) = model.get_mut(&key).filter(|_| allowed) {
-                (row.status, row.on_hold) = ("deactivated", false);
+                row.status = "deactivated";
             }
         }
     }

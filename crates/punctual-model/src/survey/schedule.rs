@@ -38,9 +38,9 @@ pub fn expires_at(
     later(last_sent_at.unwrap_or_else(|| first_send(&trigger.schedule, triggered_at)), trigger.grace)
 }
 
-/// Whether a message that was due then is no longer worth sending.
-pub fn is_too_late(trigger: &SurveyTrigger, due_at: Timestamp, now: Timestamp) -> bool {
-    later(due_at, trigger.max_lateness) < now
+/// Until when a message that was due then is worth sending.
+pub fn latest_send(trigger: &SurveyTrigger, due_at: Timestamp) -> Timestamp {
+    later(due_at, trigger.max_lateness)
 }
 
 fn later(at: Timestamp, by: std::time::Duration) -> Timestamp {

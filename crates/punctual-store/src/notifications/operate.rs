@@ -15,12 +15,12 @@ const RETRY: Sql = sql!(
     "notifications.retry",
     "UPDATE notifications
      SET status = 'pending', retry_count = 0, ready_at = $1, reason_code = NULL, finished_at = NULL,
-         version = version + 1
+         not_after = NULL, version = version + 1
      WHERE seq = $2 AND status = 'parked'
      RETURNING version",
 );
 
-/// A parked notification is queued again, its count and next attempt reset; `None` if it is not parked.
+/// A parked notification is queued again, its count and next attempt reset, however late it is; `None` if it is not parked.
 #[boxed]
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
     let row: Option<Version> = conn.fetch_optional(&RETRY, args![now, seq]).await?;
@@ -87,7 +87,18 @@ const TOO_LATE: Sql = sql!(
     " AND lease_expires_at IS NOT NULL",
 );
 
-/// Withdraws what these work rows have queued; what is already being sent is returned as too late.
+// What is held for a digest has left its row: the row's coordinates name it.
+const DROP_DIGESTS: Sql = sql!(
+    "digest_items.drop_by_work",
+    "DELETE FROM digest_items WHERE notification_id IN (
+         SELECT n.value FROM work AS w, {sqlite json_each(w.result, '$.notifications') AS n}
+             {postgres json_array_elements_text(CAST(w.result AS JSON) -> 'notifications') AS n(value)}
+         WHERE w.result IS NOT NULL AND w.id IN (SELECT work_id FROM work_keys
+             WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}))",
+);
+
+/// Withdraws what these work rows have queued, and what of theirs is held for a digest; what is already being sent is returned as
+/// too late.
 #[boxed]
 pub async fn withdraw_by_work(
     conn: &mut Conn<'_>,
@@ -95,6 +106,7 @@ pub async fn withdraw_by_work(
     reason: ReasonCode,
     work_keys: Vec<String>,
 ) -> Result<Vec<Withdrawn>> {
+    conn.execute(&DROP_DIGESTS, args![work_keys.clone()]).await?;
     // Parked ones first: one that a person retries in between is found live by the second statement.
     let mut rows: Vec<Withdrawn> =
         conn.fetch_all(&WITHDRAW_PARKED, args![now, reason.as_str(), work_keys.clone()]).await?;
@@ -105,4 +117,4 @@ pub async fn withdraw_by_work(
     Ok(rows)
 }
 
-crate::db::statements![RETRY, DISCARD, WITHDRAW_PARKED, WITHDRAW, TOO_LATE];
+crate::db::statements![RETRY, DISCARD, WITHDRAW_PARKED, WITHDRAW, DROP_DIGESTS, TOO_LATE];

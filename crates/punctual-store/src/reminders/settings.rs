@@ -22,6 +22,8 @@ pub struct SettingRow {
     pub deleted: bool,
     /// The whole definition as JSON.
     pub definition: String,
+    /// What its keys are measured against, as JSON: the trigger as it was when the setting was made. It never changes.
+    pub key_base: Option<String>,
     #[column(skip)]
     pub version: i64,
     #[column(skip)]

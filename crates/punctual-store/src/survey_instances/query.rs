@@ -37,18 +37,35 @@ pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<In
     conn.fetch_all(&LIST, args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit]).await
 }
 
+// Relies on survey_instances_open.
+const OPEN_AFTER: Sql = sql!(
+    "survey_instances.open_after", as InstanceRow,
+    "SELECT {columns i} FROM survey_instances i {sqlite INDEXED BY survey_instances_open}
+     WHERE i.id > $1 AND NOT i.deleted AND (i.status = 'pending' OR i.status = 'sent' OR i.status = 'opened')
+     ORDER BY i.id LIMIT $2",
+);
+
+/// Instances that may still be answered, in the order in which they were made, after this one.
+#[boxed]
+pub async fn open_after(conn: &mut Conn<'_>, after: i64, limit: i64) -> Result<Vec<InstanceRow>> {
+    conn.fetch_all(&OPEN_AFTER, args![after, limit]).await
+}
+
 /// How many instances of a survey have a status.
 #[derive(Clone, Debug, PartialEq, Record)]
 pub struct StatusCount {
     pub status: String,
     pub count: i64,
+    /// Those that were reached, as results count them.
+    pub reached: i64,
 }
 
 const COUNTS: Sql = sql!(
     "survey_instances.counts",
-    "SELECT status, COUNT(*) AS count
+    "SELECT status, COUNT(*) AS count,
+         CAST(SUM(CASE WHEN sends > 0 OR status = 'completed' THEN 1 ELSE 0 END) AS BIGINT) AS reached
      FROM survey_instances
-     WHERE survey_id = $1 AND NOT deleted GROUP BY status",
+     WHERE survey_id = $1 AND (NOT deleted OR status = 'completed') GROUP BY status",
 );
 
 #[boxed]
@@ -80,7 +97,7 @@ const WALK: Sql = sql!(
     "SELECT i.id, i.public_id, i.version_id, i.trigger_id, i.triggered_at, i.status, i.customer_ref, i.metadata,
             i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
      FROM survey_instances i LEFT JOIN survey_responses r ON r.instance_id = i.id
-     WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND NOT i.deleted
+     WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND (NOT i.deleted OR i.status = 'completed')
      ORDER BY i.survey_id, i.id
      LIMIT $3",
 );
@@ -91,4 +108,4 @@ pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -
     conn.fetch_all(&WALK, args![survey_id, after, limit]).await
 }
 
-crate::db::statements![LIST, COUNTS, WALK];
+crate::db::statements![LIST, OPEN_AFTER, COUNTS, WALK];

@@ -63,7 +63,7 @@ pub async fn coming(
 const HELD: Sql = sql!(
     "work.browse_held", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_held}
-     WHERE on_hold AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE on_hold AND status <> 'deactivated' AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 const FAILED: Sql = sql!(
     "work.browse_failed", as ListedWork,

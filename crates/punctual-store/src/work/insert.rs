@@ -69,6 +69,8 @@ const INSERT_ABSENT: Sql =
     sql!("work.insert_absent", each NewRow<'_>, after 2, TAKE_KEYS, "'pending'", WHERE_FREE);
 const INSERT_ENDED: Sql =
     sql!("work.insert_ended", each NewRow<'_>, after 2, TAKE_KEYS, "'deactivated'", WHERE_FREE);
+const INSERT_FAILED: Sql =
+    sql!("work.insert_failed", each NewRow<'_>, after 2, TAKE_KEYS, "'failed'", WHERE_FREE);
 
 /// Inserts the rows whose key is free. Keys must be unique within the set and in order, or two callers deadlock.
 #[boxed]
@@ -86,6 +88,17 @@ pub async fn insert_ended(
     rows: &[&NewWork],
 ) -> Result<Vec<Inserted>> {
     insert(conn, &INSERT_ENDED, now, Some(reason), rows).await
+}
+
+/// Writes down rows that cannot be worked on, as failed, with the reason. Keys are unique within the set and in order.
+#[boxed]
+pub async fn insert_failed(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    reason: &str,
+    rows: &[&NewWork],
+) -> Result<Vec<Inserted>> {
+    insert(conn, &INSERT_FAILED, now, Some(reason), rows).await
 }
 
 async fn insert(
@@ -126,4 +139,4 @@ pub async fn insert_retry(
     conn.fetch_optional(&INSERT_RETRY, args![now, of.id, key]).await
 }
 
-crate::db::statements![INSERT_ABSENT, INSERT_ENDED, INSERT_RETRY];
+crate::db::statements![INSERT_ABSENT, INSERT_ENDED, INSERT_FAILED, INSERT_RETRY];

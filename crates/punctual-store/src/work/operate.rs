@@ -24,13 +24,15 @@ const DEACTIVATE: Sql = sql!(
         {postgres ORDER BY k.key
         FOR UPDATE OF w})
      UPDATE work
-     SET status = 'deactivated', reason_code = $2, on_hold = FALSE, version = work.version + 1, updated_at = $1
+     SET status = 'deactivated', reason_code = CASE WHEN work.on_hold THEN work.reason_code ELSE $2 END,
+         version = work.version + 1, updated_at = $1
      FROM old
      WHERE work.id = old.id AND work.version = old.version
      RETURNING {columns work}",
 );
 
-/// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision.
+/// Ends rows that are no longer wanted; rows being worked on are left to their own fresh decision. A hold stays, with its
+/// reason: if the row comes back, it still waits for a person.
 #[boxed]
 pub async fn deactivate(
     conn: &mut Conn<'_>,

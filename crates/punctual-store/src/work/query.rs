@@ -43,6 +43,31 @@ pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
     conn.fetch_all(&RETRIES_OF, args![id]).await
 }
 
+#[derive(Record)]
+struct Key {
+    key: String,
+}
+
+// Relies on work_retries.
+const RETRY_KEYS: Sql = sql!(
+    "work.retry_keys", as Key,
+    "SELECT key FROM work
+     WHERE retry_of IS NOT NULL AND retry_of IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1}))
+     ORDER BY id",
+);
+
+/// The keys of the support retries of these rows, and of theirs in turn.
+#[boxed]
+pub async fn retry_keys(conn: &mut Conn<'_>, of: Vec<String>) -> Result<Vec<String>> {
+    let (mut all, mut of) = (Vec::new(), of);
+    while !of.is_empty() {
+        let found: Vec<Key> = conn.fetch_all(&RETRY_KEYS, args![of]).await?;
+        of = found.into_iter().map(|row| row.key).collect();
+        all.extend(of.iter().cloned());
+    }
+    Ok(all)
+}
+
 /// What a page of work is limited to; every field left out does not limit.
 #[derive(Clone, Debug, Default)]
 pub struct WorkFilter {
@@ -153,7 +178,7 @@ const COUNTS: Sql = sql!(
                 WHERE status = 'pending' AND NOT on_hold AND kind = k.kind AND ready_at <= $1
                 LIMIT $2) AS w) AS of_kind
             FROM {sqlite (SELECT value AS kind FROM json_each($3)) AS k}{postgres UNNEST($3::text[]) AS k(kind)}) AS r) AS ready,
-        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold LIMIT $2) AS w) AS held,
+        (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE on_hold AND status <> 'deactivated' LIMIT $2) AS w) AS held,
         (SELECT COUNT(*) FROM (SELECT 1 FROM work WHERE status = 'processing' LIMIT $2) AS w) AS processing",
 );
 
@@ -182,4 +207,4 @@ pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Resul
     Ok(row.busy)
 }
 
-crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, LIST, TROUBLED, COUNTS, BUSY];
+crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, RETRY_KEYS, LIST, TROUBLED, COUNTS, BUSY];

@@ -168,6 +168,7 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         finished_at: None,
         topic: new.topic.clone(),
         failover: Some(Json::stored(r#"["sms:x","email:default"]"#)),
+        not_after: None,
         version: 1,
     };
     let mut reader = bed.read().await;

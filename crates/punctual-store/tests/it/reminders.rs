@@ -34,6 +34,7 @@ fn setting(id: &str, source_type: &str, child_type: Option<&str>) -> SettingRow 
         active: true,
         deleted: false,
         definition: "{}".into(),
+        key_base: None,
         version: 1,
         created_at: 0,
         updated_at: 0,

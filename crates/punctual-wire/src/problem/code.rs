@@ -89,6 +89,8 @@ codes! {
     TimeNoOffset = "time_no_offset", 422, "A time has no offset";
     /// A date or time does not exist or is not written as RFC 3339.
     DateInvalid = "date_invalid", 422, "A date is not valid";
+    /// Something is said to have happened more than a day from now.
+    TimeInFuture = "time_in_future", 422, "A time lies in the future";
     /// The time zone is not in the IANA database; the detail has the nearest names.
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.

@@ -22,6 +22,32 @@ pub struct ResponseRequest {
     pub agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
+    /// When it was filled in, where that was before it is handed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// `agentId` and `completedAt`, as other systems send them; what is beside it counts first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<ResponseMeta>,
+}
+
+/// About an answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResponseMeta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+impl ResponseMeta {
+    fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let agent_id = fields.optional_name("agentId");
+        let completed_at = fields.optional_instant("completedAt");
+        fields.finish()?;
+        Ok(Self { agent_id, completed_at })
+    }
 }
 
 impl ResponseRequest {
@@ -31,12 +57,15 @@ impl ResponseRequest {
         let answers = fields.required_object("answers", 64 << 10);
         let agent_id = fields.optional_name("agentId");
         let locale = fields.optional_locale("locale");
+        let completed_at = fields.optional_instant("completedAt");
+        let meta = fields.object("meta", 1 << 10);
         fields.finish()?;
+        let meta = meta.map(|meta| ResponseMeta::read(&meta, &format!("{pointer}/meta"))).transpose()?;
         let answers = match answers {
             Value::Object(answers) => answers,
             _ => Map::new(),
         };
-        Ok(Self { submission_id, answers, agent_id, locale })
+        Ok(Self { submission_id, answers, agent_id, locale, completed_at, meta })
     }
 }
 

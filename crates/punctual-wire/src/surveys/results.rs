@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 #[serde(rename_all = "camelCase")]
 pub struct SurveyResults {
     pub survey_id: i64,
-    /// The version whose questions these are.
+    /// The newest version; the questions are those of all versions.
     pub version: Option<i64>,
     pub instances: i64,
     pub by_status: BTreeMap<String, i64>,
-    /// Instances of which at least one message arrived.
+    /// Instances that were reached: at least one message arrived, or they were answered.
     pub sent: i64,
     pub answered: i64,
-    /// Answered among those that were sent, 0 to 1.
+    /// Answered among those that were reached, 0 to 1.
     pub response_rate: Option<f64>,
     pub median_seconds_to_answer: Option<i64>,
     pub by_day: Vec<SurveyDay>,
@@ -54,6 +54,8 @@ pub struct SurveyQuestionResults {
     pub counts: Vec<SurveyChoiceCount>,
     pub average: Option<f64>,
     pub nps: Option<SurveyNps>,
+    /// For ratings.
+    pub csat: Option<SurveyCsat>,
     /// The latest answers in words; the export has all of them.
     pub texts: Vec<String>,
 }
@@ -66,6 +68,14 @@ pub struct SurveyChoiceCount {
     pub count: i64,
     /// Of those who answered the question, 0 to 1.
     pub share: f64,
+}
+
+/// How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SurveyCsat {
+    /// 0 to 100.
+    pub score: f64,
+    pub satisfied: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

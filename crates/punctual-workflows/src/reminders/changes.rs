@@ -41,12 +41,25 @@ pub const BATCH: i64 = 500;
 /// What has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    Setting { id: String, version: i64 },
-    Unit { id: String, at: Timestamp },
+    Setting {
+        id: String,
+        version: i64,
+    },
+    Unit {
+        id: String,
+        at: Timestamp,
+    },
+    /// A person cancelled a row of a source: what follows it is planned.
+    Cancelled {
+        work: i64,
+        version: i64,
+        source_type: String,
+        source_id: String,
+    },
 }
 
 impl Change {
-    fn work(&self, now: Timestamp, again: u32) -> Option<NewWork> {
+    pub(super) fn work(&self, now: Timestamp, again: u32) -> Option<NewWork> {
         let (key, input) = match self {
             Self::Setting { id, version } => (
                 WorkKey::reminder_change("setting", id, &version.to_string()),
@@ -59,6 +72,10 @@ impl Change {
                 };
                 (WorkKey::reminder_change("unit", id, &mark), json!({ "unit": id }))
             }
+            Self::Cancelled { work, version, source_type, source_id } => (
+                WorkKey::reminder_change("cancelled", &work.to_string(), &version.to_string()),
+                json!({ "source": [source_type, source_id] }),
+            ),
         };
         Some(NewWork {
             key: key.ok()?,
@@ -167,6 +184,9 @@ impl Next {
         if let Some(unit) = input["unit"].as_str() {
             return Self::of_unit(conn, providers, unit, progress).await.map(Some);
         }
+        if let (Some(kind), Some(id)) = (input["source"][0].as_str(), input["source"][1].as_str()) {
+            return Self::of_source(conn, providers, (kind, id), progress).await.map(Some);
+        }
         let id = input["setting"].as_str().unwrap_or_default();
         let row = settings::by_ids(conn, vec![id.to_owned()]).await?.pop();
         let Some(row) = row.filter(|row| Some(row.version) == input["version"].as_i64()) else {
@@ -221,6 +241,19 @@ impl Next {
         progress.after_type = kind;
         let inputs = Inputs::load(conn, settings, rows, false).await?;
         Ok(Self { inputs, setting: Some(id), counted: Diff::default(), progress, is_last })
+    }
+
+    /// All settings for one source.
+    async fn of_source(
+        conn: &mut Conn<'_>,
+        providers: &Providers,
+        place: (&str, &str),
+        progress: ChangeRow,
+    ) -> Result<Self, StoreError> {
+        let rows = sources::lock(conn, &[place]).await?;
+        let settings = load::heard(conn, providers, &[place.0.to_owned()]).await?;
+        let inputs = Inputs::load(conn, settings, rows, false).await?;
+        Ok(Self { inputs, setting: None, counted: Diff::default(), progress, is_last: true })
     }
 
     /// All settings for the sources of a business unit, one type after the other.
@@ -318,6 +351,7 @@ impl WritesRows for Changes {
             row.counted.write(conn).await?;
             states::put(conn, now, &row.states).await?;
             sink::transfer(conn, now, &row.transfers).await?;
+            sink::write_failed(conn, now, &row.failed).await?;
             changes::put(conn, now, &row.progress).await?;
         }
         Ok(())
@@ -329,6 +363,7 @@ pub struct Put {
     progress: ChangeRow,
     states: Vec<StateRow>,
     transfers: Vec<Transfer>,
+    failed: Vec<(ReasonCode, NewWork)>,
     counted: Diff,
 }
 
@@ -353,11 +388,12 @@ impl Decide<Put> for Loaded {
             progress: next.progress_after(&outcome.plan),
             states: outcome.states,
             transfers: outcome.transfers,
+            failed: outcome.failed,
             counted: next.counted.clone(),
         };
         let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
-            let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
+            let keys = keys.into_iter().map(WorkKey::stored).collect();
             effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));

@@ -4,7 +4,10 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
-use punctual_model::Fault;
+use punctual_model::{
+    Fault,
+    keys::{MAX_KEY_BYTES, part_bytes},
+};
 use punctual_store::{
     Lane, StoreError, Tx, channels,
     reminders::settings::{self, SettingRow},
@@ -52,9 +55,13 @@ impl Draft {
             business_unit: request.business_unit,
             source_type: request.source_type,
             child_type: None,
-            kind: request.kind,
+            kind: request.kind.clone(),
             active: request.active,
             deleted: false,
+            key_base: match &before {
+                Some(before) => before.key_base.clone(),
+                None => key_base(providers, &request.kind, &definition),
+            },
             definition: definition.to_string(),
             version: before.as_ref().map_or(1, |row| row.version),
             created_at: 0,
@@ -62,6 +69,7 @@ impl Draft {
         };
         let setting = Setting::read(providers, &row)
             .map_err(|faults| CommandError::Invalid(faults.into_iter().map(in_known_words).collect()))?;
+        room_for_source(&setting)?;
         row.child_type = setting.rule.counted().map(|counted| counted.source_type.clone());
         Ok(Self { row, setting, before })
     }
@@ -144,6 +152,34 @@ fn same_identity(before: &SettingRow, request: &ReminderSettingRequest) -> Resul
         }
     }
     Ok(())
+}
+
+fn key_base(providers: &Providers, kind: &str, definition: &Value) -> Option<String> {
+    let provider = providers.triggers.get(kind)?;
+    provider.key_base(definition).map(|base| base.to_string())
+}
+
+/// Bytes of a key that are left for the id of a source: a UUID fits.
+const ROOM_FOR_SOURCE: usize = 36;
+/// Bytes of a key for dates, values and the words between parts, at the most.
+const ROOM_FOR_REST: usize = 100;
+
+/// A setting whose keys would be too long for every source would be saved and never fire. The longest part is named.
+fn room_for_source(setting: &Setting) -> Result<(), CommandError> {
+    let mut fields =
+        vec![("/triggerKey", setting.trigger_key.as_str()), ("/sourceType", &setting.source_type)];
+    fields.extend(setting.rule.key_fields());
+    let fixed: usize = fields.iter().map(|(_, text)| part_bytes(text)).sum();
+    let most = MAX_KEY_BYTES - ROOM_FOR_SOURCE - ROOM_FOR_REST - setting.id.len();
+    match fields.into_iter().max_by_key(|(_, text)| part_bytes(text)) {
+        Some((pointer, _)) if fixed > most => {
+            let detail = format!(
+                "The key of a reminder has at most {MAX_KEY_BYTES} bytes; these parts have {fixed} of the {most} that they may have together."
+            );
+            Err(CommandError::invalid(pointer, "key_invalid", detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Invalid times of day have the code of dates.

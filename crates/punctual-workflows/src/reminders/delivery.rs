@@ -28,13 +28,14 @@ pub struct Occasion {
 }
 
 impl Occasion {
-    pub fn of(key: &WorkKey, due_at: Timestamp) -> Self {
+    /// `about` is the local date that it reminds of, where that is known; else the key has a date.
+    pub fn of(key: &WorkKey, due_at: Timestamp, about: Option<Date>) -> Self {
         let (target_date, offset_days) = match key.parts() {
             KeyParts::ReminderDate { target_date, offset_days, .. } => (Some(target_date), Some(offset_days)),
             KeyParts::ReminderRecurring { occurrence, .. } => (Some(occurrence), None),
             _ => (None, None),
         };
-        Self { key: key.clone(), due_at, target_date, offset_days }
+        Self { key: key.clone(), due_at, target_date: about.or(target_date), offset_days }
     }
 }
 

@@ -5,20 +5,21 @@ use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Loads, Workflow, WritesRows};
-use punctual_model::{Decided, Decision, Effect, KeyParts, ReasonCode, WorkKey};
+use punctual_model::{Decided, Decision, Effect, KeyParts, NewWork, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError,
     reminders::{settings, states},
     sources,
-    work::Transfer,
+    work::{Transfer, WorkRow},
 };
 
 use super::{
     KIND, Providers, Setting,
+    changes::Change,
     delivery::{self, Occasion},
     evaluate::{self, Inputs, input_hash, new_work},
     immediate, load,
-    providers::{Case, Parts, Source, Zone},
+    providers::{Candidate, Case, Parts, Source, Zone},
     recipients, sink,
 };
 
@@ -36,6 +37,23 @@ impl Reminders {
 impl Workflow for Reminders {
     fn kind(&self) -> &'static str {
         KIND
+    }
+
+    fn after_cancel(&self, cancelled: &WorkRow, now: Timestamp) -> Vec<NewWork> {
+        let change = Self::source_of(cancelled);
+        change.and_then(|change| change.work(now, 0)).into_iter().collect()
+    }
+}
+
+impl Reminders {
+    /// The source of a row, to be evaluated again.
+    fn source_of(cancelled: &WorkRow) -> Option<Change> {
+        Some(Change::Cancelled {
+            work: cancelled.id,
+            version: cancelled.version,
+            source_type: cancelled.source_type.clone()?,
+            source_id: cancelled.source_id.clone()?,
+        })
     }
 }
 
@@ -167,14 +185,6 @@ impl Decide<Put> for Loaded {
     }
 }
 
-/// Another moment than the one it was planned for: its hour or zone has changed, and the change, which is applied batch
-/// by batch, has not come to this row yet.
-fn moved_to(setting: &Setting, case: &Case<'_>, key: &WorkKey, due_at: Timestamp) -> Option<Timestamp> {
-    let wanted = setting.rule.wanted(case, due_at).candidates.into_iter();
-    let own = wanted.filter(|candidate| candidate.key == *key && !candidate.at_once);
-    own.map(|candidate| candidate.due_at).find(|moment| *moment != due_at)
-}
-
 impl Loaded {
     /// The source has moved to another business unit while the row could not go along, being worked on or held: it does
     /// now, and is planned there.
@@ -194,7 +204,7 @@ impl Loaded {
             business_unit: there,
         };
         let wanted = setting.rule.wanted(&case, now).candidates.into_iter();
-        let own = wanted.filter(|candidate| candidate.key == *key);
+        let own = wanted.filter_map(|candidate| candidate.named(key));
         let effects =
             own.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))));
         let decided = Decided::from(Decision::Defer(now, ReasonCode::BusinessUnitChanged));
@@ -222,52 +232,77 @@ impl Loaded {
             _ => (key, false),
         };
         let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
+        if self.providers.is_immediate(&key) {
+            return self.decide_wanted(row, &case, &key, None, repeated, now);
+        }
+        let own = match setting.rule.still_wants(&case, &key, due_at) {
+            Ok(own) => Some(own),
+            Err(_) if repeated => None,
+            Err(reason) => return Decision::Skip(reason).into(),
+        };
+        let decided = self.decide_wanted(row, &case, &key, own.as_ref(), repeated, now);
+        if matches!(decided.decision, Decision::Defer(..)) {
+            return decided;
+        }
+        // Whatever becomes of this one, the next one is planned: a row that is held does not end its chain.
+        let next = setting.rule.next(&case, now);
+        decided.with_effects(
+            next.map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate)))),
+        )
+    }
+
+    /// Decides about a row that is wanted; `own` is the row as it is wanted now, for all but messages at once.
+    fn decide_wanted(
+        &self,
+        row: &Claimed,
+        case: &Case<'_>,
+        key: &WorkKey,
+        own: Option<&Candidate>,
+        repeated: bool,
+        now: Timestamp,
+    ) -> Decided<Put> {
+        let Case { setting, source, zone, .. } = *case;
+        let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
         let ready_at = Timestamp::from_microsecond(row.ready_at).unwrap_or(due_at);
-        let immediate = self.providers.is_immediate(&key);
         if !repeated {
-            if !immediate && let Err(reason) = setting.rule.still_wants(&case, &key, due_at) {
-                return Decision::Skip(reason).into();
-            }
             let (here, there) = (row.business_unit.as_deref(), source.row.business_unit.as_deref());
-            if row.input_hash != input_hash(&key, there).to_string() {
-                if row.input_hash == input_hash(&key, here).to_string() {
-                    return self.goes_along(setting, source, zone, &key, now);
+            if row.input_hash != input_hash(key, there).to_string() {
+                if row.input_hash == input_hash(key, here).to_string() {
+                    return self.goes_along(setting, source, zone, key, now);
                 }
                 return Decision::Hold(ReasonCode::InputConflict).into();
             }
-            if let Some(later) = moved_to(setting, &case, &key, due_at).filter(|later| *later > now) {
-                return Decision::Defer(later, ReasonCode::Moved).into();
+            // Its hour or zone has changed, and the change, which is applied batch by batch, has not come to it yet.
+            let moved = own.filter(|own| !own.at_once && own.due_at != due_at && own.due_at > now);
+            if let Some(own) = moved {
+                return Decision::Defer(own.due_at, ReasonCode::Moved).into();
             }
         }
-        let next: Vec<Effect> = setting
-            .rule
-            .next(&case, now)
-            .map(|candidate| Effect::Ensure(Box::new(new_work(setting, source, zone, &candidate))))
-            .into_iter()
-            .collect();
         // Counted from when it could first be worked on: what waited for quiet hours or a person is not late.
         if setting.lateness.is_over(ready_at, now, zone) {
-            return Decided::from(Decision::Skip(ReasonCode::DueInPast)).with_effects(next);
+            return Decision::Skip(ReasonCode::DueInPast).into();
         }
         let Some(policy) = delivery::named(&self.providers, &setting.definition) else {
             return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
-        if let Some(until) = policy.waits_until(&case, now) {
+        if let Some(until) = policy.waits_until(case, now) {
             return Decision::Defer(until, ReasonCode::QuietHours).into();
         }
         let Some((provider, spec)) = recipients::named(&self.providers, &setting.definition) else {
             return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
-        let audience = match provider.resolve(spec, &case, &Parts { sources: &self.others }) {
+        let audience = match provider.resolve(spec, case, &Parts { sources: &self.others }) {
             Ok(audience) => audience,
-            Err(reason) => return Decided::from(Decision::Skip(reason)).with_effects(next),
+            Err(reason) => return Decision::Skip(reason).into(),
         };
-        let mut message = policy.message(&case, &Occasion::of(&key, due_at), audience);
-        if immediate {
+        let occasion = Occasion::of(key, due_at, own.and_then(|own| own.about));
+        let mut message = policy.message(case, &occasion, audience);
+        message.not_after = setting.lateness.latest(ready_at);
+        if self.providers.is_immediate(key) {
             message.kind = immediate::NOTIFICATION_KIND.to_owned();
             return Decision::Deliver(vec![message]).into();
         }
-        let fired = setting.rule.fired(&case).map(|state| {
+        let fired = setting.rule.fired(case).map(|state| {
             Put::Fired(Fired {
                 setting: state.setting_id,
                 source: state.source_id,
@@ -275,6 +310,6 @@ impl Loaded {
                 scope: state.scope,
             })
         });
-        Decided::from(Decision::Deliver(vec![message])).with_effects(next).with_rows(fired)
+        Decided::from(Decision::Deliver(vec![message])).with_rows(fired)
     }
 }

@@ -74,6 +74,8 @@ pub struct Outcome {
     pub transfers: Vec<Transfer>,
     /// Rows whose time was over before they were known: written down, and never sent.
     pub over: Vec<NewWork>,
+    /// Rows that cannot be planned, with the reason: written down as failed, so that somebody sees them.
+    pub failed: Vec<(ReasonCode, NewWork)>,
     pub states: Vec<StateRow>,
     /// Rows that are right as they are, by source.
     pub unchanged: HashMap<(String, String), u64>,
@@ -120,9 +122,12 @@ fn not_valid(case: &Case<'_>, reason: ReasonCode) -> Wanted {
     Wanted { reason: Some(reason), state, ..Wanted::default() }
 }
 
-/// What one case wants that is valid.
-fn wanted(providers: &Providers, case: &Case<'_>, now: Timestamp) -> Wanted {
+/// What one case wants that is valid, seen from now and from the rows that there are.
+fn wanted(providers: &Providers, case: &Case<'_>, rows: &Rows<'_>, now: Timestamp) -> Wanted {
     let mut wanted = case.setting.rule.wanted(case, now);
+    wanted.candidates.iter_mut().for_each(|candidate| rows.keep_key(candidate));
+    rows.go_on(case, &mut wanted.candidates);
+    rows.at_their_moment(case, &mut wanted.candidates);
     let immediate = providers.immediate.iter().filter_map(|provider| provider.immediate(case, now));
     wanted.candidates.extend(immediate);
     wanted
@@ -147,7 +152,7 @@ fn evaluate_source(
 ) {
     let place = (source.row.source_type.clone(), source.row.source_id.clone());
     let existing = inputs.existing.get(&place).map_or(&[][..], Vec::as_slice);
-    let by_key: HashMap<&str, &OfSource> = existing.iter().map(|row| (row.key.as_str(), row)).collect();
+    let rows = Rows::of(existing);
     let zone = inputs.zone(source);
     let mut keep: HashSet<String> = HashSet::new();
     let mut reasons: HashMap<&str, ReasonCode> = HashMap::new();
@@ -159,7 +164,7 @@ fn evaluate_source(
             Some(reason) => not_valid(&case, reason),
             None => {
                 valid.insert(&setting.id);
-                wanted(providers, &case, now)
+                wanted(providers, &case, &rows, now)
             }
         };
         outcome.states.extend(wanted.state);
@@ -167,12 +172,19 @@ fn evaluate_source(
             reasons.insert(&setting.id, reason);
         }
         for candidate in wanted.candidates {
-            let row = by_key.get(candidate.key.as_str()).copied();
+            let row = rows.get(&candidate.key);
             keep.insert(candidate.key.as_str().to_owned());
-            let late = !candidate.at_once && setting.lateness.is_over(candidate.due_at, now, &zone);
+            if let Some(reason) = candidate.fault {
+                match row {
+                    Some(_) => unchanged += 1,
+                    None => outcome.failed.push((reason, new_work(setting, source, &zone, &candidate))),
+                }
+                continue;
+            }
+            let is_over = |due_at| !candidate.at_once && setting.lateness.is_over(due_at, now, &zone);
             let unit = source.row.business_unit.as_deref();
             let transfer = row.and_then(|row| transfer_of(row, &candidate.key, unit));
-            match row_state(row, &candidate, &zone, late, transfer.is_some()) {
+            match row_state(row, &candidate, &zone, now, is_over, transfer.is_some()) {
                 RowState::Right => unchanged += 1,
                 RowState::Over => {
                     outcome.plan.past += 1;
@@ -181,6 +193,12 @@ fn evaluate_source(
                 RowState::MovedAway => {
                     keep.remove(candidate.key.as_str());
                     reasons.insert(&setting.id, ReasonCode::DueInPast);
+                }
+                RowState::MovedToPast => {
+                    outcome.plan.moved += 1;
+                    outcome.transfers.extend(transfer);
+                    let at_once = Candidate { due_at: now, ..candidate };
+                    outcome.wanted.push(new_work(setting, source, &zone, &at_once));
                 }
                 state @ (RowState::Missing | RowState::Ended | RowState::Elsewhere) => {
                     if let Scope::Window(from, to) = scope
@@ -204,8 +222,7 @@ fn evaluate_source(
         }
     }
     for row in existing {
-        let live = matches!(row.status.as_str(), "pending" | "failed");
-        if !live || keep.contains(&row.key) {
+        if !is_live(row) || keep.contains(&row.key) {
             continue;
         }
         let setting = row.setting_id.as_deref().unwrap_or_default();
@@ -229,6 +246,62 @@ fn evaluate_source(
     }
 }
 
+/// The rows that a source has, by key.
+struct Rows<'r>(HashMap<&'r str, &'r OfSource>);
+
+impl<'r> Rows<'r> {
+    fn of(rows: &'r [OfSource]) -> Self {
+        Self(rows.iter().map(|row| (row.key.as_str(), row)).collect())
+    }
+
+    fn get(&self, key: &WorkKey) -> Option<&'r OfSource> {
+        self.0.get(key.as_str()).copied()
+    }
+
+    /// A row that was made under the key of an earlier version keeps it, and is neither made nor sent a second time.
+    fn keep_key(&self, candidate: &mut Candidate) {
+        if self.get(&candidate.key).is_none()
+            && let Some(formerly) = candidate.formerly.take_if(|key| self.get(key).is_some())
+        {
+            candidate.key = formerly;
+        }
+    }
+
+    /// What follows an occurrence whose row was sent, cancelled or held: one that does not go on by itself never ends its
+    /// chain. Every step passes a row that exists.
+    fn go_on(&self, case: &Case<'_>, candidates: &mut Vec<Candidate>) {
+        let is_stopped =
+            |row: &OfSource| row.on_hold || !matches!(row.status.as_str(), "pending" | "processing");
+        while let Some(last) = candidates.last()
+            && self.get(&last.key).is_some_and(is_stopped)
+            && let Some(mut next) = case.setting.rule.next(case, last.due_at)
+        {
+            self.keep_key(&mut next);
+            candidates.push(next);
+        }
+    }
+
+    /// Rows that are planned and still wanted at the moment that they were planned for, though not when seen from now: an
+    /// occurrence further on, or the day on which a threshold was met while its message waits for the morning.
+    fn at_their_moment(&self, case: &Case<'_>, candidates: &mut Vec<Candidate>) {
+        let mut planned: Vec<&OfSource> = self.0.values().copied().filter(|row| is_live(row)).collect();
+        planned.sort_unstable_by_key(|row| row.id);
+        for row in planned {
+            let is_own = row.setting_id.as_ref() == Some(&case.setting.id);
+            if !is_own || candidates.iter().any(|candidate| candidate.key.as_str() == row.key) {
+                continue;
+            }
+            let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+            let key = WorkKey::stored(row.key.as_str());
+            candidates.extend(case.setting.rule.still_wants(case, &key, due_at));
+        }
+    }
+}
+
+fn is_live(row: &OfSource) -> bool {
+    matches!(row.status.as_str(), "pending" | "failed")
+}
+
 /// The state of a row that is wanted.
 #[derive(Clone, Copy)]
 enum RowState {
@@ -240,17 +313,21 @@ enum RowState {
     Right,
     /// Not there, and its time is over.
     Over,
-    /// Planned, and its new moment is already over.
+    /// Planned, and both its moment and its new one are over.
     MovedAway,
+    /// Planned for later, and moved to a moment that is over: it was never due, so it is sent at once.
+    MovedToPast,
 }
 
 fn row_state(
     row: Option<&OfSource>,
     candidate: &Candidate,
     zone: &Zone,
-    late: bool,
+    now: Timestamp,
+    is_over: impl Fn(Timestamp) -> bool,
     is_transferred: bool,
 ) -> RowState {
+    let late = is_over(candidate.due_at);
     let Some(row) = row else {
         return if late { RowState::Over } else { RowState::Missing };
     };
@@ -263,7 +340,15 @@ fn row_state(
     match row.status.as_str() {
         "completed" | "processing" => RowState::Right,
         "pending" if row.on_hold || same => RowState::Right,
-        "pending" if late => RowState::MovedAway,
+        "pending" if late => {
+            let planned_for = Timestamp::from_microsecond(row.due_at).unwrap_or_default();
+            match (is_over(planned_for), planned_for <= now) {
+                (true, _) => RowState::MovedAway,
+                // It is due already, and sent as soon as somebody gets to it.
+                (false, true) => RowState::Right,
+                (false, false) => RowState::MovedToPast,
+            }
+        }
         "pending" => RowState::Elsewhere,
         _ if late => RowState::Right,
         _ => RowState::Ended,
@@ -295,7 +380,8 @@ fn transfer_of(row: &OfSource, key: &WorkKey, unit: Option<&str>) -> Option<Tran
     let (here, there) = (row.business_unit.as_deref(), input_hash(key, unit).to_string());
     let moves = row.input_hash != there && row.input_hash == input_hash(key, here).to_string();
     let unit = unit.map(str::to_owned);
-    (is_open && moves && !row.on_hold).then(|| Transfer {
+    let may_move = !row.on_hold || row.status == "deactivated";
+    (is_open && moves && may_move).then(|| Transfer {
         key: key.as_str().to_owned(),
         business_unit: unit,
         input_hash: there,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use punctual_model::{KeyParts, Trigger, WorkKey};
 use serde_json::Value;
 
-use super::providers::{Candidate, Case, ImmediateProvider};
+use super::providers::{Candidate, Case, ImmediateProvider, placed};
 
 /// The type of such a message's notifications, apart from those of reminders.
 pub const NOTIFICATION_KIND: &str = "immediate";
@@ -33,13 +33,17 @@ impl ImmediateProvider for FirstState {
             "OncePerSource",
             "all",
         );
+        let (key, fault) = placed(setting, key)?;
         Some(Candidate {
-            key: key.ok()?,
+            key,
+            formerly: None,
             due_at: now,
             local_date: case.zone.date(now),
             at_once: true,
             trigger: Some(Trigger::At),
+            about: None,
             adjusted: None,
+            fault,
         })
     }
 

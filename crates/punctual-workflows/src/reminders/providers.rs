@@ -25,7 +25,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
-use punctual_model::{Audience, Fault, ReasonCode, Registry, Trigger, WorkKey};
+use punctual_model::{Audience, Fault, KeyError, ReasonCode, Registry, Trigger, WorkKey};
 use punctual_store::{reminders::states::StateRow, sources::SourceRow};
 use serde_json::Value;
 
@@ -118,15 +118,43 @@ pub struct Case<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub key: WorkKey,
+    /// The key that earlier versions gave the same row, where it is another one: a row that has it keeps it.
+    pub formerly: Option<WorkKey>,
     pub due_at: Timestamp,
     /// The local date that it is planned for.
     pub local_date: Date,
+    /// The local date that it reminds of, where it is about one.
+    pub about: Option<Date>,
     /// Due as soon as it is found out: a row that is there already keeps its moment.
     pub at_once: bool,
     /// Where it is not that of the setting.
     pub trigger: Option<Trigger>,
     /// The local time was in a gap or an overlap.
     pub adjusted: Option<punctual_model::local_time::Adjustment>,
+    /// Why it cannot be sent: it becomes a failed row, so that somebody sees it.
+    pub fault: Option<ReasonCode>,
+}
+
+/// The key of a reminder, or where it would be too long the place that says so. A key is too long for one source, by its
+/// id; what would be too long for all of them is refused when the setting is saved.
+pub fn placed(setting: &Setting, key: Result<WorkKey, KeyError>) -> Option<(WorkKey, Option<ReasonCode>)> {
+    match key {
+        Ok(key) => Some((key, None)),
+        Err(KeyError::TooLong { digest, .. }) => {
+            let place = WorkKey::reminder_too_long(&setting.id, &digest).ok()?;
+            Some((place, Some(ReasonCode::KeyTooLong)))
+        }
+        // Parts are escaped when they are joined: a key of them is neither empty nor has it control characters.
+        Err(KeyError::Empty | KeyError::Control { .. }) => None,
+    }
+}
+
+impl Candidate {
+    /// This candidate as the row of that key, if it is the same one.
+    pub fn named(self, key: &WorkKey) -> Option<Self> {
+        let is_same = self.key == *key || self.formerly.as_ref() == Some(key);
+        is_same.then(|| Self { key: key.clone(), ..self })
+    }
 }
 
 /// What a trigger wants of a case.
@@ -194,8 +222,13 @@ pub trait TriggerProvider: Send + Sync {
     /// The `kind` of its settings.
     fn kind(&self) -> &'static str;
     fn trigger(&self) -> Trigger;
-    /// Reads its part of a definition; every fault by its pointer in the whole.
-    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>>;
+    /// Reads its part of a definition; every fault by its pointer in the whole. `base` is what [`Self::key_base`] returned
+    /// when the setting was made.
+    fn rule(&self, definition: &Value, base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>>;
+    /// What the keys of a new setting are measured against, where they depend on what is changed in it later.
+    fn key_base(&self, _definition: &Value) -> Option<Value> {
+        None
+    }
     /// How its reconciliation is bounded.
     fn bounds(&self) -> ScanBounds;
 }
@@ -205,16 +238,20 @@ pub trait TriggerRule: Send + Sync {
     /// Pure: what is wanted of this case, seen from `at`.
     fn wanted(&self, case: &Case<'_>, at: Timestamp) -> Wanted;
 
-    /// Whether a row of this key is wanted at its moment, which was `due_at`; the reason where it is not.
-    fn still_wants(&self, case: &Case<'_>, key: &WorkKey, due_at: Timestamp) -> Result<(), ReasonCode> {
+    /// The row of this key as it is wanted now, seen from the moment that it was planned for; the reason where it is not
+    /// wanted any more.
+    fn still_wants(
+        &self,
+        case: &Case<'_>,
+        key: &WorkKey,
+        due_at: Timestamp,
+    ) -> Result<Candidate, ReasonCode> {
         let wanted = self.wanted(case, due_at);
-        if wanted.candidates.iter().any(|candidate| candidate.key == *key) {
-            return Ok(());
-        }
-        Err(wanted.reason.unwrap_or(ReasonCode::NoLongerWanted))
+        let own = wanted.candidates.into_iter().find_map(|candidate| candidate.named(key));
+        own.ok_or(wanted.reason.unwrap_or(ReasonCode::NoLongerWanted))
     }
 
-    /// What follows once a row is decided, such as the next anniversary.
+    /// What follows a row, such as the next anniversary: the first one that is due after `now`.
     fn next(&self, _case: &Case<'_>, _now: Timestamp) -> Option<Candidate> {
         None
     }
@@ -227,6 +264,11 @@ pub trait TriggerRule: Send + Sync {
     /// The sources that it counts.
     fn counted(&self) -> Option<&Counted> {
         None
+    }
+
+    /// What of a definition enters every key, by its pointer.
+    fn key_fields(&self) -> Vec<(&'static str, &str)> {
+        Vec::new()
     }
 
     /// It remembers the state of its measure.

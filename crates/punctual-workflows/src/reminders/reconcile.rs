@@ -344,6 +344,7 @@ impl WritesRows for Reconcile {
         for row in rows {
             states::put(conn, now, &row.states).await?;
             sink::transfer(conn, now, &row.transfers).await?;
+            sink::write_failed(conn, now, &row.failed).await?;
             reconciliations::put(conn, now, &row.provider, row.watermark, &row.report).await?;
         }
         Ok(())
@@ -357,6 +358,7 @@ pub struct Put {
     report: String,
     states: Vec<StateRow>,
     transfers: Vec<Transfer>,
+    failed: Vec<(ReasonCode, NewWork)>,
 }
 
 /// The next batch of the look that comes first.
@@ -383,10 +385,11 @@ impl Decide<Put> for Loaded {
             report: stored.report,
             states: outcome.states,
             transfers: outcome.transfers,
+            failed: outcome.failed,
         };
         let mut effects = Vec::new();
         for (reason, keys) in outcome.gone {
-            let keys = keys.iter().filter_map(|key| WorkKey::parse(key).ok()).collect();
+            let keys = keys.into_iter().map(WorkKey::stored).collect();
             effects.push(Effect::Deactivate { keys, reason });
         }
         effects.extend(outcome.wanted.into_iter().map(|row| Effect::Ensure(Box::new(row))));

@@ -48,6 +48,15 @@ impl Lateness {
         }
     }
 
+    /// The last instant at which a message may leave whose row was ready then, where the setting names a span. What waits for
+    /// a channel beyond its day is late for nobody.
+    pub fn latest(self, ready_at: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::EndOfDay => None,
+            Self::AtMost(most) => ready_at.checked_add(SignedDuration::try_from(most).ok()?).ok(),
+        }
+    }
+
     /// Whether what was due at `due` is too late at `now`.
     pub fn is_over(self, due: Timestamp, now: Timestamp, zone: &Zone) -> bool {
         match self {
@@ -82,6 +91,7 @@ impl Setting {
             .map_err(|_| vec![Fault::new("", "wrong_type", "The definition cannot be read.")])?;
         let mut faults = Vec::new();
         let provider = providers.triggers.get(&row.kind);
+        let base: Option<Value> = row.key_base.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let rule = match provider {
             None => {
                 let known: Vec<&str> = providers.triggers.keys().collect();
@@ -90,7 +100,9 @@ impl Setting {
                 faults.push(Fault::new("/kind", "out_of_range", detail));
                 None
             }
-            Some(provider) => provider.rule(&definition).map_err(|found| faults.extend(found)).ok(),
+            Some(provider) => {
+                provider.rule(&definition, base.as_ref()).map_err(|found| faults.extend(found)).ok()
+            }
         };
         let filter = definition.get("filter").filter(|filter| !filter.is_null());
         let filter = filter.and_then(|filter| match Filter::parse(filter) {

@@ -107,7 +107,7 @@ pub async fn write(
     now: Timestamp,
     outcome: Outcome,
 ) -> Result<HashMap<(String, String), Touched>, StoreError> {
-    let Outcome { gone, wanted, transfers, mut over, states, unchanged, gone_of, .. } = outcome;
+    let Outcome { gone, wanted, transfers, mut over, failed, states, unchanged, gone_of, .. } = outcome;
     let mut touched: HashMap<(String, String), Touched> = HashMap::new();
     for (place, count) in unchanged {
         touched.entry(place).or_default().unchanged += count;
@@ -140,7 +140,42 @@ pub async fn write(
             touched.entry(row).or_default().deactivated += 1;
         }
     }
+    write_failed(&mut tx.conn(), now, &failed).await?;
     Ok(touched)
+}
+
+/// What cannot be planned is written down as failed, with the reason: it is shown to people and never dropped.
+pub(super) async fn write_failed(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    failed: &[(ReasonCode, NewWork)],
+) -> Result<(), StoreError> {
+    let mut by_reason: BTreeMap<ReasonCode, BTreeMap<&str, &NewWork>> = BTreeMap::new();
+    for (reason, row) in failed {
+        by_reason.entry(*reason).or_default().insert(row.key.as_str(), row);
+    }
+    for (reason, rows) in by_reason {
+        let rows: Vec<&NewWork> = rows.into_values().collect();
+        let inserted = work::insert_failed(conn, now, reason.as_str(), &rows).await?;
+        let entries: Vec<audit::Entry> =
+            inserted.iter().map(|row| ended(row.id, "fail", "failed", reason)).collect();
+        audit::append(conn, now, &entries).await?;
+    }
+    Ok(())
+}
+
+/// The entry of a row that had ended when it was made.
+fn ended(id: i64, action: &'static str, status: &str, reason: ReasonCode) -> audit::Entry {
+    audit::Entry {
+        actor: "engine".into(),
+        action,
+        subject_kind: "work",
+        subject_id: id.to_string(),
+        to: Some(status.into()),
+        version: Some(1),
+        reason: Some(reason.into()),
+        ..audit::Entry::default()
+    }
 }
 
 /// What is planned for a source goes along when the source moves to another business unit. The source itself says so, so
@@ -184,20 +219,8 @@ async fn write_over(
     const REASON: ReasonCode = ReasonCode::DueInPast;
     let refs: Vec<&NewWork> = over.iter().collect();
     let inserted = work::insert_ended(&mut tx.conn(), now, REASON.as_str(), &refs).await?;
-    let entries: Vec<audit::Entry> = inserted
-        .iter()
-        .map(|row| audit::Entry {
-            actor: "engine".into(),
-            action: "deactivate",
-            subject_kind: "work",
-            subject_id: row.id.to_string(),
-            from: None,
-            to: Some("deactivated".into()),
-            version: Some(1),
-            reason: Some(REASON.into()),
-            data: None,
-        })
-        .collect();
+    let entries: Vec<audit::Entry> =
+        inserted.iter().map(|row| ended(row.id, "deactivate", "deactivated", REASON)).collect();
     audit::append(&mut tx.conn(), now, &entries).await?;
     let by_key: HashMap<&str, &NewWork> = over.iter().map(|row| (row.key.as_str(), row)).collect();
     Ok(inserted.iter().filter_map(|row| by_key.get(row.key.as_str())).map(|row| place_of(row)).collect())

@@ -1,6 +1,7 @@
 //! The triggers that ship: a date of the source, an anniversary, a measure that crosses a threshold.
 
 pub mod dates;
+mod key_base;
 pub mod metric;
 pub mod recurring;
 pub mod threshold;
@@ -12,10 +13,13 @@ use jiff::{
     Timestamp,
     civil::{Date, Time},
 };
-use punctual_model::{Fault, local_time};
+use punctual_model::{Fault, KeyError, ReasonCode, WorkKey, local_time};
 use serde_json::Value;
 
-use super::providers::{ScanBounds, Zone};
+use super::{
+    Setting,
+    providers::{ScanBounds, Zone, placed},
+};
 
 /// The time of day at which a reminder is sent when its setting does not say.
 pub const SEND_TIME: Time = Time::constant(9, 0, 0, 0);
@@ -35,9 +39,36 @@ fn bounds() -> ScanBounds {
 /// A date in a source's state: a date as it is, or the local date of an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    Date(Date),
+    Date(Dated),
     Missing,
     Unreadable,
+}
+
+struct Keys {
+    key: WorkKey,
+    formerly: Option<WorkKey>,
+    fault: Option<ReasonCode>,
+}
+
+/// A date, and the one that it has in keys. For an instant the latter is the date as it is written: its local date changes
+/// with the zone of the business unit, and its reminders are the same ones all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dated {
+    local: Date,
+    in_keys: Date,
+}
+
+impl Dated {
+    /// The key over the date in keys, and the one over the local date, which earlier versions used.
+    fn keys(self, setting: &Setting, key: impl Fn(Date) -> Result<WorkKey, KeyError>) -> Option<Keys> {
+        let formerly = if self.local == self.in_keys { None } else { key(self.local).ok() };
+        let (key, fault) = placed(setting, key(self.in_keys))?;
+        Some(Keys { key, formerly, fault })
+    }
+
+    fn map(self, change: impl Fn(Date) -> Option<Date>) -> Option<Self> {
+        Some(Self { local: change(self.local)?, in_keys: change(self.in_keys)? })
+    }
 }
 
 fn date_at(state: &Value, pointer: &str, zone: &Zone) -> Found {
@@ -45,9 +76,12 @@ fn date_at(state: &Value, pointer: &str, zone: &Zone) -> Found {
         None | Some(Value::Null) => Found::Missing,
         Some(Value::String(text)) if text.is_empty() => Found::Missing,
         Some(Value::String(text)) => match local_time::parse_date(text) {
-            Ok(date) => Found::Date(date),
-            Err(_) => local_time::parse_instant(text)
-                .map_or(Found::Unreadable, |at: Timestamp| Found::Date(zone.date(at))),
+            Ok(date) => Found::Date(Dated { local: date, in_keys: date }),
+            Err(_) => local_time::parse_instant(text).map_or(Found::Unreadable, |at: Timestamp| {
+                let local = zone.date(at);
+                let written = text.get(..10).and_then(|date| local_time::parse_date(date).ok());
+                Found::Date(Dated { local, in_keys: written.unwrap_or(local) })
+            }),
         },
         Some(_) => Found::Unreadable,
     }

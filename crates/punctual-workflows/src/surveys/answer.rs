@@ -11,7 +11,7 @@ use punctual_model::{
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
-    Lane, StoreError, Tx,
+    Conn, Lane, StoreError, Tx,
     survey_instances::{self, InstanceRow},
     survey_responses::{self, NewResponse, ResponseRow},
     work::{self, Existing},
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use super::{
     Catalogue, Version,
     fan_out::{Answered, Happened, INSTANCE_OPENED, publish_all, publish_answer},
+    send_keys,
 };
 
 /// How often an answer that conflicted with another transaction is retried.
@@ -36,6 +37,8 @@ pub struct Submission {
     pub agent_id: Option<String>,
     /// The language in which it was answered.
     pub locale: Option<String>,
+    /// When it was filled in, where the sender says so; never later than it arrives.
+    pub completed_at: Option<Timestamp>,
 }
 
 /// What became of it.
@@ -169,11 +172,11 @@ async fn keep(
     submission: &Submission,
 ) -> Result<Option<Taken>, EngineError> {
     let now = engine.clock.now();
-    let public_id = &open.instance.public_id;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     // Work rows first and then the instance, as those do who send: then one waits for the other and neither for both.
-    let keys = live_keys(public_id, &open.instance, &open.version);
+    let keys = live_keys(&mut tx.conn(), &open.instance, &open.version).await?;
     let locked = work::lock_existing(&mut tx.conn(), keys.clone()).await?;
+    let public_id = &open.instance.public_id;
     let Some(instance) = survey_instances::lock(&mut tx.conn(), vec![public_id.clone()]).await?.pop() else {
         return Ok(None);
     };
@@ -191,29 +194,37 @@ async fn keep(
     };
     let parts: Vec<(String, String)> =
         answers.iter().map(|(question, answer)| (question.clone(), answer.to_string())).collect();
-    survey_responses::insert(&mut tx.conn(), now, &response, &parts).await?;
+    let completed_at = submission.completed_at.map_or(now, |at| at.min(now));
+    survey_responses::insert(&mut tx.conn(), completed_at, &response, &parts).await?;
     stop(&mut tx, now, ReasonCode::Answered, keys, &locked).await?;
     let answered = Answered {
         instance: &instance,
         version: &open.version,
         answers,
         agent_id: submission.agent_id.as_deref(),
-        completed_at: now,
+        completed_at,
     };
     publish_answer(engine, &mut tx, now, &answered).await?;
     tx.commit().await?;
-    Ok(Some(Taken { completed_at: now, submission_id: submission.submission_id.clone(), is_repeat: false }))
+    Ok(Some(Taken { completed_at, submission_id: submission.submission_id.clone(), is_repeat: false }))
 }
 
-/// The work rows that an instance may have and that are not over: its end, and the message after those that arrived. One
-/// more, because another may arrive while we look.
-pub(super) fn live_keys(public_id: &str, instance: &InstanceRow, version: &Version) -> Vec<String> {
+/// The work rows that an instance may have and that are not over: its end, the message after those that arrived, and what was
+/// sent once more by hand. One more, because another may arrive while we look.
+pub(super) async fn live_keys(
+    conn: &mut Conn<'_>,
+    instance: &InstanceRow,
+    version: &Version,
+) -> Result<Vec<String>, StoreError> {
     let reminders =
         version.schema.trigger(&instance.trigger_id).map_or(0, |one| one.schedule.reminders.len());
     let last = i64::try_from(reminders).unwrap_or(i64::MAX - 1) + 1;
-    let sends = (instance.sends + 1)..=(instance.sends + 2).min(last);
-    let keys = sends.map(|ordinal| WorkKey::survey_send(public_id, ordinal));
-    keys.chain([WorkKey::survey_expire(public_id)]).flatten().map(|key| key.to_string()).collect()
+    let all = send_keys(instance, (instance.sends + 2).min(last));
+    let open = all.iter().skip(usize::try_from(instance.sends).unwrap_or(usize::MAX)).cloned();
+    let mut keys: Vec<String> = open.collect();
+    keys.extend(WorkKey::survey_expire(&instance.public_id).map(|key| key.to_string()));
+    keys.extend(work::retry_keys(conn, all).await?);
+    Ok(keys)
 }
 
 /// Nothing more is sent: what is planned ends, what is queued is withdrawn, and what is already on its way is recorded.

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::{
     Catalogue, Step,
     catalogue::{Entry, Published},
-    work,
+    work_of,
 };
 
 /// Items of one transaction: on SQLite about 10 ms of its writer, on PostgreSQL as much as a request brings as a rule.
@@ -310,5 +310,5 @@ fn instance(
 /// The work row of an instance's first message. A key of a GUID is never too long.
 fn first_message(new: &NewInstance) -> Option<NewWork> {
     let unit = new.business_unit.clone();
-    work(&new.public_id, Step::Send(1), new.survey_id, unit, new.next_send_at).ok()
+    work_of(&new.public_id, Step::Send(1), new.survey_id, unit, new.next_send_at).ok()
 }

@@ -186,7 +186,7 @@ pub async fn delete(
     let found = survey_instances::by_public_id(&mut tx.conn(), public_id).await?;
     let found = found.filter(|instance| !instance.deleted).ok_or(EngineError::NotFound)?;
     let version = catalogue.version(&mut tx.conn(), found.version_id).await?.ok_or(EngineError::NotFound)?;
-    let keys = live_keys(public_id, &found, &version);
+    let keys = live_keys(&mut tx.conn(), &found, &version).await?;
     let locked = work::lock_existing(&mut tx.conn(), keys.clone()).await?;
     survey_instances::lock(&mut tx.conn(), vec![public_id.to_owned()]).await?;
     if !survey_instances::delete(&mut tx.conn(), found.id).await? {

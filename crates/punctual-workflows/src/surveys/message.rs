@@ -1,6 +1,10 @@
 //! What a message says: a stored template where the trigger names one, else the survey's own words and the link.
 
-use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId, survey::SurveyTrigger};
+use jiff::Timestamp;
+use punctual_model::{
+    Audience, ChannelKey, NewNotification, NotificationId,
+    survey::{SurveyTrigger, latest_send},
+};
 use punctual_store::survey_instances::InstanceRow;
 use serde_json::{Value, json};
 
@@ -12,6 +16,7 @@ pub(super) fn message(
     version: &Version,
     trigger: &SurveyTrigger,
     ordinal: i64,
+    due_at: Timestamp,
     link: &SurveyLink,
 ) -> NewNotification {
     let schema = &version.schema;
@@ -32,6 +37,7 @@ pub(super) fn message(
     let candidate: Value = serde_json::from_str(&instance.metadata).unwrap_or_default();
     new.channel = instance.channel.parse::<ChannelKey>().ok();
     new.business_unit = instance.business_unit.clone();
+    new.not_after = Some(latest_send(trigger, due_at));
     trigger.handling.give(&mut new);
     new.locale = Some(instance.recipient_locale.clone().unwrap_or(locale));
     new.type_data = Some(json!({

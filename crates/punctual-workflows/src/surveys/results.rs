@@ -4,11 +4,12 @@
 mod export;
 mod tally;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
+use punctual_model::survey::Question;
 use punctual_store::{
     survey_instances::{self, Walked},
     survey_results::{self, Counted},
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 use super::{Catalogue, Version};
 
 pub use export::table;
-pub use tally::{ChoiceCount, DayCount, NpsScore, QuestionResults, Results, TriggerCount};
+pub use tally::{ChoiceCount, CsatScore, DayCount, NpsScore, QuestionResults, Results, TriggerCount};
 
 /// Instances read at once.
 const PAGE: i64 = 2_000;
@@ -54,18 +55,30 @@ impl ResultsFilter {
     }
 }
 
-/// The published version of a survey, whose questions the results are about.
+/// Versions whose questions are shown; those before them are too many to be columns of one table.
+const VERSIONS: i64 = 200;
+
+/// The published versions of a survey, the newest first: results are about the questions of all of them.
 #[boxed]
-pub async fn published(
+pub async fn versions(
     engine: &Engine,
     catalogue: &Catalogue,
     survey_id: i64,
-    number: Option<i64>,
-) -> Result<Option<Arc<Version>>, EngineError> {
-    let Some(number) = number else { return Ok(None) };
-    let mut reader = engine.store.read().await?;
-    let Some(row) = surveys::version(&mut reader.conn(), survey_id, number).await? else { return Ok(None) };
-    Ok(catalogue.version(&mut reader.conn(), row.id).await?)
+) -> Result<Vec<Arc<Version>>, EngineError> {
+    let mut reader = engine.store.read_for_people().await?;
+    let conn = &mut reader.conn();
+    let ids = surveys::version_ids(conn, survey_id, VERSIONS).await?;
+    let mut found = catalogue.versions(conn, ids.iter().copied()).await?;
+    Ok(ids.into_iter().filter_map(|id| found.remove(&id)).collect())
+}
+
+/// Every question that was ever asked, as it was asked last: first those of the newest version, in its order, then those that it
+/// no longer has.
+fn questions(versions: &[Arc<Version>]) -> Vec<(&Version, &Question)> {
+    let mut seen = HashSet::new();
+    let all =
+        versions.iter().flat_map(|one| one.schema.questions.iter().map(move |question| (&**one, question)));
+    all.filter(|(_, question)| seen.insert(question.id.as_str())).collect()
 }
 
 /// Adds everything up.
@@ -73,10 +86,10 @@ pub async fn published(
 pub async fn results(
     engine: &Engine,
     survey_id: i64,
-    version: Option<&Version>,
+    versions: &[Arc<Version>],
     filter: &ResultsFilter,
 ) -> Result<Results, EngineError> {
-    let mut tally = tally::Tally::new(survey_id, version);
+    let mut tally = tally::Tally::new(survey_id, versions);
     if filter.candidate.is_empty() {
         count(engine, survey_id, filter, &mut tally).await?;
     } else {

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};
 use punctual_model::{
     Decided, Decision, Effect, ReasonCode, WorkKey,
-    survey::{InstanceEvent, InstanceStatus, is_too_late},
+    survey::{InstanceEvent, InstanceStatus, latest_send},
 };
 use punctual_store::survey_instances::{Change, InstanceRow};
 
 use super::{
-    Held, Put, Step, SurveyLink, Version,
+    Held, Put, Sends, Step, SurveyLink, Version, ends_at,
     fan_out::{Happened, INSTANCE_EXPIRED},
     message::message,
     read_key,
@@ -33,7 +33,10 @@ impl Decide<Put> for Loaded {
             return Decision::Skip(reason).into();
         }
         match (step, version) {
-            (Step::Expire, _) => expire(instance, now),
+            (Step::Expire, version) => {
+                let ends = version.as_ref().and_then(|version| ends_at(instance, version));
+                expire(instance, self.held.sends.get(&public_id), ends, now)
+            }
             (Step::Send(_), None) => Decision::Hold(ReasonCode::SurveyUnreadable).into(),
             (Step::Send(ordinal), Some(version)) => {
                 let due_at = Timestamp::from_microsecond(row.due_at).unwrap_or(now);
@@ -59,10 +62,10 @@ impl Loaded {
         if !is_again && ordinal != instance.sends + 1 {
             return Decision::Skip(ReasonCode::AlreadySent).into();
         }
-        if is_too_late(trigger, due_at, now) {
+        if now > latest_send(trigger, due_at) {
             return over(Decision::Skip(ReasonCode::TooLate), instance, ReasonCode::TooLate, now);
         }
-        Decision::Deliver(vec![message(instance, version, trigger, ordinal, &self.link)]).into()
+        Decision::Deliver(vec![message(instance, version, trigger, ordinal, due_at, &self.link)]).into()
     }
 }
 
@@ -77,18 +80,28 @@ fn ended(instance: &InstanceRow) -> Option<ReasonCode> {
     }
 }
 
-/// The grace time is over. A message that was planned in between keeps the instance alive.
-fn expire(instance: &InstanceRow, now: Timestamp) -> Decided<Put> {
-    if instance.next_send_at.is_some() {
+/// The grace time is over. A message that may still be sent keeps the instance alive; one that a person cancelled does not, and
+/// then the end comes in its time.
+fn expire(
+    instance: &InstanceRow,
+    sends: Option<&Sends>,
+    ends: Option<Timestamp>,
+    now: Timestamp,
+) -> Decided<Put> {
+    if sends.is_some_and(|sends| sends.is_live) {
         return Decision::Skip(ReasonCode::ScheduleResumed).into();
+    }
+    if let Some(ends) = ends.filter(|ends| *ends > now) {
+        let change = Change { next_send_at: None, ..as_it_stands(instance) };
+        let decided = Decided::from(Decision::Defer(ends, ReasonCode::AwaitingAnswer));
+        return decided.with_rows([Put::Change(change)]);
     }
     let reason =
         if instance.last_sent_at.is_some() { ReasonCode::NotAnswered } else { ReasonCode::NeverSent };
     let mut decided = over(Decision::Deliver(Vec::new()), instance, reason, now);
-    // A message that waits for a person would lead to a page that is gone.
-    if let Ok(origin) = WorkKey::survey_send(&instance.public_id, instance.sends + 1) {
-        decided.effects.push(Effect::Withdraw { origin, reason: ReasonCode::Expired });
-    }
+    // A message that waits for a person, an attempt or a digest would lead to a page that is gone.
+    let keys = sends.map_or(&[][..], |sends| &sends.keys).iter().map(WorkKey::stored);
+    decided.effects.extend(keys.map(|origin| Effect::Withdraw { origin, reason: ReasonCode::Expired }));
     decided
 }
 

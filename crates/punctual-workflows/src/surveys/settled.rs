@@ -13,7 +13,7 @@ use super::{
     fan_out::{Happened, INSTANCE_SENT},
     read_key,
     send::as_it_stands,
-    work,
+    triggered_at, work_of,
 };
 
 /// What was loaded for rows whose messages have settled.
@@ -31,17 +31,24 @@ impl Settled<Put> for Loaded {
         };
         let Some(trigger) = version.schema.trigger(&instance.trigger_id) else { return Followed::default() };
         let arrived = settled.outcomes.iter().any(|(_, status)| *status == NotificationStatus::Delivered);
-        if is_again {
-            // A message sent once more by hand is no step of the schedule.
-            let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
-            return if arrived { changed(sent) } else { Followed::default() };
+        if is_again && (ordinal != instance.sends + 1 || !arrived) {
+            return sent_again(instance, trigger, arrived, now);
         }
         if ordinal != instance.sends + 1 || instance.deleted {
             return Followed::default();
         }
         let status = InstanceStatus::parse(&instance.status);
         match (arrived, status) {
-            (true, Some(status)) => sent(instance, status, trigger, ordinal, now),
+            (true, Some(status)) => {
+                let mut followed = sent(instance, status, trigger, ordinal, now);
+                if is_again {
+                    // It had been given up, and a person sent it as work: the one that waits is not sent as well.
+                    let origin = WorkKey::survey_send(&public_id, ordinal).ok();
+                    let reason = ReasonCode::AlreadySent;
+                    followed.effects.extend(origin.map(|origin| Effect::Withdraw { origin, reason }));
+                }
+                followed
+            }
             (false, Some(status)) if status.is_active() => given_up(instance, trigger),
             _ => Followed::default(),
         }
@@ -92,6 +99,28 @@ fn sent(
     followed
 }
 
+/// A message sent once more by hand is no step of the schedule. The end counts from it, where nothing else is planned.
+fn sent_again(
+    instance: &InstanceRow,
+    trigger: &SurveyTrigger,
+    arrived: bool,
+    now: Timestamp,
+) -> Followed<Put> {
+    let mut followed = Followed::default();
+    let before = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
+    let last = if arrived { Some(now) } else { before };
+    if arrived {
+        let sent = Change { last_sent_at: Some(now.as_microsecond()), ..as_it_stands(instance) };
+        followed.rows.push(Put::Change(sent));
+    }
+    let is_open = InstanceStatus::parse(&instance.status).is_some_and(InstanceStatus::is_active);
+    if is_open && !instance.deleted && instance.next_send_at.is_none() {
+        let ends = expires_at(trigger, triggered_at(instance), last);
+        followed.effects.extend(ensure(instance, Step::Expire, ends));
+    }
+    followed
+}
+
 /// A message was given up: nothing more is planned until a person sends it, and the instance ends in its time.
 fn given_up(instance: &InstanceRow, trigger: &SurveyTrigger) -> Followed<Put> {
     let last = instance.last_sent_at.and_then(|at| Timestamp::from_microsecond(at).ok());
@@ -105,11 +134,7 @@ fn changed(change: Change) -> Followed<Put> {
     Followed { effects: Vec::new(), rows: vec![Put::Change(change)] }
 }
 
-fn triggered_at(instance: &InstanceRow) -> Timestamp {
-    Timestamp::from_microsecond(instance.triggered_at).unwrap_or_default()
-}
-
 fn ensure(instance: &InstanceRow, step: Step, at: Timestamp) -> Option<Effect> {
-    let row = work(&instance.public_id, step, instance.survey_id, instance.business_unit.clone(), at);
+    let row = work_of(&instance.public_id, step, instance.survey_id, instance.business_unit.clone(), at);
     row.ok().map(|row| Effect::Ensure(Box::new(row)))
 }

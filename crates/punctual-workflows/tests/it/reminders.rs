@@ -36,6 +36,7 @@ fn setting(n: usize) -> SettingRow {
         active: true,
         deleted: false,
         definition: definition.to_string(),
+        key_base: None,
         version: 1,
         created_at: 0,
         updated_at: 0,

@@ -76,6 +76,7 @@ async fn make_settings(engine: &Engine) -> Result<()> {
             active: true,
             deleted: false,
             definition: definition.to_string(),
+            key_base: None,
             version: 1,
             created_at: 0,
             updated_at: 0,

@@ -96,8 +96,8 @@ async fn answers(
 ) -> Result<(SurveyRow, Table), Refusal> {
     let survey = found(app, visit, id).await?;
     let (_, _, filter) = limits(uri);
-    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
-    let table = path::table(&app.engine, survey.id, version.as_deref(), &filter).await?;
+    let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
+    let table = path::table(&app.engine, survey.id, &versions, &filter).await?;
     Ok((survey, table))
 }
 
@@ -111,8 +111,8 @@ fn download(survey: &SurveyRow, ending: &str, media_type: &'static str, bytes: V
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
     let survey = found(&app, &visit, &id).await?;
     let (field, value, filter) = limits(&uri);
-    let version = path::published(&app.engine, &app.surveys, survey.id, survey.published_version).await?;
-    let results = path::results(&app.engine, survey.id, version.as_deref(), &filter).await?;
+    let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
+    let results = path::results(&app.engine, survey.id, &versions, &filter).await?;
     let title = survey.name.clone();
     page(&ResultsPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
@@ -131,7 +131,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
             .by_trigger
             .iter()
             .map(|one| {
-                let rate = percent(one.answered, one.sent.max(one.answered));
+                let rate = percent(one.answered, one.sent);
                 (one.trigger_id.clone(), words::grouped(one.instances), words::grouped(one.answered), rate)
             })
             .collect(),
@@ -147,7 +147,7 @@ fn sentence(results: &Results) -> String {
     if results.instances == 0 {
         return "Nobody has been asked yet.".to_owned();
     }
-    let rate = percent(results.answered, results.sent.max(results.answered));
+    let rate = percent(results.answered, results.sent);
     format!(
         "{} asked, {} answered: {rate}.",
         words::grouped(results.instances),
@@ -161,11 +161,7 @@ fn tiles(results: &Results) -> Vec<(&'static str, String, String)> {
     let of = |status: &str| results.by_status.get(status).copied().unwrap_or(0);
     vec![
         ("asked", words::grouped(results.instances), format!("{} reached", words::grouped(results.sent))),
-        (
-            "answered",
-            words::grouped(results.answered),
-            percent(results.answered, results.sent.max(results.answered)),
-        ),
+        ("answered", words::grouped(results.answered), percent(results.answered, results.sent)),
         (
             "expired",
             words::grouped(of("expired")),
@@ -190,6 +186,7 @@ fn question(results: QuestionResults) -> Question {
         share: format!("{} %", (one.share * 100.0).round()),
         svg: bar(one.share / most),
     });
+    let satisfied = results.csat.as_ref().map(|csat| format!("; {} % satisfied", csat.score.round()));
     let note = match (&results.nps, results.average) {
         (Some(nps), _) => Some(format!(
             "NPS {}: {} promoters, {} passives, {} detractors",
@@ -198,7 +195,7 @@ fn question(results: QuestionResults) -> Question {
             nps.passives,
             nps.detractors
         )),
-        (None, Some(average)) => Some(format!("on average {average}")),
+        (None, Some(average)) => Some(format!("on average {average}{}", satisfied.unwrap_or_default())),
         (None, None) => None,
     };
     Question {

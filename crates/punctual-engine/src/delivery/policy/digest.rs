@@ -8,7 +8,8 @@ use jiff::{
     tz::TimeZone,
 };
 use punctual_model::{
-    Cause, InputHash, NewWork, Trigger, WorkKey, delivery_policy::DeliveryPolicy, local_time,
+    Cause, InputHash, NewWork, NotificationId, NotificationStatus, Trigger, WorkId, WorkKey,
+    delivery_policy::DeliveryPolicy, local_time,
 };
 use punctual_store::{
     StoreError, Tx,
@@ -16,8 +17,9 @@ use punctual_store::{
         days::Day,
         digests::{self, DigestItem},
     },
-    notifications::NotificationRow,
+    notifications::{self, Delivery, NotificationRow},
 };
+use serde_json::Value;
 
 use crate::{Engine, delivery::render::Templates, ensure::ensure_in};
 
@@ -72,6 +74,35 @@ impl Engine {
         ensure_in(tx, now, &works, Cause::Machine).await?;
         Ok(())
     }
+}
+
+/// What arrived, or was given up, in these digests: for the workflows that wait for it, the outcome of the digest is that of the
+/// messages in it.
+pub(in crate::delivery) async fn digested(
+    tx: &mut Tx,
+    settled: &[(&NotificationRow, &Delivery)],
+) -> Result<Vec<(WorkId, NotificationId, NotificationStatus)>, StoreError> {
+    let mut outcomes: HashMap<String, NotificationStatus> = HashMap::new();
+    for (row, delivery) in settled {
+        if row.kind != KIND || !delivery.status.is_final() {
+            continue;
+        }
+        let arrived = delivery.status == NotificationStatus::Delivered;
+        let outcome = if arrived { NotificationStatus::Delivered } else { NotificationStatus::Parked };
+        let context = row.context.as_ref().and_then(|context| context.read().ok()).unwrap_or_default();
+        let ids = context["digestOf"].as_array().into_iter().flatten();
+        outcomes.extend(ids.filter_map(Value::as_str).map(|id| (id.to_owned(), outcome)));
+    }
+    if outcomes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = notifications::by_ids(&mut tx.conn(), outcomes.keys().cloned().collect()).await?;
+    let waited_for = rows.into_iter().filter(|row| row.reports_back);
+    let reported = waited_for.filter_map(|row| {
+        let outcome = outcomes.get(&row.id.to_string()).copied()?;
+        Some((row.work_id?, row.id, outcome))
+    });
+    Ok(reported.collect())
 }
 
 fn work(held: &Held<'_>, settings: &DeliveryPolicy) -> Option<NewWork> {

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use jiff::{
-    Span, Timestamp,
-    civil::{Date, Time},
-};
+use jiff::{Span, Timestamp, civil::Time};
 use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
 use serde_json::{Value, json};
 
-use super::{Found, bounds, date_at, part, pointer_at, send_time};
+use super::{Dated, Found, Keys, bounds, date_at, part, pointer_at, send_time};
 use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
 
 pub struct DateBased;
@@ -32,7 +29,7 @@ impl TriggerProvider for DateBased {
         Trigger::DateBased
     }
 
-    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+    fn rule(&self, definition: &Value, _base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
         let part = part(definition, "date")?;
         let mut faults = Vec::new();
         let offsets = part.get("offsetsDays").and_then(Value::as_array);
@@ -76,25 +73,31 @@ impl TriggerRule for Dates {
 }
 
 impl Dates {
-    fn candidate(&self, case: &Case<'_>, target: Date, offset: i64) -> Option<Candidate> {
-        let local_date = target.checked_sub(Span::new().try_days(offset).ok()?).ok()?;
+    fn candidate(&self, case: &Case<'_>, target: Dated, offset: i64) -> Option<Candidate> {
+        let local_date = target.local.checked_sub(Span::new().try_days(offset).ok()?).ok()?;
         let resolved = local_time::resolve(local_date, self.send_time, &case.zone.zone);
         let (setting, source) = (case.setting, &case.source.row);
-        let key = WorkKey::reminder_date(
-            &setting.id,
-            &source.source_type,
-            &source.source_id,
-            &setting.trigger_key,
-            target,
-            offset,
-        );
+        let keys = target.keys(setting, |date| {
+            WorkKey::reminder_date(
+                &setting.id,
+                &source.source_type,
+                &source.source_id,
+                &setting.trigger_key,
+                date,
+                offset,
+            )
+        });
+        let Keys { key, formerly, fault } = keys?;
         Some(Candidate {
-            key: key.ok()?,
+            key,
+            formerly,
             due_at: resolved.at,
             local_date,
+            about: Some(target.local),
             at_once: false,
             trigger: None,
             adjusted: resolved.adjusted,
+            fault,
         })
     }
 }

@@ -11,10 +11,10 @@ use jiff::{
     SignedDuration, Span, Timestamp,
     civil::{Date, Time},
 };
-use punctual_model::{Fault, ReasonCode, Trigger, WorkKey, local_time};
+use punctual_model::{Fault, KeyParts, ReasonCode, Trigger, WorkKey, local_time};
 use serde_json::{Value, json};
 
-use super::{Found, bounds, date_at, part, pointer_at, send_time};
+use super::{Dated, Found, Keys, bounds, date_at, part, pointer_at, send_time};
 use crate::reminders::providers::{Candidate, Case, ScanBounds, TriggerProvider, TriggerRule, Wanted};
 
 /// How far another hour and another zone can move an occurrence.
@@ -47,7 +47,7 @@ impl TriggerProvider for Recurring {
         Trigger::Recurring
     }
 
-    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+    fn rule(&self, definition: &Value, _base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
         let part = part(definition, "recurring")?;
         let mut faults = Vec::new();
         let every = match part.get("every").and_then(Value::as_str) {
@@ -97,9 +97,29 @@ impl TriggerRule for Anniversary {
         }
     }
 
+    fn still_wants(
+        &self,
+        case: &Case<'_>,
+        key: &WorkKey,
+        _due_at: Timestamp,
+    ) -> Result<Candidate, ReasonCode> {
+        let first = match date_at(&case.source.state, &self.field, case.zone) {
+            Found::Date(date) => date,
+            Found::Missing => return Err(ReasonCode::DateMissing),
+            Found::Unreadable => return Err(ReasonCode::DateUnreadable),
+        };
+        // An occurrence is wanted wherever it lies in the chain, whatever comes first when seen from its moment.
+        let KeyParts::ReminderRecurring { occurrence, .. } = key.parts() else {
+            return Err(ReasonCode::NoLongerWanted);
+        };
+        let mut around = self.periods_to(first.local, occurrence);
+        let own = around.find_map(|n| self.candidate(case, first, n)?.named(key));
+        own.ok_or(ReasonCode::NoLongerWanted)
+    }
+
     fn next(&self, case: &Case<'_>, now: Timestamp) -> Option<Candidate> {
         let Found::Date(first) = date_at(&case.source.state, &self.field, case.zone) else { return None };
-        let mut n = self.periods_until(first, case, now);
+        let mut n = self.periods_until(first.local, case, now);
         // The next one is due later than now, whatever lateness would allow for the present one.
         loop {
             let candidate = self.candidate(case, first, n)?;
@@ -124,8 +144,8 @@ impl TriggerRule for Anniversary {
 
 impl Anniversary {
     /// The first occurrence that is not over at `at`.
-    fn from(&self, case: &Case<'_>, first: Date, at: Timestamp) -> Option<Candidate> {
-        let mut n = self.periods_until(first, case, at);
+    fn from(&self, case: &Case<'_>, first: Dated, at: Timestamp) -> Option<Candidate> {
+        let mut n = self.periods_until(first.local, case, at);
         loop {
             let candidate = self.candidate(case, first, n)?;
             if !case.setting.lateness.is_over(candidate.due_at, at, case.zone) {
@@ -148,30 +168,47 @@ impl Anniversary {
         }
     }
 
-    fn candidate(&self, case: &Case<'_>, first: Date, n: i64) -> Option<Candidate> {
+    /// The numbers of periods that may lead to a date.
+    fn periods_to(&self, first: Date, occurrence: Date) -> impl Iterator<Item = i64> + use<> {
+        let years = i64::from(occurrence.year()) - i64::from(first.year());
+        let n = match self.every {
+            Every::Year => years,
+            Every::Month => years * 12 + i64::from(occurrence.month()) - i64::from(first.month()),
+        };
+        // The date of a key and the local one may lie on both sides of the end of a month or year.
+        (n - 1..=n + 1).filter(|n| *n >= 1)
+    }
+
+    fn candidate(&self, case: &Case<'_>, first: Dated, n: i64) -> Option<Candidate> {
         // The calendar's own addition keeps to the last day of a month that is too short.
         let period = match self.every {
             Every::Year => Span::new().try_years(n).ok()?,
             Every::Month => Span::new().try_months(n).ok()?,
         };
-        let occurrence = first.checked_add(period).ok()?;
-        let local_date = occurrence.checked_sub(Span::new().try_days(self.offset).ok()?).ok()?;
+        let occurrence = first.map(|date| date.checked_add(period).ok())?;
+        let local_date = occurrence.local.checked_sub(Span::new().try_days(self.offset).ok()?).ok()?;
         let resolved = local_time::resolve(local_date, self.send_time, &case.zone.zone);
         let (setting, source) = (case.setting, &case.source.row);
-        let key = WorkKey::reminder_recurring(
-            &setting.id,
-            &source.source_type,
-            &source.source_id,
-            &setting.trigger_key,
-            occurrence,
-        );
+        let keys = occurrence.keys(setting, |date| {
+            WorkKey::reminder_recurring(
+                &setting.id,
+                &source.source_type,
+                &source.source_id,
+                &setting.trigger_key,
+                date,
+            )
+        });
+        let Keys { key, formerly, fault } = keys?;
         Some(Candidate {
-            key: key.ok()?,
+            key,
+            formerly,
             due_at: resolved.at,
             local_date,
+            about: Some(occurrence.local),
             at_once: false,
             trigger: None,
             adjusted: resolved.adjusted,
+            fault,
         })
     }
 }

@@ -10,9 +10,9 @@ use punctual_model::{Fault, KeyParts, ReasonCode, Trigger, WorkKey};
 use punctual_store::reminders::states::StateRow;
 use serde_json::{Value, json};
 
-use super::{bounds, metric::Metric, part};
+use super::{bounds, key_base::KeyBase, metric::Metric, part};
 use crate::reminders::providers::{
-    Candidate, Case, Counted, ScanBounds, TriggerProvider, TriggerRule, Wanted,
+    Candidate, Case, Counted, ScanBounds, TriggerProvider, TriggerRule, Wanted, placed,
 };
 
 pub struct Threshold;
@@ -44,7 +44,7 @@ impl Firing {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
+pub(super) enum Op {
     AtLeast,
     Above,
     AtMost,
@@ -52,7 +52,7 @@ enum Op {
 }
 
 impl Op {
-    const ALL: [(&'static str, Self); 4] =
+    pub(super) const ALL: [(&'static str, Self); 4] =
         [(">=", Self::AtLeast), (">", Self::Above), ("<=", Self::AtMost), ("<", Self::Below)];
 
     fn word(self) -> &'static str {
@@ -94,7 +94,7 @@ impl TriggerProvider for Threshold {
         Trigger::Threshold
     }
 
-    fn rule(&self, definition: &Value) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
+    fn rule(&self, definition: &Value, base: Option<&Value>) -> Result<Arc<dyn TriggerRule>, Vec<Fault>> {
         let part = part(definition, "threshold")?;
         let mut faults = Vec::new();
         let metric =
@@ -119,10 +119,17 @@ impl TriggerProvider for Threshold {
         let scope = Some(word("scope")).filter(|scope| !scope.is_empty()).unwrap_or("all").to_owned();
         match (metric, op, firing, value) {
             (Some(metric), Some(op), Some((_, firing)), Some(value)) if faults.is_empty() => {
-                Ok(Arc::new(Crossing { metric_key: metric.key(), metric, op, value, firing, scope }))
+                let metric_key = KeyBase::read(base, &metric).metric_key(&metric, op);
+                Ok(Arc::new(Crossing { metric_key, metric, op, value, firing, scope }))
             }
             _ => Err(faults),
         }
+    }
+
+    /// Measured against `>=` and no filter; where children are found enters keys only once it is changed.
+    fn key_base(&self, definition: &Value) -> Option<Value> {
+        let metric = Metric::read(definition.pointer("/threshold/metric")?, "", &mut Vec::new())?;
+        Some(KeyBase::read(None, &metric).written())
     }
 
     fn bounds(&self) -> ScanBounds {
@@ -172,7 +179,12 @@ impl TriggerRule for Crossing {
         wanted
     }
 
-    fn still_wants(&self, case: &Case<'_>, key: &WorkKey, _due_at: Timestamp) -> Result<(), ReasonCode> {
+    fn still_wants(
+        &self,
+        case: &Case<'_>,
+        key: &WorkKey,
+        due_at: Timestamp,
+    ) -> Result<Candidate, ReasonCode> {
         let met = self.metric.value(case).is_some_and(|value| self.op.is_met(value, self.value));
         if !met {
             return Err(ReasonCode::ThresholdNotMet);
@@ -180,13 +192,19 @@ impl TriggerRule for Crossing {
         // Day and crossing belong to the row's own occasion; what must agree is what is measured, and how.
         match key.parts() {
             KeyParts::ReminderThreshold {
-                metric_key, threshold_value, firing_policy, trigger_key, ..
+                metric_key,
+                threshold_value,
+                firing_policy,
+                trigger_key,
+                scope_key,
+                ..
             } if metric_key == self.metric_key
                 && threshold_value == self.value.to_string()
                 && firing_policy == self.firing.as_str()
-                && trigger_key == case.setting.trigger_key =>
+                && trigger_key == case.setting.trigger_key
+                && self.is_own_scope(&scope_key) =>
             {
-                Ok(())
+                Ok(at_once(case, due_at, key.clone(), None))
             }
             _ => Err(ReasonCode::NoLongerWanted),
         }
@@ -198,6 +216,10 @@ impl TriggerRule for Crossing {
 
     fn counted(&self) -> Option<&Counted> {
         self.metric.counted()
+    }
+
+    fn key_fields(&self) -> Vec<(&'static str, &str)> {
+        vec![("/threshold/metric", &self.metric_key), ("/threshold/scope", &self.scope)]
     }
 
     fn keeps_state(&self) -> bool {
@@ -217,7 +239,31 @@ impl TriggerRule for Crossing {
     }
 }
 
+fn at_once(case: &Case<'_>, at: Timestamp, key: WorkKey, fault: Option<ReasonCode>) -> Candidate {
+    Candidate {
+        key,
+        formerly: None,
+        due_at: at,
+        local_date: case.zone.date(at),
+        about: None,
+        at_once: true,
+        trigger: None,
+        adjusted: None,
+        fault,
+    }
+}
+
 impl Crossing {
+    /// Whether a row's scope is that of the setting, on any day and at any crossing.
+    fn is_own_scope(&self, scope_key: &str) -> bool {
+        let rest = scope_key.strip_prefix(&self.scope);
+        rest.is_some_and(|rest| match self.firing {
+            Firing::OncePerSource | Firing::OncePerThreshold => rest.is_empty(),
+            Firing::OncePerDay => rest.starts_with('@'),
+            Firing::FalseToTrue => rest.starts_with('#'),
+        })
+    }
+
     fn candidate(&self, case: &Case<'_>, crossing: i64, at: Timestamp) -> Option<Candidate> {
         let local_date = case.zone.date(at);
         let scope_key = match self.firing {
@@ -236,14 +282,8 @@ impl Crossing {
             self.firing.as_str(),
             &scope_key,
         );
-        Some(Candidate {
-            key: key.ok()?,
-            due_at: at,
-            local_date,
-            at_once: true,
-            trigger: None,
-            adjusted: None,
-        })
+        let (key, fault) = placed(setting, key)?;
+        Some(at_once(case, at, key, fault))
     }
 
     fn state(

@@ -1,12 +1,14 @@
 //! Returns as a table: one row for each, one column for each question.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::table::{Amount, Cell, Column, Kind, Table};
 use serde_json::{Map, Value};
 
-use super::{ResultsFilter, walk};
+use super::{ResultsFilter, questions, walk};
 use crate::surveys::Version;
 
 const FIXED: [&str; 7] =
@@ -17,14 +19,11 @@ const FIXED: [&str; 7] =
 pub async fn table(
     engine: &Engine,
     survey_id: i64,
-    version: Option<&Version>,
+    versions: &[Arc<Version>],
     filter: &ResultsFilter,
 ) -> Result<Table, EngineError> {
-    let questions: Vec<&str> = version
-        .into_iter()
-        .flat_map(|one| &one.schema.questions)
-        .map(|question| question.id.as_str())
-        .collect();
+    let questions: Vec<&str> =
+        questions(versions).into_iter().map(|(_, question)| question.id.as_str()).collect();
     let names = FIXED.iter().chain(&questions);
     let mut table = Table::new(names.map(|name| Column::new(*name, Kind::Text)).collect());
     walk(engine, survey_id, filter, |row| {

@@ -1,6 +1,6 @@
 //! Counting: instance by instance, and the shares at the end.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_model::survey::{Question, QuestionKind};
@@ -11,6 +11,7 @@ use punctual_store::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::questions;
 use crate::surveys::Version;
 
 /// Texts that are shown of a question for words; the export has all of them.
@@ -21,14 +22,14 @@ const MICROS_A_DAY: i64 = 86_400_000_000;
 #[serde(rename_all = "camelCase")]
 pub struct Results {
     pub survey_id: i64,
-    /// The version whose questions these are.
+    /// The newest version; the questions are those of all versions.
     pub version: Option<i64>,
     pub instances: i64,
     pub by_status: BTreeMap<String, i64>,
-    /// Instances of which at least one message arrived.
+    /// Instances that were reached: at least one message arrived, or they were answered.
     pub sent: i64,
     pub answered: i64,
-    /// Answered among those that were sent, 0 to 1.
+    /// Answered among those that were reached, 0 to 1.
     pub response_rate: Option<f64>,
     /// From the last message before the answer to the answer.
     pub median_seconds_to_answer: Option<i64>,
@@ -66,6 +67,7 @@ pub struct QuestionResults {
     pub counts: Vec<ChoiceCount>,
     pub average: Option<f64>,
     pub nps: Option<NpsScore>,
+    pub csat: Option<CsatScore>,
     /// The latest answers in words.
     pub texts: Vec<String>,
 }
@@ -90,6 +92,15 @@ pub struct NpsScore {
     pub detractors: i64,
 }
 
+/// How many of those who rated are satisfied: whose rating is in the top quarter of the scale, such as 4 and 5 of 1 to 5.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CsatScore {
+    /// 0 to 100.
+    pub score: f64,
+    pub satisfied: i64,
+}
+
 pub(super) struct Tally<'v> {
     results: Results,
     questions: Vec<Asked<'v>>,
@@ -109,21 +120,19 @@ struct Asked<'v> {
 }
 
 impl<'v> Tally<'v> {
-    pub(super) fn new(survey_id: i64, version: Option<&'v Version>) -> Self {
-        let asked = |version: &'v Version| {
-            let schema = &version.schema;
-            schema.questions.iter().map(|question| Asked {
-                text: schema.text(&question.text, None).to_owned(),
-                question,
-                answered: 0,
-                counts: BTreeMap::new(),
-                sum: 0.0,
-                texts: Vec::new(),
-            })
+    pub(super) fn new(survey_id: i64, versions: &'v [Arc<Version>]) -> Self {
+        let asked = |(version, question): (&'v Version, &'v Question)| Asked {
+            text: version.schema.text(&question.text, None).to_owned(),
+            question,
+            answered: 0,
+            counts: BTreeMap::new(),
+            sum: 0.0,
+            texts: Vec::new(),
         };
+        let newest = versions.first().map(|one| one.number);
         Self {
-            results: Results { survey_id, version: version.map(|one| one.number), ..Results::default() },
-            questions: version.into_iter().flat_map(asked).collect(),
+            results: Results { survey_id, version: newest, ..Results::default() },
+            questions: questions(versions).into_iter().map(asked).collect(),
             days: BTreeMap::new(),
             triggers: BTreeMap::new(),
             seconds: Vec::new(),
@@ -137,7 +146,7 @@ impl<'v> Tally<'v> {
             status: row.status.clone(),
             day: row.triggered_at.div_euclid(MICROS_A_DAY),
             count: 1,
-            sent: i64::from(row.sends > 0),
+            sent: i64::from(row.sends > 0 || row.answers.is_some()),
         });
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
         self.add_responses(&ResponseCount {
@@ -209,7 +218,7 @@ impl<'v> Tally<'v> {
 
     pub(super) fn finish(mut self) -> Results {
         let mut results = self.results;
-        results.response_rate = share(results.answered, results.sent.max(results.answered));
+        results.response_rate = share(results.answered, results.sent);
         self.seconds.sort_unstable();
         results.median_seconds_to_answer =
             self.seconds.get(self.seconds.len().saturating_sub(1) / 2).copied();
@@ -290,6 +299,15 @@ impl Asked<'_> {
             let score = rounded((promoters - detractors) as f64 * 100.0 / self.answered as f64);
             NpsScore { score, promoters, passives, detractors }
         });
+        let csat = match kind {
+            QuestionKind::Rating { .. } if self.answered > 0 => kind.scale().map(|(min, max)| {
+                let satisfied = (min..=max).filter(|step| (step - min) * 4 >= (max - min) * 3);
+                let satisfied: i64 = satisfied.map(|step| count(&step.to_string())).sum();
+                let score = rounded(satisfied as f64 * 100.0 / self.answered as f64);
+                CsatScore { score, satisfied }
+            }),
+            _ => None,
+        };
         let mut texts = self.texts;
         texts.reverse();
         QuestionResults {
@@ -300,6 +318,7 @@ impl Asked<'_> {
             counts,
             average,
             nps,
+            csat,
             texts,
         }
     }
