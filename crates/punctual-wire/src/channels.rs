@@ -143,7 +143,6 @@ impl ChannelRequest {
             at_most_once: fields.bool("atMostOnce", false),
             policy: ChannelPolicy::read(&mut fields),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -173,7 +172,6 @@ impl RetrySettings {
         if settings.cap_seconds.is_some_and(|cap| cap < settings.interval_seconds) {
             fields.refuse("capSeconds", Code::OutOfRange, "`capSeconds` is not less than `intervalSeconds`.");
         }
-        fields.deny_unknown();
         settings
     }
 }
