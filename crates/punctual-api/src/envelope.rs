@@ -50,6 +50,8 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
     let permit = app.in_flight.try_acquire();
     let mut response = if permit.is_err() && !is_probe {
         Failure::from(Problem::rate_limited(1)).into_response()
+    } else if let Err(faults) = app.known_parameters.check(&request) {
+        Failure::from(faults).into_response()
     } else {
         AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
             let problem = Box::new(Problem::internal());

@@ -1,18 +1,17 @@
 //! `/api/v1/forecast` and `/api/v1/why`: what will be sent, and why something was or was not.
 
 use axum::extract::State;
-use jiff::{
-    SignedDuration, Timestamp,
-    civil::{Date, Time},
-    tz::Offset,
-};
+use jiff::{SignedDuration, Timestamp, civil::Time, tz::Offset};
 use punctual_store::sources;
 use punctual_wire::{
     Code, FieldError, Problem,
     fields::{Fields, query_object},
     reminders::{Edge, Forecast, ForecastDay, ForecastItem, ForecastQuery, Why, WhyQuery, WhyStep},
 };
-use punctual_workflows::reminders::{forecast, why as path};
+use punctual_workflows::reminders::{
+    forecast::{self, Days},
+    why as path,
+};
 
 use crate::{
     Shared,
@@ -26,7 +25,8 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 400);
 
 /// What will be sent, by local day
 ///
-/// From the rows that are planned, with what quiet hours do to them; recurring reminders are counted on.
+/// From the rows that are planned, with what quiet hours do to them; recurring reminders are counted on. Days are whole: the
+/// same day has the same entries whatever `from` and `to` are.
 #[utoipa::path(get, path = "/api/v1/forecast", tag = "Reminders", security(("key" = ["read"])),
     params(ForecastQuery), responses((status = 200, body = Forecast)))]
 pub async fn forecast(
@@ -39,19 +39,10 @@ pub async fn forecast(
     let query = ForecastQuery::read(&mut fields);
     fields.finish()?;
     let now = app.engine.clock.now();
-    let (from, first) = match query.from {
-        None => (now, None),
-        Some(Edge::At(at)) => (at, None),
-        // The first zone has its day fourteen hours before UTC has it.
-        Some(Edge::Day(day)) => (midnight(day) - SignedDuration::from_hours(14), Some(day.to_string())),
-    };
-    let (to, last) = match query.to {
-        None => (from + SignedDuration::from_hours(24 * 30), None),
-        Some(Edge::At(at)) => (at, None),
-        // The last zone ends its day twelve hours after UTC does.
-        Some(Edge::Day(day)) => (midnight(day) + SignedDuration::from_hours(24 + 12), Some(day.to_string())),
-    };
-    if to < from || to.duration_since(from) > LONGEST {
+    let from = query.from.unwrap_or(Edge::At(now));
+    let to = query.to.unwrap_or_else(|| Edge::At(instant(from) + SignedDuration::from_hours(24 * 30)));
+    let length = instant(to).duration_since(instant(from));
+    if length.is_negative() || length > LONGEST {
         let detail = "`to` is later than `from`, by at most 400 days.";
         return Err(FieldError::new("/to", Code::OutOfRange, detail).into());
     }
@@ -59,12 +50,9 @@ pub async fn forecast(
     let unit = query.business_unit;
     let sees = |of: Option<&str>| caller.by.may_see(of) && (unit.is_none() || unit.as_deref() == of);
     let mut reader = app.engine.store.read_for_people().await?;
-    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, from, to, &sees).await?;
-    let within = |date: &String| {
-        first.as_ref().is_none_or(|first| date >= first) && last.as_ref().is_none_or(|last| date <= last)
-    };
-    let days = found.days.into_iter().filter(|((date, _), _)| within(date));
-    let days = days.map(|((local_date, time_zone), day)| ForecastDay {
+    let span = Days { now, from, to };
+    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;
+    let days = found.days.into_iter().map(|((local_date, time_zone), day)| ForecastDay {
         local_date,
         time_zone,
         count: day.count,
@@ -77,6 +65,7 @@ pub async fn forecast(
                 key: item.key,
                 due_at: item.due_at,
                 title: item.title,
+                kind: item.kind.as_str().into(),
                 reason: item.reason.map(String::from),
             })
             .collect(),
@@ -84,8 +73,14 @@ pub async fn forecast(
     JsonResponse::ok(&Forecast { days: days.collect(), cut: found.cut })
 }
 
-fn midnight(day: Date) -> Timestamp {
-    Offset::UTC.to_timestamp(day.to_datetime(Time::midnight())).unwrap_or(Timestamp::MAX)
+/// An edge on the time line, for its length.
+fn instant(edge: Edge) -> Timestamp {
+    match edge {
+        Edge::At(at) => at,
+        Edge::Day(day) => {
+            Offset::UTC.to_timestamp(day.to_datetime(Time::midnight())).unwrap_or(Timestamp::MAX)
+        }
+    }
 }
 
 /// Why something was sent about a source on a day, or why not

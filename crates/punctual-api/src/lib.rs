@@ -162,6 +162,7 @@ pub(crate) struct App {
     pub callbacks: Semaphore,
     /// One at a time moves the clock or ticks, so that a response describes its own request alone.
     pub driver: Mutex<()>,
+    pub known_parameters: parameters::KnownParameters,
     /// The OpenAPI document as it is served.
     pub document: String,
 }
@@ -181,7 +182,7 @@ const CALLBACKS_AT_ONCE: usize = 64;
 /// Every route.
 pub fn router(state: ApiState) -> axum::Router {
     let (routes, document) = openapi::routes().split_for_parts();
-    let app = app(state, openapi::text(&document));
+    let app = app(state, &document);
     wrapped(
         routes
             .merge(docs::routes())
@@ -199,10 +200,10 @@ pub fn probes(state: ApiState) -> axum::Router {
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
         .fallback(envelope::only_works);
-    wrapped(routes, app(state, String::new()))
+    wrapped(routes, app(state, &openapi::document()))
 }
 
-fn app(state: ApiState, document: String) -> Shared {
+fn app(state: ApiState, document: &utoipa::openapi::OpenApi) -> Shared {
     let mut sinks = state.sinks;
     sinks.add(Arc::new(SurveySink::new(state.engine.clone(), state.surveys.clone())));
     Arc::new(App {
@@ -211,7 +212,8 @@ fn app(state: ApiState, document: String) -> Shared {
         in_flight: Semaphore::new(state.options.in_flight),
         callbacks: Semaphore::new(CALLBACKS_AT_ONCE),
         driver: Mutex::new(()),
-        document,
+        known_parameters: parameters::KnownParameters::of(document),
+        document: openapi::text(document),
         engine: state.engine,
         wall: state.wall,
         sandbox: state.sandbox,

@@ -12,10 +12,12 @@ use punctual_store::{
 use punctual_wire::{
     Batch, BatchItem, Page, PageQuery, Problem,
     batch::{Item, OneOrMany},
+    content::Content,
     limits::BATCH_MAX,
-    messages::{Message, MessageAccepted, MessageRequest},
+    messages::{Message, MessageAccepted, MessageChange, MessageRequest},
 };
 use punctual_workflows::messages::{self as path, KIND, NewMessage};
+use serde_json::Value;
 
 use crate::{
     App, Shared,
@@ -31,7 +33,8 @@ use crate::{
 
 /// Send a message later, or an array of at most 1,000
 ///
-/// The same id with the same content again moves the message; with other content it is a conflict.
+/// The same id with the same content again moves the message; with other content it is refused, and nothing is changed. One
+/// that was cancelled is returned as it is, unless `revive` brings it back.
 #[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"])),
     request_body(content = MessageRequest, example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
     responses((status = 201, body = MessageAccepted), (status = 200, body = Batch<BatchItem>)))]
@@ -53,16 +56,23 @@ pub async fn post(
 }
 
 async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
-    let (id, send_at) = (wanted.id.clone(), wanted.send_at);
+    let id = wanted.id.clone();
     let Some(Ensured { id: work_id, outcome, .. }) =
         ensure(app, caller, vec![wanted]).await?.into_iter().next()
     else {
         return Err(Problem::internal().into());
     };
-    if let EnsureOutcome::Conflict { stored, given } = &outcome {
-        return Err(Problem::input_conflict(work_id, stored, given).into());
+    if outcome == EnsureOutcome::Reused {
+        return Err(Problem::id_reused(&id).into());
     }
-    let accepted = MessageAccepted { id, work_id, status: status_after(&outcome).into(), send_at };
+    let row = app.engine.work_row(work_id).await?;
+    let accepted = MessageAccepted {
+        id,
+        work_id,
+        status: row.status.into(),
+        send_at: instant(row.due_at)?,
+        outcome: outcome.as_str().into(),
+    };
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&accepted)
     } else {
@@ -86,8 +96,9 @@ async fn post_many(app: &App, caller: &Principal, many: Vec<Item<MessageRequest>
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
         Ok((index, id)) => match ensured.next() {
-            Some(Ensured { id: work, outcome: EnsureOutcome::Conflict { stored, given }, .. }) => {
-                BatchItem::rejected(index, Some(id), Problem::input_conflict(work, &stored, &given))
+            Some(Ensured { outcome: EnsureOutcome::Reused, .. }) => {
+                let problem = Problem::id_reused(&id);
+                BatchItem::rejected(index, Some(id), problem)
             }
             Some(Ensured { outcome, .. }) => {
                 BatchItem::accepted(index, outcome.as_str(), id, status_after(&outcome))
@@ -105,7 +116,7 @@ async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Resul
     let keys =
         wanted.iter().filter_map(|one| Some((WorkKey::message(&one.id).ok()?.to_string(), one.id.clone())));
     refuse_foreign(app, caller, "message", keys.collect()).await?;
-    Ok(path::send_at(&app.engine, &wanted).await?)
+    Ok(path::send_at(&app.engine, &caller.by, &wanted).await?)
 }
 
 fn wanted(
@@ -116,12 +127,12 @@ fn wanted(
     index: usize,
     pointer: &str,
 ) -> Result<NewMessage, Problem> {
-    let MessageRequest { id, send_at, content, handling } = request;
+    let MessageRequest { id, send_at, revive, content, handling } = request;
     check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
-    let mut content = with_content(app, caller, NotificationId(Default::default()), content, pointer)?;
+    let mut content = with_content(app, caller, NotificationId(Default::default()), content, "", pointer)?;
     Handling::from(handling).give(&mut content);
     let id = id.unwrap_or_else(|| ids.at(index).to_string());
-    Ok(NewMessage { id, send_at, content })
+    Ok(NewMessage { id, send_at, revive, content })
 }
 
 /// List messages, newest first
@@ -158,6 +169,55 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let (row, content) = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
     JsonResponse::ok(&shape(row, content)?)
+}
+
+/// Change a message that is pending
+///
+/// Fields that are given replace those that are stored, and `null` takes one away. One that is no longer pending is left as
+/// it is, with 409.
+#[utoipa::path(patch, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["author"])),
+    params(("id" = String, Path)),
+    request_body(content = MessageChange, example = json!({"sendAt": "2030-05-15T07:00:00Z", "subject": "Hello again"})),
+    responses((status = 200, body = Message)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Author>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let unit = content.business_unit.clone();
+    let stored = as_requested(shape(row, content)?)?;
+    let MessageRequest { send_at, content, handling, .. } = MessageChange::over(stored, &body.value)?;
+    check_window(app.engine.clock.now(), send_at, "/sendAt")?;
+    let content = Content { business_unit: unit, ..content };
+    let mut content = with_content(&app, &caller, NotificationId(Default::default()), content, "", "")?;
+    Handling::from(handling).give(&mut content);
+    let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
+    path::change(&app.engine, &caller.by, &changed).await?;
+    let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    JsonResponse::ok(&shape(row, content)?)
+}
+
+/// A stored message in the shape in which it was asked for, without what cannot be changed.
+fn as_requested(message: Message) -> Result<Value, Failure> {
+    let Message { send_at, channel, list, targets, subject, body, html, template, context, locale, .. } =
+        message;
+    let content = Content {
+        list,
+        targets: targets.unwrap_or_default(),
+        channel,
+        subject,
+        body,
+        html,
+        template,
+        context,
+        locale,
+        business_unit: None,
+    };
+    let handling = message.handling;
+    let request = MessageRequest { id: None, send_at, revive: false, content, handling };
+    serde_json::to_value(request).map_err(|_| Problem::internal().into())
 }
 
 /// Cancel a message

@@ -97,7 +97,7 @@ fn of_units() -> OpenApiRouter<Shared> {
         .routes(routes!(notifications::discard))
         .routes(routes!(notifications::acknowledge))
         .routes(routes!(messages::list, messages::post))
-        .routes(routes!(messages::get, messages::delete))
+        .routes(routes!(messages::get, messages::patch, messages::delete))
         .routes(routes!(schedules::list, schedules::post))
         .routes(routes!(schedules::get, schedules::patch, schedules::delete))
         .routes(routes!(work::list))

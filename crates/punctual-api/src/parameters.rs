@@ -1,5 +1,7 @@
 //! What is in the address of a request: path segments and the query, refused in our own words.
 
+mod known;
+
 use axum::{
     extract::{FromRequestParts, Path, Query},
     http::request::Parts,
@@ -14,6 +16,7 @@ use punctual_wire::{
 };
 use serde::de::DeserializeOwned;
 
+pub use self::known::KnownParameters;
 use crate::answer::Failure;
 
 /// The segments of a path. One that is no text is a path that does not exist.

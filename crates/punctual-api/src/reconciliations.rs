@@ -67,7 +67,6 @@ pub async fn run(
 ) -> Answer {
     let mut fields = Fields::new(&body.value, "");
     let request = RunRequest { dry_run: fields.bool("dryRun", false) };
-    fields.deny_unknown();
     fields.finish()?;
     let missing = || Failure::from(Problem::not_found("trigger provider", &provider));
     let now = app.engine.clock.now();

@@ -2,8 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured};
-use punctual_model::{Cause, NewWork};
+use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested};
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
@@ -29,7 +28,8 @@ use crate::{
 
 /// Make a schedule, or an array of at most 1,000
 ///
-/// The same key again moves the same schedule; with another topic or payload it is a conflict, and the row is on hold.
+/// The same key again moves the same schedule; with another topic or payload it is refused, and nothing is changed. One that
+/// was cancelled is returned as it is, unless `revive` brings it back.
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
     request_body(content = ScheduleRequest, example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
     responses((status = 201, body = Schedule), (status = 200, body = Batch<BatchItem>)))]
@@ -50,15 +50,15 @@ pub async fn post(
     .await
 }
 
-async fn post_one(app: &App, caller: &Principal, wanted: NewWork) -> Answer {
-    let key = wanted.key.to_string();
-    refuse_foreign(app, caller, "schedule", vec![(key.clone(), key)]).await?;
-    let ensured = app.engine.ensure(std::slice::from_ref(&wanted), Cause::Person).await?;
+async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
+    let key = wanted.work.key.to_string();
+    refuse_foreign(app, caller, "schedule", vec![(key.clone(), key.clone())]).await?;
+    let ensured = app.engine.ensure_requested(&caller.by, vec![wanted]).await?;
     let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
         return Err(Problem::internal().into());
     };
-    if let EnsureOutcome::Conflict { stored, given } = &outcome {
-        return Err(Problem::input_conflict(id, stored, given).into());
+    if outcome == EnsureOutcome::Reused {
+        return Err(Problem::id_reused(&key).into());
     }
     let schedule = shape(app.engine.work_row(id).await?, Some(outcome.as_str()))?;
     if outcome == EnsureOutcome::Created {
@@ -80,25 +80,26 @@ async fn post_many(app: &App, caller: &Principal, many: Vec<Item<ScheduleRequest
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
         }
     }
-    let keys = good.iter().map(|one| (one.key.to_string(), one.key.to_string())).collect();
-    refuse_foreign(app, caller, "schedule", keys).await?;
-    let ensured = if good.is_empty() { Vec::new() } else { app.engine.ensure(&good, Cause::Person).await? };
+    let keys: Vec<String> = good.iter().map(|one: &Requested| one.work.key.to_string()).collect();
+    let shown = keys.iter().map(|key| (key.clone(), key.clone())).collect();
+    refuse_foreign(app, caller, "schedule", shown).await?;
+    let ensured =
+        if good.is_empty() { Vec::new() } else { app.engine.ensure_requested(&caller.by, good).await? };
+    let mut keys = keys.into_iter();
     let mut ensured = ensured.into_iter();
     let items = outcomes.into_iter().map(|outcome| match outcome {
         Err(rejected) => rejected,
-        Ok(index) => item(index, ensured.next()),
+        Ok(index) => item(index, &keys.next().unwrap_or_default(), ensured.next()),
     });
     JsonResponse::ok(&Batch { items: items.collect() })
 }
 
-fn item(index: usize, ensured: Option<Ensured>) -> BatchItem {
+fn item(index: usize, key: &str, ensured: Option<Ensured>) -> BatchItem {
     let Some(Ensured { id, outcome, .. }) = ensured else {
         return BatchItem::rejected(index, None, Problem::internal());
     };
     match &outcome {
-        EnsureOutcome::Conflict { stored, given } => {
-            BatchItem::rejected(index, Some(id.to_string()), Problem::input_conflict(id, stored, given))
-        }
+        EnsureOutcome::Reused => BatchItem::rejected(index, Some(id.to_string()), Problem::id_reused(key)),
         other => BatchItem::accepted(index, other.as_str(), id.to_string(), status_after(other)),
     }
 }
@@ -110,13 +111,14 @@ fn wanted(
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
-) -> Result<NewWork, Problem> {
-    let ScheduleRequest { topic, run_at, payload, key, business_unit } = request;
+) -> Result<Requested, Problem> {
+    let ScheduleRequest { topic, run_at, payload, key, business_unit, revive } = request;
     check_window(app.engine.clock.now(), run_at, &format!("{pointer}/runAt"))?;
     let business_unit = caller.unit_for(business_unit, pointer)?;
     let key = key.unwrap_or_else(|| ids.at(index).to_string());
     let wanted = NewSchedule { key, topic, run_at, payload, business_unit }.into_work();
-    wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why).into())
+    let work = wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why))?;
+    Ok(Requested { work, revive })
 }
 
 /// How late and how far ahead a moment may be that somebody asks for.

@@ -236,6 +236,8 @@ pub(crate) fn status_after(outcome: &EnsureOutcome) -> &'static str {
         | EnsureOutcome::Updated
         | EnsureOutcome::Unchanged
         | EnsureOutcome::Reactivated
+        | EnsureOutcome::Revived
+        | EnsureOutcome::Reused
         | EnsureOutcome::Conflict { .. } => "pending",
         EnsureOutcome::Completed => "completed",
         EnsureOutcome::InProgress => "processing",

@@ -1,5 +1,7 @@
 //! Ensure: a row that is wanted exists afterwards, once, whoever asks and however often.
 
+mod requested;
+
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
@@ -10,6 +12,7 @@ use punctual_store::{
     work::{self, Existing},
 };
 
+pub use self::requested::{Requested, ensure_requested_in};
 use crate::{Engine, EngineError};
 
 /// What ensure did about one row.
@@ -22,8 +25,12 @@ pub enum EnsureOutcome {
     /// Already done; its coordinates are returned and nothing is sent again.
     Completed,
     InProgress,
-    /// A person cancelled it, and only a person revives it.
+    /// It was cancelled, and stays so.
     LeftCancelled,
+    /// It was cancelled, and whoever asked wants it back.
+    Revived,
+    /// The key is known with another input: the request is refused, and nothing was changed.
+    Reused,
     /// The key is known with another input: the row is on hold.
     Conflict {
         stored: String,
@@ -37,7 +44,8 @@ impl EnsureOutcome {
             Self::Created => "created",
             Self::Updated => "updated",
             Self::Unchanged => "unchanged",
-            Self::Reactivated => "reactivated",
+            Self::Reactivated | Self::Revived => "reactivated",
+            Self::Reused => "rejected",
             Self::Completed => "completed",
             Self::InProgress => "inProgress",
             Self::LeftCancelled => "cancelled",
@@ -125,7 +133,7 @@ async fn reconcile<'k>(
         let Some((key, new)) = wanted.get_key_value(row.key.as_str()) else { continue };
         let outcome = compare(row, new, cause)?;
         match &outcome {
-            EnsureOutcome::Updated | EnsureOutcome::Reactivated => {
+            EnsureOutcome::Updated | EnsureOutcome::Reactivated | EnsureOutcome::Revived => {
                 tx.raise(Stage::Work, new.due_at);
                 moves.push((row, *new));
             }
@@ -161,6 +169,7 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
     let status = WorkStatus::parse(&row.status).ok_or(StoreError::Stored("work.status"))?;
     let same_input = row.input_hash == new.input_hash.to_string();
     Ok(match status {
+        _ if !same_input && matches!(cause, Cause::Request { .. }) => EnsureOutcome::Reused,
         WorkStatus::Completed => EnsureOutcome::Completed,
         WorkStatus::Processing => EnsureOutcome::InProgress,
         _ if !same_input => {
@@ -180,9 +189,12 @@ fn compare(row: &Existing, new: &NewWork, cause: Cause) -> Result<EnsureOutcome,
                 EnsureOutcome::Updated
             }
         }
-        WorkStatus::Cancelled if row.cancelled_by_person && cause == Cause::Machine => {
-            EnsureOutcome::LeftCancelled
-        }
-        WorkStatus::Failed | WorkStatus::Deactivated | WorkStatus::Cancelled => EnsureOutcome::Reactivated,
+        WorkStatus::Cancelled => match cause {
+            Cause::Machine if row.cancelled_by_person => EnsureOutcome::LeftCancelled,
+            Cause::Machine | Cause::Person => EnsureOutcome::Reactivated,
+            Cause::Request { revive: true } => EnsureOutcome::Revived,
+            Cause::Request { revive: false } => EnsureOutcome::LeftCancelled,
+        },
+        WorkStatus::Failed | WorkStatus::Deactivated => EnsureOutcome::Reactivated,
     })
 }

@@ -236,10 +236,7 @@ pub(crate) async fn route<'a>(
             let list = lists.get(item.business_unit.as_deref(), name);
             ChannelKey::stored(list.map_or(UNROUTED, |list| list.channel.as_str()))
         }
-        (None, Audience::Targets(_)) if !item.kind.is_empty() && item.kind != "event" => {
-            ChannelKey::stored(format!("{}:default", item.kind))
-        }
-        (None, Audience::Targets(_)) => ChannelKey::stored("email:default"),
+        (None, Audience::Targets(_)) => ChannelKey::for_targets(&item.kind),
     };
     Ok(items.map(channel).collect())
 }

@@ -52,7 +52,7 @@ pub use commands::{Actor, CommandError};
 pub use config::EngineConfig;
 pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
-pub use ensure::{EnsureOutcome, Ensured, ensure_in};
+pub use ensure::{EnsureOutcome, Ensured, Requested, ensure_in, ensure_requested_in};
 pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, accept_in};

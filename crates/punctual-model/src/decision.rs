@@ -38,11 +38,16 @@ impl Trigger {
     }
 }
 
-/// Who asks for a row: only a person revives what a person cancelled.
+/// Who asks for a row, and so what becomes of one that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
+    /// A person, about what the engine keeps for them: they bring back what a person cancelled.
     Person,
+    /// A part of the engine: another input for a known key is a conflict between producers, and the row is put on hold.
     Machine,
+    /// A caller of the API, who names the key. What they may not do changes nothing: another input is refused, and
+    /// what is cancelled stays so unless they say otherwise.
+    Request { revive: bool },
 }
 
 /// A row that is wanted. `ensure` inserts it or reconciles it with the one that is there.

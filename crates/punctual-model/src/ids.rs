@@ -79,6 +79,13 @@ impl ChannelKey {
         format!("{kind}:default").parse()
     }
 
+    /// The channel of targets for which none is named: the default of the type, or mail where there is no type or it names no
+    /// channel.
+    pub fn for_targets(kind: &str) -> Self {
+        let kind = if kind.is_empty() || kind == "event" { "email" } else { kind };
+        Self::stored(format!("{kind}:default"))
+    }
+
     /// A key that was checked when it was stored.
     pub fn stored(key: impl Into<String>) -> Self {
         Self(key.into())

@@ -37,6 +37,17 @@ pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, messages: &[&MessageRow
     conn.execute(&INSERT, with_rows(args![now], messages)).await
 }
 
+const CHANGE: Sql = sql!(
+    "messages.change", each MessageRow, after 1,
+    "INSERT INTO messages ({names}, created_at) {values {*}, $1} ON CONFLICT (id) DO UPDATE SET {replaced}",
+);
+
+/// Replaces what a message says, to whom and when.
+#[boxed]
+pub async fn change(conn: &mut Conn<'_>, now: Timestamp, message: &MessageRow) -> Result<u64> {
+    conn.execute(&CHANGE, with_rows(args![now], &[message])).await
+}
+
 const BY_IDS: Sql =
     sql!("messages.by_ids", as MessageRow, "SELECT {columns} FROM messages WHERE id = {any $1}");
 
@@ -47,4 +58,4 @@ pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<Mes
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
-crate::db::statements![INSERT, BY_IDS];
+crate::db::statements![INSERT, CHANGE, BY_IDS];

@@ -18,12 +18,12 @@ pub use claim::{
     Claimed, Expired, Settlement, claim, claim_these, earliest, expired, lock_due, ready, release,
     release_leases, renew, settle,
 };
-pub use ensure::{Existing, lock_existing, put_on_hold_as_conflict, reschedule};
+pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
 pub use operate::{
     Changed, OpenCount, cancel, count_down, count_up, deactivate, hasten, release_hold, retry, set_trace,
 };
-pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, transfer};
+pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, repeating, transfer};
 pub use query::{
     Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
 };

@@ -23,7 +23,6 @@ impl BusinessUnitRequest {
         let mut fields = Fields::new(value, pointer);
         let request =
             Self { name: fields.required_name("name"), time_zone: fields.required_zone("timeZone") };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

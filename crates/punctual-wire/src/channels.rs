@@ -123,7 +123,6 @@ impl ChannelRequest {
             at_most_once: fields.bool("atMostOnce", false),
             policy: ChannelPolicy::read(&mut fields),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

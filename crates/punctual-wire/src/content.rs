@@ -1,5 +1,6 @@
 //! What a message says and to whom: the part that notifications and messages share.
 
+use punctual_model::ChannelKey;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -50,13 +51,16 @@ pub struct Content {
 }
 
 impl Content {
-    /// Reads the content from the fields of a request. `kind` is the type of its targets where no channel says it.
+    /// Reads the content from the fields of a request of this type, if it has one. Addresses are checked against the channel
+    /// that will be used, whether it is named or not.
     pub fn read(fields: &mut Fields<'_>, kind: Option<&str>) -> Self {
         fields.one_of("list", "targets");
         let list = fields.optional_name("list");
         let channel = fields.optional_channel("channel");
-        let kind = channel.as_deref().and_then(|key| key.split(':').next()).or(kind);
-        let targets = fields.optional_addresses("targets", 1..=TARGETS_MAX, kind).unwrap_or_default();
+        let used = channel.as_deref().and_then(|key| key.parse().ok());
+        let used: ChannelKey = used.unwrap_or_else(|| ChannelKey::for_targets(kind.unwrap_or_default()));
+        let targets =
+            fields.optional_addresses("targets", 1..=TARGETS_MAX, Some(used.kind())).unwrap_or_default();
         let template = fields.optional_name("template");
         let (subject, body) = if template.is_some() {
             let subject = fields.optional_subject("subject").unwrap_or_default();
@@ -98,7 +102,8 @@ mod tests {
             json!({"list": "ops", "subject": "S", "body": "B"}),
             json!({"targets": ["a@b.example"], "channel": "email:default", "template": "t", "context": {"n": 1},
                    "locale": "ar-IQ", "businessUnit": "nz"}),
-            json!({"targets": ["x"], "subject": "S", "body": "B", "html": "<p>B</p>"}),
+            json!({"targets": ["x@y.example"], "subject": "S", "body": "B", "html": "<p>B</p>"}),
+            json!({"targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B"}),
         ] {
             assert_eq!(serde_json::to_value(read(&body).unwrap()).unwrap(), body);
         }
@@ -125,7 +130,12 @@ mod tests {
         check(with("list", json!("ops")), &[("/targets", "field_conflict")]);
         check(with("targets", json!([])), &[("/targets", "out_of_range")]);
         check(with("targets", json!(vec!["a"; 1_001])), &[("/targets", "out_of_range")]);
-        check(with("targets", json!(["a", "b\r\nBcc: c"])), &[("/targets/1", "address_invalid")]);
+        check(with("targets", json!(["a@b.example", "b\r\nBcc: c"])), &[("/targets/1", "address_invalid")]);
+        // Without a channel it goes over mail.
+        check(
+            with("targets", json!(["a@b.example", "+4915112345678"])),
+            &[("/targets/1", "address_invalid")],
+        );
         check(with("subject", json!("a\nb")), &[("/subject", "subject_invalid")]);
         check(with("subject", json!("s".repeat(999))), &[("/subject", "out_of_range")]);
         check(with("body", json!("b".repeat(BODY_MAX + 1))), &[("/body", "out_of_range")]);

@@ -79,7 +79,6 @@ impl Limits {
         if limits.provider.is_none() && !limits.provider_rates.is_empty() {
             fields.refuse("provider", Code::MissingField, "`providerRates` need the name of a `provider`.");
         }
-        fields.deny_unknown();
         limits
     }
 }
@@ -101,7 +100,6 @@ fn rates(fields: &mut Fields<'_>, name: &'static str) -> Vec<Rate> {
         if all.iter().any(|other| durations::parse(&other.per).map(|per| per.as_secs()) == seconds) {
             inner.refuse("per", Code::FieldConflict, "There is a rate of this length already.");
         }
-        inner.deny_unknown();
         if fields.accept(inner.finish()).is_some() {
             all.push(Rate { max, per });
         }
@@ -124,7 +122,6 @@ pub fn quiet_hours(fields: &mut Fields<'_>) -> QuietHours {
     if !hours.from.is_empty() && hours.from == hours.to {
         fields.refuse("to", Code::OutOfRange, "Quiet hours end at another time than they begin.");
     }
-    fields.deny_unknown();
     hours
 }
 
@@ -146,7 +143,6 @@ impl SendWindow {
         {
             fields.refuse("to", Code::OutOfRange, "A window closes later on the day than it opens.");
         }
-        fields.deny_unknown();
         window
     }
 }
@@ -250,7 +246,6 @@ impl PreferenceRequest {
             failover: order(&mut fields),
             daily_cap: fields.optional_int("dailyCap", 1..=CAP_MAX),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -287,7 +282,6 @@ fn topics(fields: &mut Fields<'_>) -> BTreeMap<String, TopicChoice> {
             subscribed: inner.bool("subscribed", true),
             channels: channels(&mut inner, "channels"),
         };
-        inner.deny_unknown();
         if fields.accept(inner.finish()).is_some() {
             all.insert(topic.clone(), choice);
         }
@@ -349,12 +343,10 @@ impl DeliveryPolicy {
         for (index, value) in fields.array("topics", 0..=TOPICS_MAX).unwrap_or_default().iter().enumerate() {
             let mut inner = Fields::new(value, format!("{}/{index}", fields.pointer_to("topics")));
             let topic = TopicTitle { name: inner.required_name("name"), title: inner.required_name("title") };
-            inner.deny_unknown();
             if fields.accept(inner.finish()).is_some() {
                 topics.push(topic);
             }
         }
-        fields.deny_unknown();
         fields.finish().map(|()| Self { daily_cap, digest_at, topics })
     }
 }

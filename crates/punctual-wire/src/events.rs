@@ -49,7 +49,7 @@ pub struct EventRequest {
 
 impl EventRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
-        let mut fields = Fields::new(value, pointer);
+        let mut fields = Fields::open(value, pointer);
         let request = Self {
             specversion: fields.required_text("specversion", 1..=16),
             id: fields.required_text("id", 1..=KEY_MAX),

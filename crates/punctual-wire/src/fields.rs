@@ -17,7 +17,8 @@
 //! assert_eq!(faults[1].pointer, "/priority");
 //! ```
 //!
-//! A faulty or missing field reads as an empty value, which `finish` keeps from ever being used. `null` counts as
+//! An object is closed: a field that the reader did not ask for is a fault too ([`Fields::open`] is for the few that are
+//! not). A faulty or missing field reads as an empty value, which `finish` keeps from ever being used. `null` counts as
 //! absent everywhere.
 
 mod parts;
@@ -45,7 +46,9 @@ pub struct Fields<'v> {
     pointer: Cow<'v, str>,
     /// Values come from a query string, so numbers and booleans are written as text.
     from_query: bool,
-    /// The fields asked for so far: all that `deny_unknown` lets pass.
+    /// Fields that nobody asks for are let pass.
+    open: bool,
+    /// The fields asked for so far: all that a closed object may have.
     known: Vec<&'static str>,
     faults: Vec<FieldError>,
 }
@@ -57,6 +60,7 @@ impl<'v> Fields<'v> {
             object: value.as_object(),
             pointer: pointer.into(),
             from_query: false,
+            open: false,
             known: Vec::with_capacity(16),
             faults: Vec::new(),
         };
@@ -68,9 +72,16 @@ impl<'v> Fields<'v> {
         fields
     }
 
-    /// Reads the parameters of a query string, given as an object of texts (see [`query_object`]).
+    /// Reads an object in which others may put fields of their own: attributes of a CloudEvent, and what a site agent of
+    /// another version hands over.
+    pub fn open(value: &'v Value, pointer: impl Into<Cow<'v, str>>) -> Self {
+        Self { open: true, ..Self::new(value, pointer) }
+    }
+
+    /// Reads the parameters of a query string, given as an object of texts (see [`query_object`]). It is open because two
+    /// readers may share one query; which parameters a route knows is checked for the whole route.
     pub fn query(value: &'v Value) -> Self {
-        Self { from_query: true, ..Self::new(value, "") }
+        Self { from_query: true, ..Self::open(value, "") }
     }
 
     /// The pointer to one field.
@@ -120,24 +131,20 @@ impl<'v> Fields<'v> {
         part.map_err(|faults| faults.into_iter().for_each(|fault| self.push(fault))).ok()
     }
 
-    /// Reports every field that nobody asked for. For definitions, where a misspelt field would be lost in silence.
-    pub fn deny_unknown(&mut self) {
-        let Some(object) = self.object else { return };
+    /// Reports every field that nobody asked for: a misspelt one would be lost in silence.
+    fn deny_unknown(&mut self) {
+        let Some(object) = self.object.filter(|_| !self.open) else { return };
         for name in object.keys() {
             if self.known.contains(&name.as_str()) || self.faults.len() == FAULTS_MAX {
                 continue;
             }
-            let hint = match nearest(name, self.known.iter().copied(), 1)[..] {
-                [known] => format!("did you mean `{known}`?"),
-                _ => format!("known are `{}`.", self.known.join("`, `")),
-            };
-            let detail = format!("`{}` is not known here; {hint}", excerpt(name));
-            self.push(FieldError::new(self.pointer_to(name), Code::UnknownField, detail));
+            self.push(unknown(self.pointer_to(name), name, &self.known));
         }
     }
 
     /// All faults, or none. Call it before using what was read.
-    pub fn finish(self) -> Result<(), Vec<FieldError>> {
+    pub fn finish(mut self) -> Result<(), Vec<FieldError>> {
+        self.deny_unknown();
         if self.faults.is_empty() { Ok(()) } else { Err(self.faults) }
     }
 }
@@ -194,6 +201,16 @@ impl<'v> Fields<'v> {
         let detail = format!("`{name}` takes {takes}; it is {}.", kind_of(found));
         self.refuse(name, Code::WrongType, detail);
     }
+}
+
+/// The fault of a field or parameter that is not among those that are known.
+pub fn unknown(pointer: String, name: &str, known: &[&str]) -> FieldError {
+    let hint = match nearest(name, known.iter().copied(), 1)[..] {
+        [known] => format!("did you mean `{known}`?"),
+        _ if known.is_empty() => "nothing is taken here.".to_owned(),
+        _ => format!("known are `{}`.", known.join("`, `")),
+    };
+    FieldError::new(pointer, Code::UnknownField, format!("`{}` is not known here; {hint}", excerpt(name)))
 }
 
 /// The parameters of a query string as an object of texts; the first of two with the same name counts.

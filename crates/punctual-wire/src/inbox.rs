@@ -70,7 +70,6 @@ impl InboxRead {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { up_to: fields.required_name("upTo") };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

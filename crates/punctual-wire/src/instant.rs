@@ -3,6 +3,8 @@
 //! jiff parses more spellings than the API promises (spaces, zone names in brackets, missing minutes), so the
 //! form is checked here and jiff decides which dates exist.
 
+use std::ops::RangeInclusive;
+
 use jiff::{Timestamp, civil, tz::Offset};
 
 use crate::problem::{Code, FieldError, excerpt};
@@ -19,11 +21,13 @@ pub enum NotAnInstant {
     Form,
     /// It has the form, but no such day or time exists.
     NotOnTheCalendar,
+    /// It exists, in a year that nothing here is about.
+    OutOfRange,
 }
 
 /// Reads an instant such as `2026-05-14T09:00:00+02:00` or `2026-05-14T07:00:00.250Z`.
 pub fn parse(text: &str) -> Result<Timestamp, NotAnInstant> {
-    use NotAnInstant::{Form, NoOffset, NotOnTheCalendar};
+    use NotAnInstant::{Form, NoOffset, NotOnTheCalendar, OutOfRange};
 
     let bytes = text.as_bytes();
     let (year, month, day) = parse_date_form(bytes.get(..10).unwrap_or(bytes)).ok_or(Form)?;
@@ -52,15 +56,25 @@ pub fn parse(text: &str) -> Result<Timestamp, NotAnInstant> {
     };
     // A leap second counts as the one before it, as everywhere in POSIX time.
     let second = if second == 60 { 59 } else { second };
-    civil::DateTime::new(year, month, day, hour, minute, second, nanosecond)
-        .and_then(|local| Offset::from_seconds(offset)?.to_timestamp(local))
-        .map_err(|_| NotOnTheCalendar)
+    let local = civil::DateTime::new(year, month, day, hour, minute, second, nanosecond);
+    let local = local.map_err(|_| NotOnTheCalendar)?;
+    // A local time at the end of the calendar exists, and its instant does not.
+    let instant = Offset::from_seconds(offset).and_then(|offset| offset.to_timestamp(local));
+    let instant = instant.map_err(|_| OutOfRange)?;
+    if instant >= Timestamp::UNIX_EPOCH && instant < END { Ok(instant) } else { Err(OutOfRange) }
 }
+
+/// The end of the year 2200: far enough from the last instant there is that nothing added to it overflows.
+const END: Timestamp = Timestamp::constant(7_289_654_400, 0);
+
+/// The years of calendar dates. What people write about lies within them, and a slip such as `0226` does not.
+const DATE_YEARS: RangeInclusive<i16> = 1900..=2200;
 
 /// Reads a date such as `2026-05-14`.
 pub fn parse_date(text: &str) -> Result<civil::Date, NotAnInstant> {
     let (year, month, day) = parse_date_form(text.as_bytes()).ok_or(NotAnInstant::Form)?;
-    civil::Date::new(year, month, day).map_err(|_| NotAnInstant::NotOnTheCalendar)
+    let date = civil::Date::new(year, month, day).map_err(|_| NotAnInstant::NotOnTheCalendar)?;
+    if DATE_YEARS.contains(&date.year()) { Ok(date) } else { Err(NotAnInstant::OutOfRange) }
 }
 
 impl NotAnInstant {
@@ -68,6 +82,7 @@ impl NotAnInstant {
         match self {
             Self::NoOffset => Code::TimeNoOffset,
             Self::Form | Self::NotOnTheCalendar => Code::DateInvalid,
+            Self::OutOfRange => Code::DateOutOfRange,
         }
     }
 
@@ -79,6 +94,9 @@ impl NotAnInstant {
                 format!("`{text}` has no offset, so its instant is not known; write `{example}`.")
             }
             Self::Form => format!("`{text}` is not written as RFC 3339 asks; write `{example}`."),
+            Self::OutOfRange => {
+                format!("`{text}` is out of range: dates are from 1900 to 2200, instants from 1970 to 2200.")
+            }
             Self::NotOnTheCalendar => format!("`{text}` does not exist on the calendar; write `{example}`."),
         };
         FieldError::new(pointer, self.code(), detail)
@@ -170,7 +188,18 @@ mod tests {
         check("tomorrow", Code::DateInvalid);
         check("", Code::DateInvalid);
         check("２０２６-05-14T09:00:00Z", Code::DateInvalid);
-        check("9999-12-31T23:59:59-23:59", Code::DateInvalid);
+        for text in [
+            "9999-12-31T23:59:59-23:59",
+            "9999-12-31T23:59:59Z",
+            "2201-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "0001-01-01T00:00:00Z",
+        ] {
+            check(text, Code::DateOutOfRange);
+        }
+        for text in ["1970-01-01T00:00:00Z", "2200-12-31T23:59:59.999999Z"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]
@@ -188,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn what_jiff_writes_is_read_back(second in -62_000_000_000_i64..250_000_000_000, nanosecond in 0..1_000_000_000_i32) {
+        fn what_jiff_writes_is_read_back(second in 0..7_289_654_400_i64, nanosecond in 0..1_000_000_000_i32) {
             let instant = Timestamp::new(second, nanosecond).unwrap();
             prop_assert_eq!(parse(&instant.to_string()).unwrap(), instant);
         }

@@ -66,7 +66,6 @@ impl ApiKeyRequest {
             business_units: fields.optional_texts("businessUnits", 1..=KEY_BUSINESS_UNITS_MAX, 1..=NAME_MAX),
             expires_at: fields.optional_instant("expiresAt"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

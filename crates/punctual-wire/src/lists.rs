@@ -46,7 +46,6 @@ impl ListRequest {
             channel: fields.optional_channel("channel"),
             business_unit: fields.optional_name("businessUnit"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

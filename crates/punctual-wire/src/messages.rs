@@ -7,7 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{batch::Item, content::Content, fields::Fields, handling::Handling};
+use crate::{
+    batch::Item,
+    content::Content,
+    fields::Fields,
+    handling::Handling,
+    problem::{Code, FieldError},
+};
 
 /// A message to be sent later.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -17,6 +23,10 @@ pub struct MessageRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     pub send_at: Timestamp,
+    /// Brings back a message of this id that was cancelled; without it the cancelled one is returned.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub revive: bool,
     #[serde(flatten)]
     pub content: Content,
     #[serde(flatten)]
@@ -29,6 +39,7 @@ impl MessageRequest {
         let request = Self {
             id: fields.optional_name("id"),
             send_at: fields.instant("sendAt"),
+            revive: fields.bool("revive", false),
             content: Content::read(&mut fields, None),
             handling: Handling::read(&mut fields),
         };
@@ -45,7 +56,39 @@ pub struct MessageAccepted {
     /// The status of its work row.
     #[schema(example = "pending")]
     pub status: Cow<'static, str>,
+    /// As it is stored: one that is over keeps its moment.
     pub send_at: Timestamp,
+    /// `created`, `updated`, `unchanged`, `reactivated`, `completed`, `inProgress` or `cancelled`.
+    pub outcome: Cow<'static, str>,
+}
+
+/// What is to be different about a message that is pending: any of its fields but `id` and `businessUnit`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageChange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_at: Option<Timestamp>,
+    #[serde(flatten)]
+    pub content: Content,
+    #[serde(flatten)]
+    pub handling: Handling,
+}
+
+impl MessageChange {
+    /// The message as it would be afterwards: the change laid over what is stored, both in the shape of a request. A field
+    /// that is null is taken away.
+    pub fn over(mut stored: Value, change: &Value) -> Result<MessageRequest, Vec<FieldError>> {
+        let fields = change.as_object().into_iter().flatten();
+        for (name, value) in fields {
+            if ["id", "businessUnit", "revive"].contains(&name.as_str()) {
+                let detail = format!("`{name}` cannot be changed.");
+                return Err(vec![FieldError::new(format!("/{name}"), Code::UnknownField, detail)]);
+            }
+            stored[name.as_str()] = value.clone();
+        }
+        // A change that is no object is read as it is, and refused.
+        MessageRequest::read(if change.is_object() { &stored } else { change }, "")
+    }
 }
 
 /// A message as it is stored.

@@ -305,12 +305,13 @@ mod tests {
 
     #[test]
     fn a_batch_reads_each_item_on_its_own() {
-        let body = json!([{"list": "ops", "subject": "S", "body": "B", "later": "ignored"}, {"id": "7", "source": 1}]);
+        let body =
+            json!([{"list": "ops", "subject": "S", "body": "B"}, {"id": "7", "source": 1, "later": 1}]);
         let OneOrMany::Many(items) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
         assert!(items[0].is_ok());
         let faults = items[1].as_ref().unwrap_err();
         let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-        assert_eq!(pointers, ["/1/id", "/1/list", "/1/subject", "/1/body", "/1/source"]);
+        assert_eq!(pointers, ["/1/id", "/1/list", "/1/subject", "/1/body", "/1/source", "/1/later"]);
         let many = Value::Array(vec![json!({}); 1_001]);
         assert_eq!(NotificationRequest::read_body(&many).unwrap_err().status, 413);
     }

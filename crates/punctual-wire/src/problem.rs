@@ -38,7 +38,7 @@ pub struct Problem {
     /// What the server's log calls this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Box<str>>,
-    /// Further members that some codes have, such as the digests of `input_conflict`.
+    /// Further members that some codes have, such as the seconds of `rate_limited`.
     #[serde(flatten)]
     #[schema(ignore)]
     pub more: Map<String, Value>,
@@ -113,17 +113,6 @@ impl Problem {
     pub fn batch_too_large(count: usize, limit: usize) -> Self {
         let detail = format!("The batch has {count} items, the route takes {limit}; nothing was stored.");
         Self::new(Code::BatchTooLarge, detail).with("limit", limit)
-    }
-
-    /// The key is known with other input: `stored` and `given` are the two digests.
-    pub fn input_conflict(work_id: i64, stored: &str, given: &str) -> Self {
-        let detail = format!(
-            "The key belongs to work {work_id} with other input (stored {stored}, given {given}); it is on hold."
-        );
-        Self::new(Code::InputConflict, detail)
-            .with("workId", work_id)
-            .with("stored", stored)
-            .with("given", given)
     }
 
     pub fn idempotency_mismatch() -> Self {

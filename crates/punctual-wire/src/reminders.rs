@@ -204,7 +204,6 @@ impl ReminderSettingRequest {
             max_lateness: fields.optional_text("maxLateness", 1..=32),
             active: fields.bool("active", true),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -214,7 +213,8 @@ fn recipients(fields: &mut Fields<'_>) -> Value {
     let whole = fields.required_object("recipients", 64 * 1024);
     let channel = fields.get("delivery").and_then(|delivery| delivery.get("channel")).and_then(Value::as_str);
     let kind = channel.map_or("email", |key| key.split(':').next().unwrap_or(key)).to_owned();
-    fields.nested("recipients", |inner| {
+    // What else is in it is for the provider of the recipients.
+    fields.nested_open("recipients", |inner| {
         inner.optional_addresses("addresses", 1..=TARGETS_MAX, Some(&kind));
     });
     whole
@@ -222,13 +222,11 @@ fn recipients(fields: &mut Fields<'_>) -> Value {
 
 impl DateRule {
     fn read(fields: &mut Fields<'_>) -> Self {
-        let rule = Self {
+        Self {
             field: fields.required_text("field", 1..=512),
             offsets_days: offsets(fields),
             send_time: fields.optional_text("sendTime", 1..=16),
-        };
-        fields.deny_unknown();
-        rule
+        }
     }
 }
 
@@ -262,14 +260,12 @@ fn offsets(fields: &mut Fields<'_>) -> Vec<i64> {
 impl RecurringRule {
     fn read(fields: &mut Fields<'_>) -> Self {
         let every = fields.optional_choice("every", &[("year", "year"), ("month", "month")]);
-        let rule = Self {
+        Self {
             field: fields.required_text("field", 1..=512),
             every: every.map(str::to_owned),
             offset_days: fields.optional_int("offsetDays", -OFFSET_DAYS_MAX..=OFFSET_DAYS_MAX),
             send_time: fields.optional_text("sendTime", 1..=16),
-        };
-        fields.deny_unknown();
-        rule
+        }
     }
 }
 
@@ -283,29 +279,23 @@ impl ThresholdRule {
         if !value.is_null() && !value.is_number() {
             fields.refuse("value", Code::WrongType, "`value` takes a number.");
         }
-        let rule = Self {
+        Self {
             metric: fields.required_object("metric", SETTINGS_MAX),
             op: fields.required_choice("op", &ops).to_owned(),
             value,
             firing_policy: fields.required_choice("firingPolicy", &policies).to_owned(),
             scope: fields.optional_name("scope"),
-        };
-        fields.deny_unknown();
-        rule
+        }
     }
 }
 
 impl Delivery {
     fn read(fields: &mut Fields<'_>) -> Self {
-        let quiet_hours = fields.nested("quietHours", |inner| {
-            let hours = QuietHours {
-                from: inner.required_text("from", 1..=16),
-                to: inner.required_text("to", 1..=16),
-            };
-            inner.deny_unknown();
-            hours
+        let quiet_hours = fields.nested("quietHours", |inner| QuietHours {
+            from: inner.required_text("from", 1..=16),
+            to: inner.required_text("to", 1..=16),
         });
-        let delivery = Self {
+        Self {
             channel: fields.optional_channel("channel"),
             template: fields.optional_name("template"),
             subject: fields.optional_subject("subject"),
@@ -315,8 +305,6 @@ impl Delivery {
             quiet_hours,
             handling: Handling::read(fields),
             policy: fields.optional_name("policy"),
-        };
-        fields.deny_unknown();
-        delivery
+        }
     }
 }

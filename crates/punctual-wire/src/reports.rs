@@ -138,34 +138,29 @@ impl ReportSubscriptionRequest {
                 .map(str::to_owned),
             paused: fields.bool("paused", false),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
 
 impl CadenceShape {
     fn read(fields: &mut Fields<'_>) -> Self {
-        let shape = Self {
+        Self {
             cron: fields.optional_text("cron", 1..=100),
             rrule: fields.optional_text("rrule", 1..=500),
             send_time: fields.optional_text("sendTime", 1..=16),
             starts_on: fields.optional_text("startsOn", 1..=16),
             time_zone: fields.optional_zone("timeZone"),
-        };
-        fields.deny_unknown();
-        shape
+        }
     }
 }
 
 impl ReportRecipients {
     fn read(fields: &mut Fields<'_>, kind: &str) -> Self {
         fields.one_of("list", "addresses");
-        let recipients = Self {
+        Self {
             list: fields.optional_name("list"),
             addresses: fields.optional_addresses("addresses", 1..=TARGETS_MAX, Some(kind)),
-        };
-        fields.deny_unknown();
-        recipients
+        }
     }
 }
 
@@ -241,7 +236,6 @@ impl TransferRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { owner: fields.optional_name("owner") };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

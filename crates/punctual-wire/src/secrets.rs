@@ -19,7 +19,6 @@ impl RekeyRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { new_key: fields.bool("newKey", false) };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

@@ -35,7 +35,6 @@ impl NotifyRequest {
             script: fields.optional_name("script"),
         };
         // A misspelt `instance` would be lost in silence.
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

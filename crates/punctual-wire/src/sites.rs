@@ -33,7 +33,6 @@ impl SiteRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { id: fields.required_site("id") };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -54,7 +53,6 @@ impl SiteRotateRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let kept = fields.optional_int("keepOldSeconds", 0..=Self::KEEP_MAX);
-        fields.deny_unknown();
         fields.finish().map(|()| Self { keep_old_seconds: kept.unwrap_or(0) })
     }
 }
@@ -133,7 +131,7 @@ pub struct SiteItem {
 
 impl SiteItem {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
-        let mut fields = Fields::new(value, pointer);
+        let mut fields = Fields::open(value, pointer);
         let item = Self {
             id: fields.required_guid("id"),
             list: fields.required_name("list"),
@@ -245,7 +243,7 @@ impl SiteEvent {
     pub const NOTIFICATION: &'static str = "notification";
 
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
-        let mut fields = Fields::new(value, pointer);
+        let mut fields = Fields::open(value, pointer);
         let at = fields.instant("at");
         let event = Self {
             id: fields.required_guid("id"),
@@ -272,11 +270,11 @@ pub struct ReadHandOver {
 impl SiteHandOver {
     /// Reads `{"items": […], "report"?: {…}}`. A report that cannot be read is no reason to refuse the notifications.
     pub fn read_body(value: &Value) -> Result<ReadHandOver, Problem> {
-        let mut fields = Fields::new(value, "");
+        let mut fields = Fields::open(value, "");
         fields.require("items", || format!("an array of at most {SITE_BATCH_MAX} items"));
         let items = fields.array("items", 0..=usize::MAX).unwrap_or_default();
         fields.finish()?;
-        let mut reported = Fields::new(value, "");
+        let mut reported = Fields::open(value, "");
         let report = SiteReport::read(&mut reported).filter(|_| reported.finish().is_ok());
         let id = |item: &Value| item.get("id").and_then(Value::as_str).map(str::to_owned);
         Ok(ReadHandOver {

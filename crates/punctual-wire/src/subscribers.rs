@@ -59,7 +59,6 @@ impl SubscriberRequest {
                 fields.refuse("events", Code::OutOfRange, detail);
             }
         }
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

@@ -47,7 +47,6 @@ impl SuppressionRequest {
             detail: fields.optional_subject("detail"),
             expires_at: fields.optional_instant("expiresAt"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

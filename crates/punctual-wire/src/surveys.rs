@@ -43,7 +43,6 @@ impl SurveyRequest {
             business_unit: fields.optional_name("businessUnit"),
             schema: fields.required_object("schema", SURVEY_SCHEMA_MAX),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -172,7 +171,6 @@ impl CampaignRequest {
         let trigger = fields.required_name("triggerId");
         fields.require("items", || format!("an array of at most {INGEST_BATCH_MAX} items"));
         let items = fields.array("items", 0..=usize::MAX).unwrap_or_default();
-        fields.deny_unknown();
         fields.finish()?;
         Ok((trigger, read_items(items, "/items", INGEST_BATCH_MAX, IngestItem::read)?))
     }

@@ -58,7 +58,6 @@ impl TemplateRequest {
             let detail = format!("`variants` has none for the default locale `{default_locale}`.");
             fields.push(FieldError::new(join(&at_variants, &default_locale), Code::MissingField, detail));
         }
-        fields.deny_unknown();
         fields.finish()?;
         Ok(Self { default_locale, variants })
     }
@@ -72,7 +71,6 @@ impl Variant {
             body: fields.required_text("body", 0..=BODY_MAX),
             html: fields.optional_text("html", 0..=BODY_MAX),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| variant)
     }
 }
@@ -108,7 +106,6 @@ impl PreviewRequest {
                 .object("context", CONTEXT_MAX)
                 .unwrap_or_else(|| Value::Object(Default::default())),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

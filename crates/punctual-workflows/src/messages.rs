@@ -5,15 +5,17 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Loads, Workflow, ensure_in,
+    Actor, Claimed, CommandError, Decide, Engine, EngineError, Ensured, Loads, Requested, Workflow,
+    ensure_requested_in,
 };
 use punctual_model::{
-    Audience, Cause, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId,
-    ReasonCode, Trigger, WorkKey, delivery_policy::Handling, keys::KeyParts,
+    Audience, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId, ReasonCode,
+    Trigger, WorkKey, WorkStatus, delivery_policy::Handling, keys::KeyParts,
 };
 use punctual_store::{
-    Conn, Lane, StoreError,
+    Conn, Lane, Stage, StoreError,
     messages::{self, MessageRow},
+    work,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +27,8 @@ pub const KIND: &str = "message";
 pub struct NewMessage {
     pub id: String,
     pub send_at: Timestamp,
+    /// One of this id that was cancelled is wanted again.
+    pub revive: bool,
     /// Its id is not used; the notification gets the one that follows from the row.
     pub content: NewNotification,
 }
@@ -77,12 +81,13 @@ impl NewMessage {
     }
 }
 
-/// Stores messages and their due rows together; a known id with other content is a conflict.
+/// Stores messages and their due rows together; a known id with other content is refused.
 #[boxed]
-pub async fn send_at(engine: &Engine, new: &[NewMessage]) -> Result<Vec<Ensured>, EngineError> {
+pub async fn send_at(engine: &Engine, by: &Actor, new: &[NewMessage]) -> Result<Vec<Ensured>, EngineError> {
     let now = engine.clock.now();
     // Keys are checked before they come here; one that is too long after escaping says so as a conflict would.
-    let works: Result<Vec<NewWork>, KeyError> = new.iter().map(NewMessage::work).collect();
+    let requested = |one: &NewMessage| Ok(Requested { work: one.work()?, revive: one.revive });
+    let works: Result<Vec<Requested>, KeyError> = new.iter().map(requested).collect();
     let works = works.map_err(|_| EngineError::StateNotAllowed {
         subject: "the id",
         state: "too long".into(),
@@ -93,14 +98,30 @@ pub async fn send_at(engine: &Engine, new: &[NewMessage]) -> Result<Vec<Ensured>
     rows.dedup_by(|a, b| a.id == b.id);
     let mut tx = engine.store.begin(Lane::Intake).await?;
     messages::insert(&mut tx.conn(), now, &rows.iter().collect::<Vec<_>>()).await?;
-    let ensured = ensure_in(&mut tx, now, &works, Cause::Person).await?;
+    let ensured = ensure_requested_in(&mut tx, now, by, works).await?;
     tx.commit().await?;
     Ok(ensured)
 }
 
-/// Whether this outcome means that the message is (again) on its way.
-pub fn is_accepted(outcome: &EnsureOutcome) -> bool {
-    !matches!(outcome, EnsureOutcome::Conflict { .. } | EnsureOutcome::LeftCancelled)
+/// Replaces what a pending message says, to whom and when.
+#[boxed]
+pub async fn change(engine: &Engine, by: &Actor, changed: &NewMessage) -> Result<(), CommandError> {
+    let missing = || CommandError::not_found("message", &changed.id);
+    let work = changed.work().map_err(|_| missing())?;
+    let now = engine.clock.now();
+    let mut tx = engine.store.begin(Lane::Intake).await?;
+    let key = work.key.to_string();
+    let row = work::lock_existing(&mut tx.conn(), vec![key]).await?.pop().ok_or_else(missing)?;
+    if row.on_hold || row.status != WorkStatus::Pending.as_str() {
+        let state = if row.on_hold { "on hold".to_owned() } else { row.status };
+        return Err(CommandError::NotAllowed { action: "change", state, allowed: &["pending"] });
+    }
+    messages::change(&mut tx.conn(), now, &changed.row()).await?;
+    work::change_input(&mut tx.conn(), now, &row, work.input_hash, work.due_at).await?;
+    tx.raise(Stage::Work, work.due_at);
+    by.audit(&mut tx, now, "change", "work", &row.id.to_string()).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The workflow of messages. It reads the content of a whole batch at once.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow};
 use punctual_model::{
-    Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey,
+    Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
 };
 use punctual_store::work::WorkRow;
 use serde::{Deserialize, Serialize};
@@ -79,14 +79,19 @@ pub async fn reschedule(engine: &Engine, id: i64, run_at: Timestamp) -> Result<O
         input_hash: row.input_hash()?,
         input: row.input.clone(),
     };
-    let ensured = engine.ensure(&[moved], Cause::Person).await?.into_iter().next();
+    let refused = |state: String| EngineError::StateNotAllowed {
+        subject: "the schedule",
+        state,
+        allowed: "only a schedule that is pending can be moved",
+    };
+    if row.on_hold || row.status != WorkStatus::Pending.as_str() {
+        return Err(refused(if row.on_hold { "on hold".to_owned() } else { row.status }));
+    }
+    // What ended since it was read is left as it is.
+    let ensured = engine.ensure(&[moved], Cause::Request { revive: false }).await?.into_iter().next();
     match ensured {
-        Some(Ensured { outcome: EnsureOutcome::Completed | EnsureOutcome::InProgress, .. }) => {
-            Err(EngineError::StateNotAllowed {
-                subject: "the schedule",
-                state: row.status,
-                allowed: "only a schedule that has not arrived can be moved",
-            })
+        Some(one) if !matches!(one.outcome, EnsureOutcome::Updated | EnsureOutcome::Unchanged) => {
+            Err(refused(one.outcome.as_str().to_owned()))
         }
         ensured => Ok(ensured),
     }

@@ -95,6 +95,11 @@ fn read_key(key: &str) -> Option<(String, Step, bool)> {
     }
 }
 
+/// Whether a row only ends an instance, and sends nothing.
+pub fn is_expiry(key: &str) -> bool {
+    read_key(key).is_some_and(|(_, step, _)| step == Step::Expire)
+}
+
 /// The work row of a step.
 fn work_of(
     public_id: &str,

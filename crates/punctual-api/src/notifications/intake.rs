@@ -105,8 +105,9 @@ fn new(
     let NotificationRequest { id, kind, content, handling, source } = request;
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
-    let mut new = with_content(app, caller, id, content, pointer)?;
-    new.kind = kind.unwrap_or_default();
+    let kind = kind.unwrap_or_default();
+    let mut new = with_content(app, caller, id, content, &kind, pointer)?;
+    new.kind = kind;
     Handling::from(handling).give(&mut new);
     let NotificationSource { site, instance, script } = source;
     new.source = punctual_model::NotificationSource { site, instance, script };
@@ -119,12 +120,12 @@ pub(crate) fn with_content(
     caller: &Principal,
     id: NotificationId,
     content: Content,
+    kind: &str,
     pointer: &str,
 ) -> Result<NewNotification, Problem> {
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
-    if let Some(channel) = channel.as_ref().filter(|channel| channel.kind() == "email") {
-        check_addresses(app, channel, &content.targets, pointer)?;
-    }
+    let used = channel.clone().unwrap_or_else(|| ChannelKey::for_targets(kind));
+    check_addresses(app, &used, &content.targets, pointer)?;
     let audience = content.list.map_or(Audience::Targets(content.targets), Audience::List);
     let mut new = NewNotification::new(id, audience, content.subject, content.body);
     new.channel = channel;

@@ -48,7 +48,7 @@ fn filter(parameters: Vec<(String, String)>) -> Result<ResultsFilter, Failure> {
 /// Counts and shares of every answer, the NPS, the response rate and the median time to answer, by day and by trigger.
 /// Any field of the event limits them: `?candidate.dealerId=1`.
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results", tag = "Surveys", security(("key" = ["read"])),
-    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = SurveyResults)))]
 pub async fn get(
     State(app): State<Shared>,
@@ -67,7 +67,7 @@ pub async fn get(
 /// One row for each answer and one column for each question. A cell that a spreadsheet would take for a formula begins
 /// with an apostrophe.
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results.csv", tag = "Surveys", security(("key" = ["read"])),
-    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = String, content_type = "text/csv")))]
 pub async fn csv(
     State(app): State<Shared>,
@@ -84,7 +84,7 @@ pub async fn csv(
 ///
 /// The same table with typed cells: numbers and times are such, and no text is a formula.
 #[utoipa::path(get, path = "/api/v1/surveys/{id}/results.xlsx", tag = "Surveys", security(("key" = ["read"])),
-    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query)),
+    params(("id" = i64, Path), ("triggerId" = Option<String>, Query), ("from" = Option<String>, Query), ("to" = Option<String>, Query), ("candidate.{field}" = Option<String>, Query, description = "Only events with this value in this field")),
     responses((status = 200, body = [u8], content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")))]
 pub async fn xlsx(
     State(app): State<Shared>,

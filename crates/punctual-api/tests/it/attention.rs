@@ -4,7 +4,7 @@ use punctual_engine::attention::Kind;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, put_on_hold};
 
 on_both! {
     what_needs_a_person_is_listed_with_its_reason_and_page;
@@ -30,7 +30,8 @@ async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {
     let schedule = |payload: i64| json!({ "key": "k", "topic": "t", "runAt": "2027-01-01T00:00:00Z", "payload": { "n": payload } });
     let held = client.post("/api/v1/schedules", schedule(1)).await.expect(201)["id"].clone();
     bed.wait(60);
-    client.post("/api/v1/schedules", schedule(2)).await.refused(409, "input_conflict");
+    client.post("/api/v1/schedules", schedule(2)).await.refused(409, "id_reused");
+    put_on_hold(&bed, "schedule:k").await;
 
     let found = client.get("/api/v1/attention").await.expect(200);
     assert_eq!(found["counts"], counted(1, 1));

@@ -8,8 +8,8 @@ use axum::{
     http::{HeaderMap, Method, Request},
 };
 use punctual_api::{ApiState, Sandbox, router};
-use punctual_engine::keys::ensure_admin_key;
-use punctual_model::{Clock, ManualClock};
+use punctual_engine::{EnsureOutcome, keys::ensure_admin_key};
+use punctual_model::{Cause, Clock, InputHash, ManualClock, NewWork, Trigger};
 use punctual_testkit::TestBed;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -160,4 +160,23 @@ impl Reply {
             .filter_map(|fault| fault["pointer"].as_str())
             .collect()
     }
+}
+
+/// Puts a pending row on hold, as a conflict between two producers inside the engine does.
+pub async fn put_on_hold(bed: &TestBed, key: &str) {
+    let row = bed.work(key).await;
+    let other = NewWork {
+        key: row.key().unwrap(),
+        kind: "schedule",
+        trigger: Trigger::At,
+        business_unit: None,
+        source: None,
+        setting_id: None,
+        due_at: bed.now(),
+        local: None,
+        input_hash: InputHash::of_fields(&[("other", true.into())]),
+        input: "{}".to_owned(),
+    };
+    let ensured = bed.engine.ensure(&[other], Cause::Machine).await.unwrap();
+    assert!(matches!(ensured[0].outcome, EnsureOutcome::Conflict { .. }), "{ensured:?}");
 }

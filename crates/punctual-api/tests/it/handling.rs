@@ -62,13 +62,13 @@ async fn a_later_message_brings_its_handling(bed: TestBed) {
     client.advance("1h").await;
     assert_eq!(brought(&client).await, handling());
     // It has gone: whoever asks again gets what became of it.
-    client.post("/api/v1/messages", message(&json!({}))).await.expect(200);
+    client.post("/api/v1/messages", message(&handling())).await.expect(200);
     // The same id with another priority is another message.
     let other = json!({ "id": "m-2", "sendAt": "2026-05-14T09:00:00Z", "targets": ["a"], "channel": "memory:default",
         "subject": "S", "body": "B" });
     client.post("/api/v1/messages", other.clone()).await.expect(201);
     let urgent = handled(other, &json!({ "priority": "alarm" }));
-    client.post("/api/v1/messages", urgent).await.refused(409, "input_conflict");
+    client.post("/api/v1/messages", urgent).await.refused(409, "id_reused");
 }
 
 async fn a_reminder_brings_its_handling(bed: TestBed) {

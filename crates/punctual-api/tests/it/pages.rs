@@ -3,7 +3,7 @@
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, put_on_hold};
 
 on_both! {
     following_the_cursor_gives_every_item_once;
@@ -148,7 +148,8 @@ async fn work_is_found_by_what_it_is(bed: TestBed) {
     client.advance("2h").await;
     let mut other = message;
     other["subject"] = json!("T");
-    client.post("/api/v1/messages", other).await.refused(409, "input_conflict");
+    client.post("/api/v1/messages", other).await.refused(409, "id_reused");
+    put_on_hold(&bed, "message:m").await;
     let found = async |query: &str| {
         let page = client.get(&format!("/api/v1/work?{query}")).await.expect(200);
         texts(page["items"].as_array().unwrap(), "key")

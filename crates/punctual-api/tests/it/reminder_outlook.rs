@@ -10,6 +10,7 @@ use crate::{
 
 on_both! {
     the_forecast_counts_what_lies_ahead;
+    the_same_day_has_the_same_entries_whatever_is_asked_for;
     why_tells_the_whole_story;
     what_is_planned_is_counted_by_what_asked_for_it;
 }
@@ -52,6 +53,60 @@ async fn the_forecast_counts_what_lies_ahead(bed: TestBed) {
     assert_eq!(germans["days"].as_array().unwrap().len(), 1);
     client.get("/api/v1/forecast?from=2026-06-15&to=2026-06-01").await.refused(422, "out_of_range");
     client.get("/api/v1/forecast?from=never").await.refused(422, "date_invalid");
+    bed.leaves_open("what lies ahead");
+}
+
+async fn the_same_day_has_the_same_entries_whatever_is_asked_for(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    // Quiet hours move one from the evening to the next morning, and a yearly one is planned long before.
+    setting(
+        &client,
+        first_aid(|body| {
+            body["date"] = json!({ "field": "/expiresOn", "offsetsDays": [1], "sendTime": "23:00" });
+            body["delivery"]["quietHours"] = json!({ "from": "22:00", "to": "07:00" });
+        }),
+    )
+    .await;
+    setting(
+        &client,
+        first_aid(|body| {
+            body["name"] = json!("Yearly");
+            body["triggerKey"] = json!("yearly");
+            body["kind"] = json!("recurring");
+            body.as_object_mut().unwrap().remove("date");
+            body["recurring"] = json!({ "field": "/issuedOn", "every": "year", "sendTime": "09:00" });
+        }),
+    )
+    .await;
+    let mut source = document("2027-06-14");
+    source["state"]["issuedOn"] = json!("2020-06-14");
+    tell(&client, "document/1", source).await;
+    let day = async |query: &str| {
+        let found = client.get(&format!("/api/v1/forecast?{query}")).await.expect(200);
+        let days = found["days"].as_array().unwrap();
+        let day = days.iter().find(|day| day["localDate"] == "2027-06-14");
+        day.cloned().unwrap_or_default()
+    };
+    let whole = day("from=2027-06-01&to=2027-06-30").await;
+    let titles: Vec<_> =
+        whole["items"].as_array().unwrap().iter().map(|item| item["title"].clone()).collect();
+    assert_eq!(titles.len(), 2, "{whole}");
+    assert!(whole["items"].as_array().unwrap().iter().all(|item| item["kind"] == "message"));
+    for query in [
+        "from=2027-06-14&to=2027-06-14",
+        "from=2027-06-14T10:00:00Z&to=2027-06-20",
+        "from=2026-06-14&to=2027-06-14",
+        "from=2027-06-10T00:00:00Z&to=2027-06-14T02:00:00Z",
+    ] {
+        let mut found = day(query).await;
+        let mut expected = whole.clone();
+        for day in [&mut found, &mut expected] {
+            let items = day["items"].as_array_mut().unwrap();
+            items.sort_by_key(|item| item["key"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(found, expected, "{query}");
+    }
     bed.leaves_open("what lies ahead");
 }
 

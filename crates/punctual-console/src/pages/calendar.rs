@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
-use jiff::{
-    SignedDuration, Span, Timestamp,
-    civil::{Date, Time},
-    tz::Offset,
-};
-use punctual_workflows::reminders::forecast::{self, Item};
+use jiff::{Span, civil::Date, tz::Offset};
+use punctual_wire::reminders::Edge;
+use punctual_workflows::reminders::forecast::{self, Days, Item};
 
 use crate::{
     Shared,
@@ -66,19 +63,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let asked: Option<Date> = fields.text("from").parse().ok();
     let from = monday(asked.unwrap_or(today))?;
     let to = moved(from, 7 * WEEKS as i64)?;
-    let (start, end) = (midnight(from) - hours(14), midnight(to) + hours(12));
     let kinds = app.engine.kinds_of_interest();
     let sees = |unit: Option<&str>| visit.viewer.by.may_see(unit);
     let mut reader = app.engine.store.read_for_people().await?;
-    let found = forecast::forecast(
-        &mut reader.conn(),
-        &app.reminders,
-        &kinds,
-        start.max(now - hours(24)),
-        end,
-        &sees,
-    )
-    .await?;
+    let span = Days { now, from: Edge::Day(from), to: Edge::Day(moved(to, -1)?) };
+    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;
     drop(reader);
     let mut days: BTreeMap<String, (u64, Vec<(String, Item)>)> = BTreeMap::new();
     for ((date, zone), day) in found.days {
@@ -140,10 +129,6 @@ fn heat(count: u64, most: u64) -> usize {
     }
 }
 
-fn hours(hours: i64) -> SignedDuration {
-    SignedDuration::from_hours(hours)
-}
-
 fn monday(date: Date) -> Result<Date, Refusal> {
     moved(date, -i64::from(date.weekday().to_monday_zero_offset()))
 }
@@ -151,8 +136,4 @@ fn monday(date: Date) -> Result<Date, Refusal> {
 fn moved(date: Date, days: i64) -> Result<Date, Refusal> {
     let span = Span::new().try_days(days).map_err(|error| Refusal::internal(&error))?;
     date.checked_add(span).map_err(|error| Refusal::internal(&error))
-}
-
-fn midnight(date: Date) -> Timestamp {
-    Offset::UTC.to_timestamp(date.to_datetime(Time::midnight())).unwrap_or(Timestamp::MAX)
 }

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
-use punctual_model::NewWork;
+use punctual_model::{InputHash, NewWork};
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -97,4 +97,24 @@ pub async fn put_on_hold_as_conflict(conn: &mut Conn<'_>, now: Timestamp, ids: V
     conn.execute(&CONFLICT, args![now, ids]).await
 }
 
-crate::db::statements![LOCK_EXISTING, RESCHEDULE, CONFLICT];
+const CHANGE_INPUT: Sql = sql!(
+    "work.change_input",
+    "UPDATE work
+     SET input_hash = $3, due_at = $4, ready_at = $4, version = version + 1, updated_at = $1
+     WHERE id = $2 AND version = $5",
+);
+
+/// Gives a pending row that the caller has locked another input and moment, because whoever asked for it changed it.
+#[boxed]
+pub async fn change_input(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    row: &Existing,
+    input_hash: InputHash,
+    due_at: Timestamp,
+) -> Result<u64> {
+    let hash = input_hash.to_string();
+    conn.execute(&CHANGE_INPUT, args![now, row.id, hash, due_at, row.version]).await
+}
+
+crate::db::statements![LOCK_EXISTING, RESCHEDULE, CONFLICT, CHANGE_INPUT];

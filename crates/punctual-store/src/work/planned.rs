@@ -110,6 +110,27 @@ pub async fn ahead(
     conn.fetch_all(&AHEAD, args![kind, from, to, after.0, after.1, limit]).await
 }
 
+const REPEATING: Sql = sql!(
+    "work.repeating", as WorkRow,
+    "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
+     WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND trigger_type = 'recurring' AND ready_at < $2
+       AND (ready_at, id) > ($3, $4)
+     ORDER BY ready_at, id
+     LIMIT $5",
+);
+
+/// What of one kind is ready before an instant and will come again after it, soonest first, after a place.
+#[boxed]
+pub async fn repeating(
+    conn: &mut Conn<'_>,
+    kind: &str,
+    before: i64,
+    after: (i64, i64),
+    limit: i64,
+) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&REPEATING, args![kind, before, after.0, after.1, limit]).await
+}
+
 const OF_SOURCE: Sql = sql!(
     "work.of_source", as WorkRow,
     "SELECT {columns} FROM work WHERE source_type = $1 AND source_id = $2 ORDER BY due_at, id LIMIT $3",
@@ -126,4 +147,4 @@ pub async fn of_source(
     conn.fetch_all(&OF_SOURCE, args![source_type, source_id, limit]).await
 }
 
-crate::db::statements![OF_SOURCES, TRANSFER, AHEAD, OF_SOURCE];
+crate::db::statements![OF_SOURCES, TRANSFER, AHEAD, REPEATING, OF_SOURCE];

@@ -44,7 +44,6 @@ impl Circuit {
         if max_open_for < open_for {
             fields.refuse("maxOpenFor", Code::OutOfRange, "`maxOpenFor` is not less than `openFor`.");
         }
-        fields.deny_unknown();
         Self {
             failures,
             open_for: durations::format(open_for),

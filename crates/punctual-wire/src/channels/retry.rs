@@ -59,10 +59,7 @@ impl RetrySettings {
             ("steps", RetryPolicy::Steps),
         ];
         let policy = fields.optional_choice("policy", &policies).unwrap_or_default();
-        let settings =
-            if policy == RetryPolicy::Steps { Self::steps(fields) } else { Self::grown(fields, policy) };
-        fields.deny_unknown();
-        settings
+        if policy == RetryPolicy::Steps { Self::steps(fields) } else { Self::grown(fields, policy) }
     }
 
     fn steps(fields: &mut Fields<'_>) -> Self {

@@ -74,8 +74,26 @@ impl<'v> Fields<'v> {
 
     /// An object with fields of its own, read by `read`.
     pub fn nested<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Fields<'v>) -> T) -> Option<T> {
+        self.part(name, self.open, read)
+    }
+
+    /// The same for an object whose other fields somebody else reads and checks.
+    pub fn nested_open<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Fields<'v>) -> T,
+    ) -> Option<T> {
+        self.part(name, true, read)
+    }
+
+    fn part<T>(
+        &mut self,
+        name: &'static str,
+        open: bool,
+        read: impl FnOnce(&mut Fields<'v>) -> T,
+    ) -> Option<T> {
         let value = self.get(name)?;
-        let mut inner = Fields::new(value, self.pointer_to(name));
+        let mut inner = Fields { open, ..Fields::new(value, self.pointer_to(name)) };
         let part = read(&mut inner);
         let faults = inner.finish();
         self.accept(faults).map(|()| part)

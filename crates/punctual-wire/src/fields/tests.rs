@@ -202,9 +202,7 @@ fn an_unknown_field_is_named_with_the_nearest_known() {
         f.optional_instant("runAt");
         f.nested("retry", |f| {
             f.optional_int("intervalSeconds", 1..=9);
-            f.deny_unknown();
         });
-        f.deny_unknown();
     };
     check(json!({"topic": "t", "run_at": 1}), read, &["/run_at unknown_field: did you mean `runAt`?"]);
     check(

@@ -24,7 +24,6 @@ impl FeedRequest {
             organisation: fields.optional_name("organisation"),
             person: fields.optional_name("person"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

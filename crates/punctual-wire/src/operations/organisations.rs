@@ -49,7 +49,6 @@ impl OrganisationRequest {
             rules: rules(&mut fields),
             business_unit: fields.optional_name("businessUnit"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -66,7 +65,6 @@ fn rules(fields: &mut Fields<'_>) -> Option<Vec<DefaultRuleShape>> {
         let rule = RuleShape::read(&mut inner, "rule");
         let channels = channels(&mut inner, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
         let handling = Handling::read(&mut inner);
-        inner.deny_unknown();
         let at_date = |rule: &RuleShape| rule.kind == "at_subject_date";
         if let Some(rule) = rule.as_ref().filter(|rule| at_date(rule))
             && all.iter().any(|other| at_date(&other.rule) && other.rule.anchor == rule.anchor)

@@ -52,7 +52,6 @@ impl PersonRequest {
             addresses: addresses(&mut fields),
             business_unit: fields.optional_name("businessUnit"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }

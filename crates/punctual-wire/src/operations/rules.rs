@@ -61,7 +61,6 @@ impl RuleShape {
                 }
                 _ => {}
             }
-            rule.deny_unknown();
             shape
         })
     }
@@ -94,7 +93,6 @@ impl RuleRequest {
         let rule = RuleShape::read(&mut fields, "rule");
         let channels = channels(&mut fields, "channels").unwrap_or_else(|| vec!["email".to_owned()]);
         let handling = Handling::read(&mut fields);
-        fields.deny_unknown();
         fields.finish()?;
         match rule {
             Some(rule) => {
@@ -131,7 +129,6 @@ impl RuleChange {
             active: fields.optional_bool("active"),
             handling: HandlingChange::read(&mut fields, value),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| change)
     }
 }

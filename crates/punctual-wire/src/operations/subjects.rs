@@ -116,7 +116,6 @@ impl SubjectRequest {
             time_zone: fields.optional_zone("timeZone"),
             business_unit: fields.optional_name("businessUnit"),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -188,7 +187,6 @@ impl SubjectChange {
                 given => given.map(Some),
             },
         };
-        fields.deny_unknown();
         fields.finish().map(|()| change)
     }
 }

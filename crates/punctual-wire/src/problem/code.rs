@@ -69,7 +69,7 @@ codes! {
     BodyTooLarge = "body_too_large", 413, "The body is too large";
     /// The batch has more items than the route takes; nothing was stored.
     BatchTooLarge = "batch_too_large", 413, "The batch has too many items";
-    /// A definition has a field that does not exist; the detail names the nearest that does.
+    /// A body or a query has a name that the route does not know; the detail has the nearest that it does.
     UnknownField = "unknown_field", 422, "A field is not known";
     /// A required field is absent or null.
     MissingField = "missing_field", 422, "A field is missing";
@@ -81,8 +81,6 @@ codes! {
     FieldConflict = "field_conflict", 422, "Two fields exclude each other";
     /// A key, name or id is too long, has control characters, or is not of the required form.
     KeyInvalid = "key_invalid", 422, "A key is not valid";
-    /// The key is known with other input; the row is on hold until a person looks.
-    InputConflict = "input_conflict", 409, "The key is known with other input";
     /// The Idempotency-Key was used with another body.
     IdempotencyMismatch = "idempotency_mismatch", 409, "The idempotency key was used with another body";
     /// A time has no offset, so the instant it means is not known.
@@ -91,6 +89,8 @@ codes! {
     DateInvalid = "date_invalid", 422, "A date is not valid";
     /// Something is said to have happened more than a day from now.
     TimeInFuture = "time_in_future", 422, "A time lies in the future";
+    /// A date is before 1900 or after 2200, or an instant before 1970 or after 2200.
+    DateOutOfRange = "date_out_of_range", 422, "A date is out of range";
     /// The time zone is not in the IANA database; the detail has the nearest names.
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.

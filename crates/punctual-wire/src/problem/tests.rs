@@ -90,7 +90,6 @@ fn details_name_what_would_be_right() {
     );
     check(Problem::body_too_large(7), 413, "body_too_large", "7 bytes");
     check(Problem::batch_too_large(9, 7), 413, "batch_too_large", "takes 7");
-    check(Problem::input_conflict(3, "aa", "bb"), 409, "input_conflict", "stored aa, given bb");
     check(Problem::idempotency_mismatch(), 409, "idempotency_mismatch", "new key");
     check(Problem::id_reused("x"), 409, "id_reused", "`x`");
     check(Problem::owned_by_other("old"), 409, "owned_by_other", "`old`");

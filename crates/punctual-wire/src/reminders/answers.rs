@@ -61,6 +61,7 @@ pub struct ForecastDay {
     pub local_date: String,
     #[schema(example = "Pacific/Auckland")]
     pub time_zone: String,
+    /// What is sent; an entry that sends nothing (`expiry`, `shadow`) is not counted.
     pub count: u64,
     /// How many addresses its reminders go to, as lists and sources are now.
     pub recipients: u64,
@@ -77,6 +78,9 @@ pub struct ForecastItem {
     /// When it will be sent, with what quiet hours do to it.
     pub due_at: Timestamp,
     pub title: String,
+    /// `message`, `expiry`, `run` or `shadow`.
+    #[schema(example = "message")]
+    pub kind: Cow<'static, str>,
     /// Why that is not when it is due, such as `quiet-hours`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

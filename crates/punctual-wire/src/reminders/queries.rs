@@ -3,7 +3,11 @@
 use jiff::{Timestamp, civil::Date};
 use utoipa::IntoParams;
 
-use crate::{fields::Fields, instant, problem::Code};
+use crate::{
+    fields::Fields,
+    instant::{self, NotAnInstant},
+    problem::Code,
+};
 
 /// One end of a forecast: a local day, or an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +41,16 @@ impl ForecastQuery {
 
 fn edge(fields: &mut Fields<'_>, name: &'static str) -> Option<Edge> {
     let text = fields.optional_text(name, 1..=64)?;
-    if let Ok(date) = instant::parse_date(&text) {
-        return Some(Edge::Day(date));
-    }
-    match instant::parse(&text) {
-        Ok(at) => Some(Edge::At(at)),
+    let date = instant::parse_date(&text).map(Edge::Day);
+    match date.or_else(|fault| match fault {
+        NotAnInstant::OutOfRange => Err(fault),
+        _ => instant::parse(&text).map(Edge::At),
+    }) {
+        Ok(edge) => Some(edge),
+        Err(fault @ NotAnInstant::OutOfRange) => {
+            fields.push(fault.at(fields.pointer_to(name), &text, "2026-05-14"));
+            None
+        }
         Err(_) => {
             let detail = format!(
                 "`{name}` takes a day such as `2026-05-14` or an instant such as `{}`.",

@@ -23,7 +23,6 @@ impl RunNowRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
         let request = Self { manual_run_guid: fields.optional_guid("manualRunGuid") };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -81,7 +80,6 @@ impl OwnershipRequest {
             owner: fields.required_choice("owner", &OWNERS).to_owned(),
             owner_version: fields.optional_text("ownerVersion", 1..=64).unwrap_or_else(|| "1".to_owned()),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| request)
     }
 }
@@ -110,7 +108,6 @@ impl OwnershipReport {
             status: fields.required_choice("status", &statuses).to_owned(),
             coordinates: fields.object("coordinates", COORDINATES_MAX),
         };
-        fields.deny_unknown();
         fields.finish().map(|()| report)
     }
 }

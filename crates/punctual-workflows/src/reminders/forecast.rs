@@ -3,7 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use jiff::Timestamp;
+use jiff::{
+    SignedDuration, Timestamp,
+    civil::{Date, Time},
+    tz::Offset,
+};
 use punctual_boxed::boxed;
 use punctual_model::{Audience, ReasonCode, WorkKey};
 use punctual_store::{
@@ -13,6 +17,7 @@ use punctual_store::{
     sources,
     work::{self, WorkRow},
 };
+use punctual_wire::reminders::Edge;
 
 use super::{
     KIND, Providers, Setting, delivery,
@@ -21,8 +26,52 @@ use super::{
     providers::{Case, Parts, Source, Zone},
     recipients,
 };
-use crate::reports;
+use crate::{reports, schedules, surveys};
 
+/// Which days a forecast is about. Whatever its edges are, a day that it shows is shown whole, so that the same day has
+/// the same entries however it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Days {
+    pub now: Timestamp,
+    pub from: Edge,
+    pub to: Edge,
+}
+
+impl Days {
+    /// No row before it can be sent on the first day: that begins in some zone fourteen hours before UTC has it, and quiet
+    /// hours move a row by at most a day.
+    fn start(self) -> Timestamp {
+        let first = match self.from {
+            Edge::Day(day) => midnight(day),
+            Edge::At(at) => at,
+        };
+        first - SignedDuration::from_hours(24 + 14 + 26)
+    }
+
+    /// No row after it is sent on the last day, which ends in some zone twelve hours after UTC does.
+    fn end(self) -> Timestamp {
+        let last = match self.to {
+            Edge::Day(day) => midnight(day) + SignedDuration::from_hours(24 + 12),
+            Edge::At(at) => at + SignedDuration::from_hours(26),
+        };
+        last.min(self.now + HORIZON)
+    }
+
+    fn shows(self, zone: &Zone, date: Date) -> bool {
+        let of = |edge: Edge| match edge {
+            Edge::Day(day) => day,
+            Edge::At(at) => zone.date(at),
+        };
+        (of(self.from)..=of(self.to)).contains(&date)
+    }
+}
+
+fn midnight(day: Date) -> Timestamp {
+    Offset::UTC.to_timestamp(day.to_datetime(Time::midnight())).unwrap_or(Timestamp::MAX)
+}
+
+/// How far ahead anything can be planned.
+const HORIZON: SignedDuration = SignedDuration::from_hours(24 * 3_660);
 /// Rows read at once.
 const AT_ONCE: i64 = 1_000;
 /// Rows that one forecast reads.
@@ -50,6 +99,42 @@ pub struct Item {
     pub reason: Option<ReasonCode>,
     /// How many addresses it goes to, where that is known beforehand.
     pub recipients: u64,
+    pub kind: Entry,
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Message,
+    /// A link ends; nothing is sent.
+    Expiry,
+    /// A report, or a topic that is published.
+    Run,
+    /// A report that is only compared with the old scheduler's; nothing is sent.
+    Shadow,
+}
+
+impl Entry {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Expiry => "expiry",
+            Self::Run => "run",
+            Self::Shadow => "shadow",
+        }
+    }
+
+    fn is_sent(self) -> bool {
+        matches!(self, Self::Message | Self::Run)
+    }
+
+    fn of(row: &WorkRow) -> Self {
+        match row.kind.as_str() {
+            surveys::KIND if surveys::is_expiry(&row.key) => Self::Expiry,
+            schedules::KIND => Self::Run,
+            _ => Self::Message,
+        }
+    }
 }
 
 /// Days by local date and zone.
@@ -61,52 +146,69 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    fn add(&mut self, kind: &str, zone: &Zone, item: Item) {
-        let date = zone.date(item.due_at).to_string();
-        let day = self.days.entry((date, zone.name.clone())).or_default();
-        day.count += 1;
-        day.recipients += item.recipients;
-        *day.by_path.entry(kind.to_owned()).or_default() += 1;
+    fn add(&mut self, kind: &str, zone: &Zone, span: Days, item: Item) {
+        let date = zone.date(item.due_at);
+        if !span.shows(zone, date) {
+            return;
+        }
+        let day = self.days.entry((date.to_string(), zone.name.clone())).or_default();
+        if item.kind.is_sent() {
+            day.count += 1;
+            day.recipients += item.recipients;
+            *day.by_path.entry(kind.to_owned()).or_default() += 1;
+        }
         if day.items.len() < NAMED {
             day.items.push(item);
         }
     }
 }
 
-/// Looks ahead from one instant to another, over rows that `sees` lets through.
+/// Looks ahead over these days, over rows that `sees` lets through.
 #[boxed]
 pub async fn forecast(
     conn: &mut Conn<'_>,
     providers: &Providers,
     kinds: &[String],
-    from: Timestamp,
-    to: Timestamp,
+    span: Days,
     sees: &(dyn Fn(Option<&str>) -> bool + Send + Sync),
 ) -> Result<Forecast, StoreError> {
     let mut forecast = Forecast::default();
     let mut looked_at = 0;
-    for kind in kinds {
+    let (start, end) = (span.start().as_microsecond(), span.end().as_microsecond());
+    // A row that repeats is planned one at a time, so what it will be on these days is found at its next moment, however
+    // much earlier that is. Each subscription has one row: those are read from the first.
+    let passes = kinds.iter().flat_map(|kind| match kind.as_str() {
+        KIND => vec![(kind, Pass::Repeating), (kind, Pass::From(start))],
+        reports::KIND => vec![(kind, Pass::From(i64::MIN))],
+        _ => vec![(kind, Pass::From(start))],
+    });
+    for (kind, pass) in passes {
         let mut after = (i64::MIN, i64::MIN);
         loop {
-            let (start, end) = (from.as_microsecond(), to.as_microsecond());
-            let rows = work::ahead(conn, kind, start, end, after, AT_ONCE).await?;
+            let rows = match pass {
+                Pass::Repeating => work::repeating(conn, kind, start, after, AT_ONCE).await?,
+                Pass::From(start) => work::ahead(conn, kind, start, end, after, AT_ONCE).await?,
+            };
             let Some(last) = rows.last() else { break };
             after = (last.ready_at, last.id);
             looked_at += rows.len();
             let rows: Vec<WorkRow> =
                 rows.into_iter().filter(|row| sees(row.business_unit.as_deref())).collect();
             if kind == KIND {
-                reminders(conn, providers, rows, to, &mut forecast).await?;
+                reminders(conn, providers, rows, span, &mut forecast).await?;
             } else if kind == reports::KIND {
-                for run in reports::forecast::expected(conn, &rows, from, to).await? {
+                for run in reports::forecast::expected(conn, &rows, span.now, span.end()).await? {
                     let zone = Zone::named(Some(&run.time_zone));
-                    let reports::forecast::Expected { key, at, title, reason, recipients, .. } = run;
-                    forecast.add(kind, &zone, Item { key, due_at: at, title, reason, recipients });
+                    let reports::forecast::Expected { key, at, title, reason, recipients, is_shadow, .. } =
+                        run;
+                    let entry = if is_shadow { Entry::Shadow } else { Entry::Run };
+                    let item = Item { key, due_at: at, title, reason, recipients, kind: entry };
+                    forecast.add(kind, &zone, span, item);
                 }
             } else {
                 for row in &rows {
                     let zone = Zone::named(row.time_zone.as_deref());
-                    forecast.add(kind, &zone, item(row, row.key.clone())?);
+                    forecast.add(kind, &zone, span, item(row, row.key.clone())?);
                 }
             }
             if looked_at >= MOST {
@@ -118,6 +220,15 @@ pub async fn forecast(
     Ok(forecast)
 }
 
+/// Which rows of a kind are read.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// Those before the first day that come again.
+    Repeating,
+    /// Those from an instant on.
+    From(i64),
+}
+
 fn item(row: &WorkRow, title: String) -> Result<Item, StoreError> {
     Ok(Item {
         key: row.key.clone(),
@@ -125,6 +236,7 @@ fn item(row: &WorkRow, title: String) -> Result<Item, StoreError> {
         title,
         reason: None,
         recipients: 0,
+        kind: Entry::of(row),
     })
 }
 
@@ -132,7 +244,7 @@ async fn reminders(
     conn: &mut Conn<'_>,
     providers: &Providers,
     rows: Vec<WorkRow>,
-    to: Timestamp,
+    span: Days,
     forecast: &mut Forecast,
 ) -> Result<(), StoreError> {
     let ids = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
@@ -176,14 +288,15 @@ async fn reminders(
         };
         let mut at = first.due_at;
         later(&mut first);
-        forecast.add(KIND, &zone, first);
+        forecast.add(KIND, &zone, span, first);
         // What follows is planned one at a time; here it is counted on.
-        while let Some(next) = setting.rule.next(&case, at).filter(|next| next.due_at < to) {
+        while let Some(next) = setting.rule.next(&case, at).filter(|next| next.due_at < span.end()) {
             at = next.due_at;
             let key = WorkKey::as_str(&next.key).to_owned();
-            let mut item = Item { key, due_at: at, title: title.clone(), reason: None, recipients };
+            let kind = Entry::Message;
+            let mut item = Item { key, due_at: at, title: title.clone(), reason: None, recipients, kind };
             later(&mut item);
-            forecast.add(KIND, &zone, item);
+            forecast.add(KIND, &zone, span, item);
         }
     }
     Ok(())

@@ -9,11 +9,12 @@ use punctual_store::{
     Conn, StoreError,
     lists::{self, ListRow},
     report_subscriptions,
+    rollouts::{self, RolloutRow},
     work::WorkRow,
 };
 
-use super::{CatchUp, RunKey, decide::instant, subscription::Subscription};
-use crate::rollout::RunKind;
+use super::{CatchUp, KIND, RunKey, decide::instant, subscription::Subscription};
+use crate::rollout::{Duty, RunKind, Stage, duty};
 
 /// Occurrences of one subscription that are counted on.
 const AHEAD: usize = 400;
@@ -28,7 +29,12 @@ pub struct Expected {
     /// What will be done about it, where its moment has passed.
     pub reason: Option<ReasonCode>,
     pub recipients: u64,
+    /// It is only compared with the old scheduler's run, and sends nothing.
+    pub is_shadow: bool,
 }
+
+/// Rollouts that are looked at; an installation has a handful.
+const ROLLOUTS: i64 = 10_000;
 
 /// The runs of these rows, with what follows them before `to`.
 #[boxed]
@@ -49,6 +55,12 @@ pub async fn expected(
         .filter_map(|row| Subscription::read(row).ok())
         .map(|subscription| (subscription.guid.clone(), subscription))
         .collect();
+    let rollouts: HashMap<(String, String), RolloutRow> = rollouts::page(conn, KIND, ("", ""), ROLLOUTS)
+        .await?
+        .into_iter()
+        .map(|row| ((row.scope.clone(), row.scope_id.clone()), row))
+        .collect();
+    let rollout = |scope: &str, id: &str| rollouts.get(&(scope.to_owned(), id.to_owned()));
     let mut expected = Vec::new();
     for row in rows {
         let run = RunKey::read(&row.key);
@@ -57,7 +69,12 @@ pub async fn expected(
             Audience::Targets(targets) => targets.len() as u64,
             Audience::List(name) => lists.get(subscription.business_unit.as_deref(), name).map_or(0, size),
         };
+        let unit = subscription.business_unit.as_deref();
+        let over = rollout("subject", &subscription.guid).or_else(|| rollout("business_unit", unit?));
+        let kind = run.as_ref().map_or(RunKind::Scheduled, |run| run.kind);
+        let is_shadow = duty(Stage::of(over), kind) != Duty::Make;
         let one = |key: String, at: Timestamp, reason| Expected {
+            is_shadow,
             key,
             at,
             time_zone: subscription.cadence.zone_name.clone(),

@@ -11,27 +11,26 @@ on_both! {
     a_message_goes_out_at_its_moment;
     everything_it_says_arrives;
     asking_again_changes_nothing_and_another_moment_moves_it;
-    other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritten;
+    other_content_under_the_same_id_is_refused_and_nothing_is_changed;
     two_contents_under_one_id_in_one_set_keep_the_first;
     a_message_to_a_list_goes_to_who_is_on_it_then;
     a_message_to_nobody_is_not_sent_and_says_so;
-    a_cancelled_message_is_never_sent_and_a_person_may_ask_again;
+    a_cancelled_message_stays_cancelled_until_it_is_revived;
     a_sent_message_is_never_sent_again;
     an_id_that_is_too_long_is_refused_and_nothing_is_stored;
 }
 
 fn message(bed: &TestBed, id: &str, send_at: Timestamp) -> NewMessage {
-    NewMessage { id: id.into(), send_at, content: bed.message("a@example.org") }
+    NewMessage { id: id.into(), send_at, revive: false, content: bed.message("a@example.org") }
 }
 
 async fn send_at(bed: &TestBed, new: &NewMessage) -> Ensured {
-    messages::send_at(&bed.engine, std::slice::from_ref(new)).await.unwrap().remove(0)
+    messages::send_at(&bed.engine, &Actor::named("ann"), std::slice::from_ref(new)).await.unwrap().remove(0)
 }
 
 async fn a_message_goes_out_at_its_moment(bed: TestBed) {
     let answer = send_at(&bed, &message(&bed, "m-1", bed.after(60))).await;
     assert_eq!(answer.outcome, EnsureOutcome::Created);
-    assert!(messages::is_accepted(&answer.outcome));
     assert_eq!(bed.run_for(59).await.steps, 0);
     let done = bed.run_for(1).await.done;
     assert_eq!((done.due.completed, done.deliveries.delivered), (1, 1));
@@ -66,35 +65,34 @@ async fn asking_again_changes_nothing_and_another_moment_moves_it(bed: TestBed) 
     assert_eq!(bed.sent().len(), 1);
 }
 
-async fn other_content_under_the_same_id_is_a_conflict_and_nothing_is_overwritten(bed: TestBed) {
+async fn other_content_under_the_same_id_is_refused_and_nothing_is_changed(bed: TestBed) {
     let new = message(&bed, "m-1", bed.after(60));
-    let id = send_at(&bed, &new).await.id;
+    send_at(&bed, &new).await;
     let mut other = new.clone();
     other.content.body = "Other".into();
     let answer = send_at(&bed, &other).await;
-    assert!(matches!(answer.outcome, EnsureOutcome::Conflict { .. }));
-    assert!(!messages::is_accepted(&answer.outcome));
-    assert!(bed.run_for(60).await.done.due.claimed == 0, "a person must look first");
-    bed.engine.release_work(&Actor::named("ann"), id, None).await.unwrap();
-    bed.tick().await;
-    assert_eq!(bed.sent()[0].body, new.content.body);
+    assert_eq!(answer.outcome, EnsureOutcome::Reused);
+    bed.run_for(60).await;
+    assert_eq!(bed.sent()[0].body, new.content.body, "the good one is sent, on time");
+    assert_eq!(send_at(&bed, &other).await.outcome, EnsureOutcome::Reused, "also when it is over");
 }
 
 async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: TestBed) {
     let first = message(&bed, "m-1", bed.now());
     let mut second = first.clone();
     second.content.body = "Other".into();
-    let answers = messages::send_at(&bed.engine, &[first.clone(), second]).await.unwrap();
+    let by = Actor::named("ann");
+    let answers = messages::send_at(&bed.engine, &by, &[first.clone(), second]).await.unwrap();
     let outcomes: Vec<&str> = answers.iter().map(|answer| answer.outcome.as_str()).collect();
-    assert_eq!(outcomes, ["created", "conflict"]);
-    bed.engine.release_work(&Actor::named("ann"), answers[0].id, None).await.unwrap();
+    assert_eq!(outcomes, ["created", "rejected"]);
     bed.tick().await;
     assert_eq!(bed.sent()[0].body, first.content.body);
 }
 
 async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: TestBed) {
     bed.list("ops", "memory:default", &["old@example.org"]).await;
-    let new = NewMessage { id: "m-1".into(), send_at: bed.after(60), content: bed.message_to_list("ops") };
+    let content = bed.message_to_list("ops");
+    let new = NewMessage { content, ..message(&bed, "m-1", bed.after(60)) };
     send_at(&bed, &new).await;
     bed.list("ops", "memory:default", &["new@example.org"]).await;
     bed.run_for(60).await;
@@ -109,14 +107,19 @@ async fn a_message_to_nobody_is_not_sent_and_says_so(bed: TestBed) {
     assert_eq!(bed.work("message:m-1").await.reason_code.as_deref(), Some("no-recipients"));
 }
 
-async fn a_cancelled_message_is_never_sent_and_a_person_may_ask_again(bed: TestBed) {
+async fn a_cancelled_message_stays_cancelled_until_it_is_revived(bed: TestBed) {
     let new = message(&bed, "m-1", bed.after(60));
     let id = send_at(&bed, &new).await.id;
     bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     bed.run_for(600).await;
     assert!(bed.sent().is_empty());
     let again = NewMessage { send_at: bed.after(60), ..new };
-    assert_eq!(send_at(&bed, &again).await.outcome, EnsureOutcome::Reactivated);
+    assert_eq!(send_at(&bed, &again).await.outcome, EnsureOutcome::LeftCancelled);
+    bed.run_for(600).await;
+    assert!(bed.sent().is_empty());
+    let again = NewMessage { send_at: bed.after(60), revive: true, ..again };
+    assert_eq!(send_at(&bed, &again).await.outcome, EnsureOutcome::Revived);
+    assert_eq!(send_at(&bed, &again).await.outcome, EnsureOutcome::Unchanged, "it has no effect on others");
     bed.run_for(60).await;
     assert_eq!(bed.sent().len(), 1);
 }
@@ -141,8 +144,8 @@ async fn a_sent_message_is_never_sent_again(bed: TestBed) {
 async fn an_id_that_is_too_long_is_refused_and_nothing_is_stored(bed: TestBed) {
     let good = message(&bed, "m-1", bed.now());
     let content: NewNotification = bed.message("b@example.org");
-    let long = NewMessage { id: "%".repeat(300), send_at: bed.now(), content };
-    let refused = messages::send_at(&bed.engine, &[good, long]).await;
+    let long = NewMessage { id: "%".repeat(300), send_at: bed.now(), revive: false, content };
+    let refused = messages::send_at(&bed.engine, &Actor::named("ann"), &[good, long]).await;
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
     assert_eq!(bed.tick().await.due.claimed, 0);
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use jiff::SignedDuration;
-use punctual_engine::Listeners;
+use punctual_engine::{Actor, Listeners};
 use punctual_model::{Audience, ChannelKey, Clock, NewNotification, NotificationId};
 use punctual_store::notifications;
 use punctual_workflows::messages::{NewMessage, send_at};
@@ -16,7 +16,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     for batch in numbers.chunks(BATCH) {
         let messages: Vec<NewMessage> =
             batch.iter().map(|number| message(*number, now, ChannelKey::memory())).collect();
-        send_at(&rig.engine, &messages).await?;
+        send_at(&rig.engine, &Actor::named("bench"), &messages).await?;
     }
     rig.settle_down().await?;
     let started = bench.clock.now();
@@ -46,7 +46,7 @@ pub(super) fn message(number: usize, now: jiff::Timestamp, channel: ChannelKey) 
     let id = NotificationId(Default::default());
     let mut content = NewNotification::new(id, audience, "Your order has an update", body(number));
     content.channel = Some(channel);
-    NewMessage { id: format!("bench-{number}"), send_at: now, content }
+    NewMessage { id: format!("bench-{number}"), send_at: now, content, revive: false }
 }
 
 pub(super) fn body(number: usize) -> String {

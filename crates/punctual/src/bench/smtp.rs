@@ -11,7 +11,7 @@ use std::sync::{
 use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
 use punctual_channels::{Guard, SmtpAdapter, Trust};
-use punctual_engine::Listeners;
+use punctual_engine::{Actor, Listeners};
 use punctual_model::{Adapter, ChannelKey, Clock, NotificationId, Outgoing, SendOutcome};
 use punctual_store::{
     Lane,
@@ -59,7 +59,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Vec<Measured>>
             .iter()
             .map(|number| Ok(deliver::message(*number, now, CHANNEL.parse()?)))
             .collect::<Result<_>>()?;
-        send_at(&rig.engine, &messages).await?;
+        send_at(&rig.engine, &Actor::named("bench"), &messages).await?;
     }
     rig.settle_down().await?;
     let started = bench.clock.now();

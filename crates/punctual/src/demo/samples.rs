@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::Engine;
+use punctual_engine::{Actor, Engine};
 use punctual_model::{
     Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
 };
@@ -173,10 +173,10 @@ async fn messages(engine: &Engine, now: Timestamp) -> Result<()> {
             let day = (now + SignedDuration::from_hours(24 * (days + 7))).strftime("%Y-%m-%d").to_string();
             content.context = Some(json!({ "name": name, "document": document, "date": day }));
             let send_at = now + SignedDuration::from_hours(24 * days);
-            NewMessage { id: format!("demo-{}", name.to_lowercase()), send_at, content }
+            NewMessage { id: format!("demo-{}", name.to_lowercase()), send_at, content, revive: false }
         })
         .collect();
-    send_at(engine, &new).await?;
+    send_at(engine, &Actor::named("demo"), &new).await?;
     Ok(())
 }
 

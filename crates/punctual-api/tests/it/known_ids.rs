@@ -1,0 +1,199 @@
+//! The same id again: what callers may rely on when they repeat a request, cancel, and change their minds.
+
+use axum::http::Method;
+use punctual_testkit::{TestBed, on_both};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+on_both! {
+    what_is_cancelled_stays_so_until_it_is_revived;
+    a_refused_request_changes_nothing;
+    what_is_over_is_returned_as_it_is_stored;
+    a_pending_message_is_changed_and_no_other;
+    a_batch_revives_what_asks_for_it_alone;
+    addresses_are_checked_against_the_channel_that_will_be_used;
+}
+
+fn message(changed: impl FnOnce(&mut Value)) -> Value {
+    let mut body = json!({ "id": "m", "sendAt": "2026-05-14T06:00:00Z", "targets": ["x"],
+        "channel": "memory:default", "subject": "S", "body": "B" });
+    changed(&mut body);
+    body
+}
+
+fn schedule(changed: impl FnOnce(&mut Value)) -> Value {
+    let mut body =
+        json!({ "key": "k", "topic": "t", "runAt": "2026-05-14T06:00:00Z", "payload": { "n": 1 } });
+    changed(&mut body);
+    body
+}
+
+async fn what_is_cancelled_stays_so_until_it_is_revived(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    client.post("/api/v1/messages", message(|_| {})).await.expect(201);
+    let made = client.post("/api/v1/schedules", schedule(|_| {})).await.expect(201);
+    client.delete("/api/v1/messages/m").await.expect(204);
+    client.delete(&format!("/api/v1/schedules/{}", made["id"])).await.expect(204);
+    for body in [message(|_| {}), message(|body| body["sendAt"] = json!("2026-05-14T07:00:00Z"))] {
+        let again = client.post("/api/v1/messages", body).await.expect(200);
+        assert_eq!((&again["status"], &again["outcome"]), (&json!("cancelled"), &json!("cancelled")));
+        assert_eq!(again["sendAt"], "2026-05-14T06:00:00Z");
+    }
+    let again = client.post("/api/v1/schedules", schedule(|_| {})).await.expect(200);
+    assert_eq!(again["status"], "cancelled");
+    let path = format!("/api/v1/schedules/{}", made["id"]);
+    let moved = client.patch(&path, json!({ "runAt": "2026-05-14T08:00:00Z" })).await;
+    moved.refused(409, "state_not_allowed");
+    client.advance("2h").await;
+    assert!(bed.sent().is_empty());
+
+    let revived = message(|body| {
+        body["sendAt"] = json!("2026-05-14T09:00:00Z");
+        body["revive"] = json!(true);
+    });
+    let again = client.post("/api/v1/messages", revived).await.expect(200);
+    assert_eq!((&again["status"], &again["outcome"]), (&json!("pending"), &json!("reactivated")));
+    let again = client.post("/api/v1/schedules", schedule(|body| body["revive"] = json!(true))).await;
+    assert_eq!(again.expect(200)["status"], "pending");
+    let trace = client.get(&format!("/api/v1/work/{}/trace", made["id"])).await.expect(200);
+    let steps = trace["items"].as_array().unwrap();
+    let revive = steps.iter().find(|step| step["what"] == "revive").unwrap();
+    assert!(revive["detail"].as_str().unwrap().starts_with("revive by key:"), "{revive}");
+    client.advance("3h").await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn a_refused_request_changes_nothing(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let made = client.post("/api/v1/messages", message(|_| {})).await.expect(201);
+    let planned = client.post("/api/v1/schedules", schedule(|_| {})).await.expect(201);
+    let work = async |id: &Value| client.get(&format!("/api/v1/work/{id}")).await.expect(200);
+    let before = (work(&made["workId"]).await, work(&planned["id"]).await);
+    for revive in [false, true] {
+        let other = message(|body| {
+            body["subject"] = json!("Another");
+            body["sendAt"] = json!("2026-05-14T07:00:00Z");
+            body["revive"] = json!(revive);
+        });
+        client.post("/api/v1/messages", other).await.refused(409, "id_reused");
+        let other = schedule(|body| {
+            body["payload"] = json!({ "n": 2 });
+            body["revive"] = json!(revive);
+        });
+        client.post("/api/v1/schedules", other).await.refused(409, "id_reused");
+    }
+    let batch = json!([message(|body| body["subject"] = json!("Another"))]);
+    let items = client.post("/api/v1/messages", batch).await.expect(200);
+    assert_eq!(items["items"][0]["error"]["code"], "id_reused");
+    assert_eq!((work(&made["workId"]).await, work(&planned["id"]).await), before);
+    client.advance("2h").await;
+    assert_eq!(bed.sent()[0].subject, "S");
+}
+
+async fn what_is_over_is_returned_as_it_is_stored(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    client.post("/api/v1/messages", message(|_| {})).await.expect(201);
+    // Time is not content.
+    let moved =
+        client.post("/api/v1/messages", message(|body| body["sendAt"] = json!("2026-05-14T06:30:00Z")));
+    let moved = moved.await.expect(200);
+    assert_eq!((&moved["outcome"], &moved["sendAt"]), (&json!("updated"), &json!("2026-05-14T06:30:00Z")));
+    client.advance("2h").await;
+    let late = message(|body| body["sendAt"] = json!("2026-05-15T06:00:00Z"));
+    let sent = client.post("/api/v1/messages", late).await.expect(200);
+    assert_eq!(
+        (&sent["status"], &sent["outcome"], &sent["sendAt"]),
+        (&json!("completed"), &json!("completed"), &json!("2026-05-14T06:30:00Z"))
+    );
+    let other = message(|body| body["subject"] = json!("Another"));
+    client.post("/api/v1/messages", other).await.refused(409, "id_reused");
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn a_pending_message_is_changed_and_no_other(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    client.post("/api/v1/messages", message(|body| body["topic"] = json!("news"))).await.expect(201);
+    let change =
+        json!({ "subject": "New", "sendAt": "2026-05-14T08:00:00Z", "topic": null, "targets": ["y"] });
+    let changed = client.patch("/api/v1/messages/m", change).await.expect(200);
+    assert_eq!(
+        (&changed["subject"], &changed["sendAt"], &changed["targets"], &changed["body"]),
+        (&json!("New"), &json!("2026-05-14T08:00:00Z"), &json!(["y"]), &json!("B"))
+    );
+    assert!(changed["topic"].is_null());
+    for (change, pointer) in [
+        (json!({ "subjekt": "x" }), "/subjekt"),
+        (json!({ "id": "other" }), "/id"),
+        (json!({ "businessUnit": "nz" }), "/businessUnit"),
+        (json!({ "sendAt": "soon" }), "/sendAt"),
+        (json!({ "list": "ops" }), "/targets"),
+    ] {
+        let refused = client.patch("/api/v1/messages/m", change).await;
+        assert_eq!((refused.status, &refused.body["errors"][0]["pointer"]), (422, &json!(pointer)));
+    }
+    client.patch("/api/v1/messages/other", json!({ "subject": "x" })).await.refused(404, "not_found");
+    // What it was is known no more, what it is now is.
+    client
+        .post("/api/v1/messages", message(|body| body["topic"] = json!("news")))
+        .await
+        .refused(409, "id_reused");
+    let as_it_is = message(|body| {
+        body["subject"] = json!("New");
+        body["targets"] = json!(["y"]);
+        body["sendAt"] = json!("2026-05-14T08:00:00Z");
+    });
+    assert_eq!(client.post("/api/v1/messages", as_it_is).await.expect(200)["outcome"], "unchanged");
+    client.advance("2h").await;
+    assert!(bed.sent().is_empty());
+    client.advance("1h").await;
+    assert_eq!((bed.sent()[0].subject.as_str(), bed.sent()[0].address.as_str()), ("New", "y"));
+    client.patch("/api/v1/messages/m", json!({ "subject": "x" })).await.refused(409, "state_not_allowed");
+}
+
+async fn a_batch_revives_what_asks_for_it_alone(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let named = |id: &str, revive: bool| {
+        message(|body| {
+            body["id"] = json!(id);
+            body["revive"] = json!(revive);
+        })
+    };
+    client.post("/api/v1/messages", json!([named("a", false), named("b", false)])).await.expect(200);
+    for id in ["a", "b"] {
+        client.call(Method::DELETE, &format!("/api/v1/messages/{id}"), None).await.expect(204);
+    }
+    let batch = json!([named("a", true), named("b", false), named("c", true)]);
+    let items = client.post("/api/v1/messages", batch).await.expect(200);
+    let outcomes: Vec<_> =
+        items["items"].as_array().unwrap().iter().map(|item| item["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["reactivated", "cancelled", "created"]);
+    client.advance("2h").await;
+    assert_eq!(bed.sent().len(), 2);
+}
+
+async fn addresses_are_checked_against_the_channel_that_will_be_used(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let body = |targets: Value, more: Value| {
+        let mut body = json!({ "targets": targets, "subject": "S", "body": "B" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    // Without a channel and a type it is mail.
+    for (targets, more) in [
+        (json!(["nobody"]), json!({})),
+        (json!(["a@b.example", "+49 151 12345678"]), json!({})),
+        (json!(["a@b.example"]), json!({ "type": "sms" })),
+        (json!(["a@b.example"]), json!({ "channel": "sms:default" })),
+    ] {
+        let refused = client.post("/api/v1/notifications", body(targets, more)).await;
+        assert_eq!(refused.status, 422, "{}", refused.text);
+        let code = refused.body["code"].as_str().unwrap().to_owned();
+        assert!(["address_invalid", "phone_invalid"].contains(&code.as_str()), "{code}");
+    }
+    let later = body(json!(["nobody"]), json!({ "sendAt": "2026-05-14T06:00:00Z" }));
+    client.post("/api/v1/messages", later).await.refused(422, "address_invalid");
+    client.post("/api/v1/notifications", body(json!(["a@b.example"]), json!({}))).await.expect(201);
+    assert_eq!(bed.notifications().await.len(), 1);
+    bed.leaves_open("only what is stored matters");
+}
