@@ -22,6 +22,7 @@ pub mod lists;
 pub mod maintenance;
 pub mod messages;
 mod migrate;
+mod named;
 pub mod notifications;
 pub mod operations;
 pub mod outbox;
@@ -54,6 +55,7 @@ pub use db::{
 };
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
+pub use named::{Named, Owned};
 pub use wake::{Stage, Wake};
 
 db::statements![

@@ -50,3 +50,4 @@ mod survey_events;
 mod survey_stories;
 mod surveys;
 mod units;
+mod walls;

@@ -68,7 +68,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let to = moved(from, 7 * WEEKS as i64)?;
     let (start, end) = (midnight(from) - hours(14), midnight(to) + hours(12));
     let kinds = app.engine.kinds_of_interest();
-    let sees = |unit: Option<&str>| visit.viewer.by.may_see(unit);
+    let sees = |unit: Option<&str>| visit.viewer.by.may_touch(unit);
     let mut reader = app.engine.store.read_for_people().await?;
     let found = forecast::forecast(
         &mut reader.conn(),

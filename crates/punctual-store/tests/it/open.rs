@@ -82,7 +82,10 @@ async fn opening_again_changes_nothing(bed: TestBed) {
     let again = open_beside(&bed).await.unwrap();
     let mut reader = again.read().await.unwrap();
     let filter = punctual_store::notifications::NotificationFilter { limit: 10, ..Default::default() };
-    let rows = punctual_store::notifications::list(&mut reader.conn(), &filter).await.unwrap();
+    let rows =
+        punctual_store::notifications::list(&mut reader.conn(), &punctual_model::Reach::Everything, &filter)
+            .await
+            .unwrap();
     assert_eq!(rows.len(), 1);
     drop(reader);
     again.close().await;
