@@ -19,7 +19,7 @@ const ITEMS: i64 = 200;
 #[utoipa::path(get, path = "/api/v1/attention", tag = "Attention", security(("key" = ["read"])),
     responses((status = 200, body = Attention)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
-    let found = app.engine.attention(caller.by.units.as_deref(), ITEMS).await?;
+    let found = app.engine.attention(&caller.by.reach(), ITEMS).await?;
     let of =
         |kind: Kind| found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
     let counts = Kind::ALL.into_iter().map(|kind| (kind.as_str().to_owned(), of(kind)));

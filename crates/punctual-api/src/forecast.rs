@@ -48,7 +48,7 @@ pub async fn forecast(
     }
     let kinds = app.engine.kinds_of_interest();
     let unit = query.business_unit;
-    let sees = |of: Option<&str>| caller.by.may_see(of) && (unit.is_none() || unit.as_deref() == of);
+    let sees = |of: Option<&str>| caller.by.may_touch(of) && (unit.is_none() || unit.as_deref() == of);
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from, to };
     let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;
@@ -95,7 +95,7 @@ pub async fn why(State(app): State<Shared>, caller: Caller<Read>, Parameters(pai
     let mut reader = app.engine.store.read_for_people().await?;
     let missing = || Failure::from(Problem::not_found("source", format!("{kind}/{id}")));
     let source = sources::get(&mut reader.conn(), &kind, &id).await?;
-    source.filter(|row| caller.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)?;
+    source.filter(|row| caller.by.may_touch(row.business_unit.as_deref())).ok_or_else(missing)?;
     let date = query.date.unwrap_or_default();
     let now = app.engine.clock.now();
     let steps = path::why(&mut reader.conn(), &app.reminders, &kind, &id, date, now).await?;

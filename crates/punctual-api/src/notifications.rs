@@ -59,12 +59,11 @@ pub async fn list(
         created_to: query.to.map(|at| at.as_microsecond()),
         stuck: query.stuck.then(|| blocked.stuck()),
         q: query.q,
-        business_units: caller.by.units.clone(),
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = notifications::list(&mut reader.conn(), &filter).await?;
+    let rows = notifications::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
     let shaped: Vec<Notification> = page
@@ -212,7 +211,7 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<Notification
     let mut reader = app.engine.store.read_for_people().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
-    row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
+    row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("notification", id).into())
 }
 

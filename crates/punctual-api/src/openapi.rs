@@ -233,7 +233,7 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(preferences::put_delivery_policy))
         .routes(routes!(templates::put, templates::delete))
         .routes(routes!(sites::list, sites::post))
-        .routes(routes!(sites::get))
+        .routes(routes!(sites::get, sites::patch))
         .routes(routes!(sites::rotate))
         .routes(routes!(sites::revoke))
         .routes(routes!(sites::events))

@@ -136,13 +136,12 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
-        business_units: caller.by.units.clone(),
         before: page.cursor,
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Schedule> =
         page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
@@ -155,7 +154,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 #[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
     params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
+    let row = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     JsonResponse::ok(&shape(row, None)?)
 }
 

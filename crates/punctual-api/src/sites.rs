@@ -12,7 +12,7 @@ use punctual_store::{
 use punctual_wire::{
     Page, PageQuery, Problem,
     page::NamePageQuery,
-    sites::{Site, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
+    sites::{Site, SiteChange, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
 };
 
 use crate::{
@@ -32,7 +32,7 @@ const CLOCK_SUSPECT_MS: i64 = 24 * 3_600 * 1_000;
 ///
 /// The answer has its token, for the only time: it is stored nowhere. Give it to the site's agent.
 #[utoipa::path(post, path = "/api/v1/sites", tag = "Sites", security(("key" = ["admin"])),
-    request_body(content = SiteRequest, example = json!({"id": "plant-7"})), responses((status = 201, body = SiteToken)))]
+    request_body(content = SiteRequest, example = json!({"id": "plant-7", "businessUnit": "nz"})), responses((status = 201, body = SiteToken)))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Admin>,
@@ -40,12 +40,14 @@ pub async fn post(
     body: Json,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
-    let SiteRequest { id } = SiteRequest::read(&body.value, "")?;
-    once.run(app, caller, &body.bytes, |_| create(app, caller, id)).await
+    let request = SiteRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| create(app, caller, request)).await
 }
 
-async fn create(app: &App, caller: &Principal, id: String) -> Answer {
-    let token = app.engine.create_site(&caller.by, app.wall.now(), &id, app.env()).await?;
+async fn create(app: &App, caller: &Principal, request: SiteRequest) -> Answer {
+    let SiteRequest { id, business_unit } = request;
+    let unit = business_unit.as_deref();
+    let token = app.engine.create_site(&caller.by, app.wall.now(), &id, unit, app.env()).await?;
     without_token(&id, JsonResponse::created(&SiteToken { id: id.clone(), token })?)
 }
 
@@ -113,6 +115,24 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
     definitions::one(&caller, &id, row)
 }
 
+/// Change whose a site is
+///
+/// What the site hands over from then on belongs to the business unit; what it has handed over stays.
+#[utoipa::path(patch, path = "/api/v1/sites/{site}", tag = "Sites", security(("key" = ["admin"])),
+    params(("site" = String, Path)), request_body(content = SiteChange, example = json!({"businessUnit": "nz"})),
+    responses((status = 200, body = Site)))]
+pub async fn patch(
+    State(app): State<Shared>,
+    caller: Caller<Admin>,
+    Segments(id): Segments<String>,
+    body: Json,
+) -> Answer {
+    let change = SiteChange::read(&body.value, "")?;
+    let unit = change.business_unit.as_deref();
+    let row = app.engine.move_site(&caller.by, app.wall.now(), &id, unit).await?;
+    JsonResponse::ok(&row.shape()?)
+}
+
 /// A site's event log, newest first
 ///
 /// Failures to forward and rows that waited long; the latest thousand.
@@ -155,6 +175,7 @@ impl Definition for SiteRow {
             oldest_buffered_age_seconds: self.oldest_buffered_age_seconds,
             refused: self.refused,
             clock_offset_ms: self.clock_offset_ms,
+            business_unit: self.business_unit,
         })
     }
 }

@@ -123,7 +123,7 @@ pub async fn events(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page = parameters.page()?;
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = outbox::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
+    let rows = outbox::page(&mut reader.conn(), page.cursor, &caller.by.reach(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let ids = page.items.iter().map(|row| row.id).collect();
     let mut deliveries: HashMap<i64, Vec<DeliveryRow>> = HashMap::new();

@@ -94,7 +94,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let page = parameters.page()?;
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = surveys::page(&mut reader.conn(), page.cursor, caller.by.units.as_deref(), limit).await?;
+    let rows = surveys::page(&mut reader.conn(), page.cursor, &caller.by.reach(), limit).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let items: Vec<Survey> = page.items.into_iter().map(shape).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })

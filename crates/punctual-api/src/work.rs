@@ -41,12 +41,11 @@ pub async fn list(
         source_id: query.source_id,
         due_from: query.from.map(|at| at.as_microsecond()),
         due_to: query.to.map(|at| at.as_microsecond()),
-        business_units: caller.by.units.clone(),
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.id);
     let items: Vec<Work> = page.items.into_iter().map(|row| shape(row, None)).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
@@ -174,7 +173,7 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Fai
     let number = row_id(id, "work row")?;
     let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| caller.by.may_see(row.business_unit.as_deref()))
+    row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("work row", id).into())
 }
 

@@ -126,7 +126,7 @@ impl Visit {
 
     /// The frame of a page that is under `path` in the navigation.
     pub async fn frame(&self, app: &App, title: &str, path: &str) -> Result<Frame, Refusal> {
-        let counts = app.engine.attention_counts(self.viewer.by.units.as_deref()).await?;
+        let counts = app.engine.attention_counts(&self.viewer.by.reach()).await?;
         let badge = |kinds: &[Kind]| {
             let own = counts.iter().filter(|(kind, _)| kinds.contains(kind));
             let count: i64 = own.map(|(_, count)| count).sum();

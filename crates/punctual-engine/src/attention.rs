@@ -5,7 +5,7 @@
 
 use jiff::{Timestamp, Unit};
 use punctual_boxed::boxed;
-use punctual_model::reason::sentence_of;
+use punctual_model::{Reach, reason::sentence_of};
 use punctual_store::{
     attention::{self, WaitingRow},
     delivery_policy::{
@@ -117,21 +117,21 @@ impl Attention {
 }
 
 impl Engine {
-    /// What needs a person, for someone who sees these business units (or all), the latest of each kind first.
+    /// What needs a person, of what is within reach, the latest of each kind first.
     #[boxed]
-    pub async fn attention(&self, units: Option<&[String]>, limit: i64) -> Result<Attention, EngineError> {
+    pub async fn attention(&self, reach: &Reach, limit: i64) -> Result<Attention, EngineError> {
         let mut reader = self.store.read().await?;
-        let held = attention::held(&mut reader.conn(), units, limit).await?;
-        let parked = attention::parked(&mut reader.conn(), units, limit).await?;
-        let out_of_step = attention::out_of_step(&mut reader.conn(), units, limit).await?;
-        let failed = receipts::failed(&mut reader.conn(), units, limit).await?;
-        let runs_held = report_troubles::held(&mut reader.conn(), units, limit).await?;
-        let runs_failed = report_troubles::failed(&mut reader.conn(), units, limit).await?;
-        let orphaned = report_troubles::orphaned(&mut reader.conn(), units, limit).await?;
+        let held = attention::held(&mut reader.conn(), reach, limit).await?;
+        let parked = attention::parked(&mut reader.conn(), reach, limit).await?;
+        let out_of_step = attention::out_of_step(&mut reader.conn(), reach, limit).await?;
+        let failed = receipts::failed(&mut reader.conn(), reach, limit).await?;
+        let runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
+        let runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
+        let orphaned = report_troubles::orphaned(&mut reader.conn(), reach, limit).await?;
         // Sites and channels belong to no business unit: who sees only some does not look after them.
-        let (silent, circuits) = match units {
-            Some(_) => (Vec::new(), Vec::new()),
-            None => {
+        let (silent, circuits) = match reach {
+            Reach::Units(_) => (Vec::new(), Vec::new()),
+            Reach::Everything => {
                 let silent = attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?;
                 (silent, standing(&mut reader.conn()).await?)
             }
@@ -165,7 +165,7 @@ impl Engine {
             .chain(circuits)
             .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
-        Ok(Attention { items, counts: self.attention_counts(units).await? })
+        Ok(Attention { items, counts: self.attention_counts(reach).await? })
     }
 
     /// A site that last called before this is silent: agents report far more often.
@@ -175,15 +175,15 @@ impl Engine {
 
     /// How much needs a person, of each kind that there is any of, counted up to [`COUNTED`].
     #[boxed]
-    pub async fn attention_counts(&self, units: Option<&[String]>) -> Result<Vec<(Kind, i64)>, EngineError> {
+    pub async fn attention_counts(&self, reach: &Reach) -> Result<Vec<(Kind, i64)>, EngineError> {
         let mut reader = self.store.read().await?;
-        let found = attention::counts(&mut reader.conn(), units, COUNTED).await?;
-        let out_of_step = attention::count_out_of_step(&mut reader.conn(), units, COUNTED).await?;
-        let failed = receipts::count_failed(&mut reader.conn(), units, COUNTED).await?;
-        let reports = report_troubles::counts(&mut reader.conn(), units, COUNTED).await?;
-        let (silent, circuits) = match units {
-            Some(_) => (0, 0),
-            None => {
+        let found = attention::counts(&mut reader.conn(), reach, COUNTED).await?;
+        let out_of_step = attention::count_out_of_step(&mut reader.conn(), reach, COUNTED).await?;
+        let failed = receipts::count_failed(&mut reader.conn(), reach, COUNTED).await?;
+        let reports = report_troubles::counts(&mut reader.conn(), reach, COUNTED).await?;
+        let (silent, circuits) = match reach {
+            Reach::Units(_) => (0, 0),
+            Reach::Everything => {
                 let silent = attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?;
                 (silent, circuits::count(&mut reader.conn()).await?)
             }

@@ -13,6 +13,7 @@ mod lists;
 mod sessions;
 mod sites;
 mod templates;
+pub(crate) mod units;
 
 use punctual_model::Fault;
 use punctual_store::StoreError;

@@ -12,7 +12,10 @@ use punctual_store::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::{Actor, CommandError, Engine};
+use crate::{
+    Actor, CommandError, Engine,
+    commands::units::{unit_unknown, unknown_unit},
+};
 
 /// The shortest text that an operator may use as the admin key.
 pub const SHORTEST: usize = 16;
@@ -47,6 +50,24 @@ pub enum KeyRefused {
     Revoked,
     #[error("the admin key could not be stored")]
     Store(#[from] StoreError),
+}
+
+/// Why a key was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyNotMade {
+    #[error("unit_unknown: there is no business unit `{0}`")]
+    UnitUnknown(String),
+    #[error("the key could not be stored")]
+    Store(#[from] StoreError),
+}
+
+impl From<KeyNotMade> for CommandError {
+    fn from(error: KeyNotMade) -> Self {
+        match error {
+            KeyNotMade::UnitUnknown(unit) => unit_unknown("/businessUnits", &unit),
+            KeyNotMade::Store(error) => error.into(),
+        }
+    }
 }
 
 /// Makes a key's text. `kind` says what it is for (`api`, `admin`, `site`), `env` where (`live`, `sandbox`).
@@ -97,9 +118,13 @@ async fn store_key(
     now: Timestamp,
     minted: &MintedKey,
     new: &NewKey,
-) -> Result<Option<ApiKeyRow>, StoreError> {
+) -> Result<Option<ApiKeyRow>, KeyNotMade> {
     let row = new_row(now, minted, new, None);
     let mut tx = store.begin(Lane::Intake).await?;
+    let units = new.business_units.as_deref().unwrap_or_default();
+    if let Some(unit) = unknown_unit(&mut tx.conn(), units).await? {
+        return Err(KeyNotMade::UnitUnknown(unit));
+    }
     let stored = api_keys::insert(&mut tx.conn(), now, &row).await?;
     tx.commit().await?;
     Ok(stored.then_some(row))
@@ -146,7 +171,7 @@ pub async fn create_key(
     now: Timestamp,
     env: &str,
     new: &NewKey,
-) -> Result<MintedKey, StoreError> {
+) -> Result<MintedKey, KeyNotMade> {
     let kind = if new.scopes.contains(&Scope::Admin) { "admin" } else { "api" };
     loop {
         let minted = mint_key(random, kind, env);

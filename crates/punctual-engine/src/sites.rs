@@ -27,7 +27,7 @@ const AT_ONCE_POSTGRES: usize = 2_500;
 const EVENTS_KEPT: i64 = 1_000;
 
 impl Engine {
-    /// Stores what a site forwards, in its order; the answer comes after all of it is on disk. Ids that are known with
+    /// Stores what a site forwards, in its order and with the site's business unit; the answer comes after all of it is on disk. Ids that are known with
     /// other content, or from another site, are written down as conflicts and change nothing.
     #[boxed]
     pub async fn take_from_site(
@@ -50,10 +50,12 @@ impl Engine {
     async fn store_from_site(
         &self,
         site: &str,
-        chunk: Vec<NewNotification>,
+        mut chunk: Vec<NewNotification>,
     ) -> Result<Vec<Accepted>, EngineError> {
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
+        let unit = sites::get(&mut tx.conn(), site).await?.and_then(|site| site.business_unit);
+        chunk.iter_mut().for_each(|new| new.business_unit.clone_from(&unit));
         let channels = route(&mut tx, chunk.iter()).await?;
         let queued: Vec<_> = chunk
             .into_iter()

@@ -150,7 +150,9 @@ impl NewNotification {
         field(self.locale.as_deref());
         field(json(&self.context).as_deref());
         field(json(&self.type_data).as_deref());
-        field(self.business_unit.as_deref());
+        // What a site hands over gets the unit of the site: a resend after the site has moved is the same.
+        let unit = self.business_unit.as_deref().filter(|_| self.source.site.is_none());
+        field(unit);
         field(self.source.site.as_deref());
         field(self.source.instance.as_deref());
         field(self.source.script.as_deref());

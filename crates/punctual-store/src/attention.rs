@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql};
 
@@ -23,7 +24,7 @@ const HELD: Sql = sql!(
     "SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer,
          updated_at AS since
      FROM work {sqlite INDEXED BY work_held}
-     WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {shared $1 business_unit}
+     WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {reach $1 business_unit}
      ORDER BY id DESC LIMIT $2",
 );
 
@@ -32,20 +33,20 @@ const PARKED: Sql = sql!(
     "SELECT id, kind, subject AS title, reason_code AS reason, last_error AS answer,
          COALESCE(finished_at, created_at) AS since
      FROM notifications {sqlite INDEXED BY notifications_parked}
-     WHERE status = 'parked' AND {shared $1 business_unit}
+     WHERE status = 'parked' AND {reach $1 business_unit}
      ORDER BY seq DESC LIMIT $2",
 );
 
 /// Work on hold, newest first, without what has ended meanwhile; runs of reports are in [`crate::report_troubles`].
 #[boxed]
-pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&HELD, args![units, limit]).await
+pub async fn held(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&HELD, args![reach, limit]).await
 }
 
 /// Parked notifications, deliveries to subscribers among them, newest first.
 #[boxed]
-pub async fn parked(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&PARKED, args![units, limit]).await
+pub async fn parked(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&PARKED, args![reach, limit]).await
 }
 
 // A site that has a token and has not called; one that never called counts from its creation. There are few sites.
@@ -70,7 +71,7 @@ pub async fn silent_sites(conn: &mut Conn<'_>, since: Timestamp, limit: i64) -> 
 
 const FAILED_RULES: &str = "FROM operations_rules AS r {sqlite INDEXED BY operations_rules_failed}
          LEFT JOIN operations_subjects AS s ON s.id = r.subject_id
-     WHERE r.sync_status = 'failed' AND {shared $1 r.business_unit}";
+     WHERE r.sync_status = 'failed' AND {reach $1 r.business_unit}";
 
 const OUT_OF_STEP: Sql = sql!(
     "operations_rules.waiting",
@@ -88,17 +89,13 @@ const COUNT_OUT_OF_STEP: Sql = sql!(
 
 /// Rules that could not be scheduled, newest first; the kind of a row is where its event or task is found.
 #[boxed]
-pub async fn out_of_step(
-    conn: &mut Conn<'_>,
-    units: Option<&[String]>,
-    limit: i64,
-) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&OUT_OF_STEP, args![units, limit]).await
+pub async fn out_of_step(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&OUT_OF_STEP, args![reach, limit]).await
 }
 
 #[boxed]
-pub async fn count_out_of_step(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
-    let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args![units, bound]).await?;
+pub async fn count_out_of_step(conn: &mut Conn<'_>, reach: &Reach, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT_OUT_OF_STEP, args![reach, bound]).await?;
     Ok(row.count)
 }
 
@@ -123,14 +120,14 @@ pub struct WaitingCounts {
 
 const PARKED_NOTIFICATIONS: &str = "SELECT COUNT(*) FROM (
             SELECT 1 AS one FROM notifications {sqlite INDEXED BY notifications_parked}
-            WHERE status = 'parked' AND {shared $1 business_unit} AND kind ";
+            WHERE status = 'parked' AND {reach $1 business_unit} AND kind ";
 
 const COUNTS: Sql = sql!(
     "attention.counts",
     "SELECT
         (SELECT COUNT(*) FROM (
             SELECT 1 AS one FROM work {sqlite INDEXED BY work_held}
-            WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {shared $1 business_unit} LIMIT $2) AS h) AS held,
+            WHERE on_hold AND status <> 'deactivated' AND kind <> 'report-subscription' AND {reach $1 business_unit} LIMIT $2) AS h) AS held,
         (",
     PARKED_NOTIFICATIONS,
     "<> 'event' LIMIT $2) AS p) AS parked,
@@ -140,8 +137,8 @@ const COUNTS: Sql = sql!(
 );
 
 #[boxed]
-pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<WaitingCounts> {
-    conn.fetch_one(&COUNTS, args![units, bound]).await
+pub async fn counts(conn: &mut Conn<'_>, reach: &Reach, bound: i64) -> Result<WaitingCounts> {
+    conn.fetch_one(&COUNTS, args![reach, bound]).await
 }
 
 /// A mark that changes when something arrives, ends, is attempted, is held or is acted upon. A change among thousands of

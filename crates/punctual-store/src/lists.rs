@@ -1,12 +1,15 @@
 //! Lists: named, typed sets of targets, kept centrally and resolved when a notification is delivered.
 
-use std::{collections::HashMap, slice};
+use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    named::{Named, Owned, distinct},
+};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct ListRow {
@@ -46,27 +49,20 @@ pub async fn get(conn: &mut Conn<'_>, reach: &Reach, name: &str) -> Result<Optio
 const BY_NAMES: Sql =
     sql!("lists.by_names", as ListRow, "SELECT {columns} FROM lists WHERE name IN ({texts $1})");
 
-/// Lists that messages and reports name. Whoever looks one up says for which business unit.
-#[derive(Clone, Debug, Default)]
-pub struct NamedLists(HashMap<String, ListRow>);
-
-impl NamedLists {
-    /// The list of this name, where it belongs to this business unit or to none. Another unit's is not there.
-    pub fn get(&self, unit: Option<&str>, name: &str) -> Option<&ListRow> {
-        self.0.get(name).filter(|list| list.business_unit.is_none() || list.business_unit.as_deref() == unit)
+impl Owned for ListRow {
+    fn business_unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
     }
 }
 
-/// Reads lists by their names, one statement for all.
+/// Reads the lists that messages and reports name, one statement for all.
 #[boxed]
-pub async fn named(conn: &mut Conn<'_>, mut names: Vec<String>) -> Result<NamedLists> {
+pub async fn named(conn: &mut Conn<'_>, names: Vec<String>) -> Result<Named<ListRow>> {
     if names.is_empty() {
-        return Ok(NamedLists::default());
+        return Ok(Named::default());
     }
-    names.sort_unstable();
-    names.dedup();
-    let rows: Vec<ListRow> = conn.fetch_all(&BY_NAMES, args![names]).await?;
-    Ok(NamedLists(rows.into_iter().map(|row| (row.name.clone(), row)).collect()))
+    let rows = conn.fetch_all(&BY_NAMES, args![distinct(names)]).await?;
+    Ok(Named::new(rows, |row: &ListRow| Some(row.name.clone())))
 }
 
 const PAGE: Sql = sql!("lists.page", as ListRow, "SELECT {columns} FROM lists WHERE name > $1 AND {shared $3 business_unit} ORDER BY name LIMIT $2");

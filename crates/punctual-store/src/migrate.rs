@@ -46,6 +46,7 @@ const STEPS: &[Step] = &[
     step!(15, "0015_circuit_open"),
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
+    step!(18, "0018_walls"),
     step!(22, "0022_reminder_keys"),
     step!(23, "0023_latest_send"),
     step!(26, "0026_host_circuits"),

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -126,7 +127,7 @@ pub async fn insert_deliveries(conn: &mut Conn<'_>, deliveries: &[NewDelivery]) 
 const PAGE: Sql = sql!(
     "outbox_events.page", as EventRow,
     "SELECT {columns} FROM outbox_events
-     WHERE ($1 IS NULL OR id < $1) AND {shared $2 business_unit}
+     WHERE ($1 IS NULL OR id < $1) AND {reach $2 business_unit}
      ORDER BY id DESC
      LIMIT $3",
 );
@@ -136,10 +137,10 @@ const PAGE: Sql = sql!(
 pub async fn page(
     conn: &mut Conn<'_>,
     before: Option<i64>,
-    units: Option<&[String]>,
+    reach: &Reach,
     limit: i64,
 ) -> Result<Vec<EventRow>> {
-    conn.fetch_all(&PAGE, args![before, units, limit]).await
+    conn.fetch_all(&PAGE, args![before, reach, limit]).await
 }
 
 const GET: Sql = sql!("outbox_events.get", as EventRow, "SELECT {columns} FROM outbox_events WHERE id = $1");

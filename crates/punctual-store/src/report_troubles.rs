@@ -2,6 +2,7 @@
 //! without recipients.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use crate::{
     attention::WaitingRow,
@@ -15,12 +16,12 @@ const FAILED_RUNS: &str = "FROM work AS w {sqlite INDEXED BY work_failed}
      WHERE w.status = 'failed' AND w.kind = 'report-subscription'
        AND NOT EXISTS (SELECT 1 FROM work AS later WHERE later.setting_id IS NOT NULL AND later.setting_id = w.setting_id
            AND later.kind = 'report-subscription' AND later.status = 'completed' AND later.due_at > w.due_at)
-       AND {shared $1 w.business_unit}";
+       AND {reach $1 w.business_unit}";
 
 // Relies on work_held.
 const HELD_RUNS: &str = "FROM work AS w {sqlite INDEXED BY work_held}
          LEFT JOIN report_subscriptions AS s ON s.guid = w.setting_id
-     WHERE w.on_hold AND w.kind = 'report-subscription' AND {shared $1 w.business_unit}";
+     WHERE w.on_hold AND w.kind = 'report-subscription' AND {reach $1 w.business_unit}";
 
 // Reads all subscriptions: they are few beside what they make.
 const WITHOUT_PEOPLE: &str = "FROM report_subscriptions AS s
@@ -60,20 +61,20 @@ const COUNTS: Sql = sql!(
 
 /// Runs that have failed and after which none was delivered, newest first. The kind of a row is its subscription.
 #[boxed]
-pub async fn failed(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&FAILED, args![units, limit]).await
+pub async fn failed(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&FAILED, args![reach, limit]).await
 }
 
 /// Runs that are held, newest first. The kind of a row is its subscription.
 #[boxed]
-pub async fn held(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&HELD, args![units, limit]).await
+pub async fn held(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&HELD, args![reach, limit]).await
 }
 
 /// Subscriptions that run and whose owner is no longer among the people, or whose list is gone or empty.
 #[boxed]
-pub async fn orphaned(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&ORPHANED, args![units, limit]).await
+pub async fn orphaned(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&ORPHANED, args![reach, limit]).await
 }
 
 /// How much of each there is, counted up to the bound.
@@ -85,8 +86,8 @@ pub struct TroubleCounts {
 }
 
 #[boxed]
-pub async fn counts(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<TroubleCounts> {
-    conn.fetch_one(&COUNTS, args![units, bound]).await
+pub async fn counts(conn: &mut Conn<'_>, reach: &Reach, bound: i64) -> Result<TroubleCounts> {
+    conn.fetch_one(&COUNTS, args![reach, bound]).await
 }
 
 crate::db::statements![FAILED, HELD, ORPHANED, COUNTS];

@@ -16,15 +16,23 @@ pub struct SiteRow {
     pub oldest_buffered_age_seconds: Option<i64>,
     pub refused: Option<i64>,
     pub clock_offset_ms: Option<i64>,
+    pub business_unit: Option<String>,
 }
 
-const INSERT: Sql =
-    sql!("sites.insert", "INSERT INTO sites (id, created_at) VALUES ($2, $1) ON CONFLICT (id) DO NOTHING");
+const INSERT: Sql = sql!(
+    "sites.insert",
+    "INSERT INTO sites (id, business_unit, created_at) VALUES ($2, $3, $1) ON CONFLICT (id) DO NOTHING",
+);
 
 /// A new site; false if there is one of that id.
 #[boxed]
-pub async fn insert(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<bool> {
-    Ok(conn.execute(&INSERT, args![now, id]).await? > 0)
+pub async fn insert(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    id: &str,
+    business_unit: Option<&str>,
+) -> Result<bool> {
+    Ok(conn.execute(&INSERT, args![now, id, business_unit]).await? > 0)
 }
 
 const GET: Sql = sql!("sites.get", as SiteRow, "SELECT {columns} FROM sites WHERE id = $1");
@@ -41,6 +49,14 @@ const PAGE: Sql =
 #[boxed]
 pub async fn page(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<SiteRow>> {
     conn.fetch_all(&PAGE, args![after, limit]).await
+}
+
+const SET_UNIT: Sql = sql!("sites.set_unit", "UPDATE sites SET business_unit = $2 WHERE id = $1");
+
+/// Says whose a site is from now on; false if there is no such site.
+#[boxed]
+pub async fn set_unit(conn: &mut Conn<'_>, id: &str, business_unit: Option<&str>) -> Result<bool> {
+    Ok(conn.execute(&SET_UNIT, args![id, business_unit]).await? > 0)
 }
 
 const SET_REVOKED: Sql = sql!("sites.set_revoked", "UPDATE sites SET revoked_at = $2 WHERE id = $1");
@@ -94,4 +110,4 @@ pub async fn touch(conn: &mut Conn<'_>, now: Timestamp, id: &str) -> Result<()> 
     Ok(())
 }
 
-crate::db::statements![INSERT, GET, PAGE, SET_REVOKED, SET_CONTACT, TOUCH];
+crate::db::statements![INSERT, GET, PAGE, SET_UNIT, SET_REVOKED, SET_CONTACT, TOUCH];

@@ -125,7 +125,7 @@ const PAGE: Sql = sql!(
     "sources.page", as SourceRow,
     "SELECT {columns}
      FROM sources
-     WHERE source_type = $1 AND source_id > $2 AND NOT deleted AND {shared $4 business_unit}
+     WHERE source_type = $1 AND source_id > $2 AND NOT deleted AND {reach $4 business_unit}
      ORDER BY source_id LIMIT $3",
 );
 

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -88,10 +89,10 @@ const PAGE: Sql = sql!(
 pub async fn page(
     conn: &mut Conn<'_>,
     before: Option<i64>,
-    units: Option<&[String]>,
+    reach: &Reach,
     limit: i64,
 ) -> Result<Vec<SurveyRow>> {
-    conn.fetch_all(&PAGE, args![before, units, limit]).await
+    conn.fetch_all(&PAGE, args![before, reach, limit]).await
 }
 
 /// A version as it was published.

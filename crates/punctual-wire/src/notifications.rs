@@ -30,9 +30,30 @@ pub struct NotificationRequest {
     pub content: Content,
     #[serde(flatten)]
     pub handling: Handling,
-    #[serde(skip_serializing_if = "NotificationSource::is_empty")]
+    #[serde(skip_serializing_if = "SourceRequest::is_empty")]
     #[schema(required = false)]
-    pub source: NotificationSource,
+    pub source: SourceRequest,
+}
+
+/// What a caller says about where a notification comes from. Its site is known by the token of the site alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SourceRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+}
+
+impl SourceRequest {
+    pub fn is_empty(&self) -> bool {
+        self.instance.is_none() && self.script.is_none()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Self {
+        let source =
+            Self { instance: fields.optional_name("instance"), script: fields.optional_name("script") };
+        source
+    }
 }
 
 /// Where a notification comes from.
@@ -46,12 +67,6 @@ pub struct NotificationSource {
     pub script: Option<String>,
 }
 
-impl NotificationSource {
-    pub fn is_empty(&self) -> bool {
-        self.site.is_none() && self.instance.is_none() && self.script.is_none()
-    }
-}
-
 impl NotificationRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
@@ -59,11 +74,7 @@ impl NotificationRequest {
         let kind = fields.optional_name("type");
         let content = Content::read(&mut fields, kind.as_deref());
         let handling = Handling::read(&mut fields);
-        let source = fields.nested("source", |source| NotificationSource {
-            site: source.optional_name("site"),
-            instance: source.optional_name("instance"),
-            script: source.optional_name("script"),
-        });
+        let source = fields.nested("source", SourceRequest::read);
         fields.finish()?;
         Ok(Self { id, kind, content, handling, source: source.unwrap_or_default() })
     }
@@ -298,7 +309,7 @@ mod tests {
     fn a_notification_is_read_and_written_alike() {
         let body = json!({"id": ID, "type": "alarm", "list": "ops", "subject": "S", "body": "B",
                           "priority": "alarm", "topic": "outages", "failover": ["sms:a", "email:b"],
-                          "source": {"site": "plant-7", "script": "watch.sh"}});
+                          "source": {"instance": "i", "script": "watch.sh"}});
         let OneOrMany::One(request) = NotificationRequest::read_body(&body).unwrap() else { panic!() };
         assert_eq!(serde_json::to_value(&request).unwrap(), body);
     }
@@ -314,6 +325,13 @@ mod tests {
         assert_eq!(pointers, ["/1/id", "/1/list", "/1/subject", "/1/body", "/1/source", "/1/later"]);
         let many = Value::Array(vec![json!({}); 1_001]);
         assert_eq!(NotificationRequest::read_body(&many).unwrap_err().status, 413);
+    }
+
+    #[test]
+    fn t13_the_site_of_a_notification_is_not_for_callers_to_say() {
+        let body = json!({"list": "ops", "subject": "S", "body": "B", "source": {"site": "plant-7"}});
+        let faults = NotificationRequest::read(&body, "").unwrap_err();
+        assert_eq!((faults[0].pointer.as_str(), faults[0].code), ("/source/site", crate::Code::UnknownField));
     }
 
     #[test]

@@ -23,17 +23,38 @@ use crate::{
 
 /// A site to be made.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct SiteRequest {
     /// 1 to 64 letters, digits, `-`, `_` or `.`.
     #[schema(example = "plant-7")]
     pub id: String,
+    /// What the site hands over belongs to this business unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub business_unit: Option<String>,
 }
 
 impl SiteRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
-        let request = Self { id: fields.required_site("id") };
+        let request =
+            Self { id: fields.required_site("id"), business_unit: fields.optional_name("businessUnit") };
         fields.finish().map(|()| request)
+    }
+}
+
+/// What is to be different about a site.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteChange {
+    /// What the site hands over from now on belongs to this business unit; `null` for none.
+    pub business_unit: Option<String>,
+}
+
+impl SiteChange {
+    pub fn read(value: &Value, pointer: &str) -> Item<Self> {
+        let mut fields = Fields::new(value, pointer);
+        let change = Self { business_unit: fields.optional_name("businessUnit") };
+        fields.finish().map(|()| change)
     }
 }
 
@@ -83,6 +104,8 @@ pub struct SiteIdentity {
 #[serde(rename_all = "camelCase")]
 pub struct Site {
     pub id: String,
+    /// What it hands over belongs to this business unit.
+    pub business_unit: Option<String>,
     pub created_at: Timestamp,
     /// Set once its token was revoked.
     pub revoked_at: Option<Timestamp>,

@@ -21,7 +21,10 @@ pub mod written;
 
 use jiff::Timestamp;
 use punctual_model::{KeyError, KeyParts, WorkKey};
-use punctual_store::operations::{rules::RuleRow, subjects::SubjectRow};
+use punctual_store::{
+    Named,
+    operations::{organisations::OrganisationRow, rules::RuleRow, subjects::SubjectRow},
+};
 use serde::{Deserialize, Serialize};
 
 pub use arrival::Operations;
@@ -119,6 +122,14 @@ pub fn people_of(subject: &SubjectRow) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     people.retain(|id| seen.insert(id.clone()));
     people
+}
+
+/// The organisation of an event or task, where it belongs to the same business unit or to none.
+pub(crate) fn organisation_of<'a>(
+    named: &'a Named<OrganisationRow>,
+    subject: &SubjectRow,
+) -> Option<&'a OrganisationRow> {
+    named.get(subject.business_unit.as_deref(), subject.organisation.as_deref()?)
 }
 
 /// A stored JSON array of texts.

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use axum::extract::State;
 use punctual_engine::Accepted;
-use punctual_model::{Audience, ChannelKey, NewNotification, NotificationId, delivery_policy::Handling};
+use punctual_model::{
+    Audience, ChannelKey, NewNotification, NotificationId, NotificationSource, delivery_policy::Handling,
+};
 use punctual_wire::{
     Batch, BatchItem, FieldError, Problem,
     batch::{Item, OneOrMany},
     content::Content,
-    notifications::{NotificationAccepted, NotificationRequest, NotificationSource},
+    notifications::{NotificationAccepted, NotificationRequest, SourceRequest},
 };
 use uuid::Uuid;
 
@@ -109,8 +111,8 @@ fn new(
     let mut new = with_content(app, caller, id, content, &kind, pointer)?;
     new.kind = kind;
     Handling::from(handling).give(&mut new);
-    let NotificationSource { site, instance, script } = source;
-    new.source = punctual_model::NotificationSource { site, instance, script };
+    let SourceRequest { instance, script } = source;
+    new.source = NotificationSource { site: None, instance, script };
     Ok(new)
 }
 

@@ -51,7 +51,7 @@ pub async fn put(
     params(("id" = String, Path)), responses((status = 200, body = Organisation)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = organisations::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
+    let row = organisations::get(&mut reader.conn(), &caller.by.reach(), &id).await?;
     definitions::one(&caller, &id, row)
 }
 

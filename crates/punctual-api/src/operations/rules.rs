@@ -76,7 +76,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         }
     };
     let now = app.engine.clock.now();
-    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter().filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
     let items: Vec<Rule> = seen.map(|row| shape(row, now)).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
@@ -87,7 +87,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
     JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }

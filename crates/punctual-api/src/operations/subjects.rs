@@ -216,7 +216,7 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
                 limit: i64::from(query.limit) + 1,
                 ..Between::default()
             };
-            let rows = subjects::between(&mut reader.conn(), &wanted).await?;
+            let rows = subjects::between(&mut reader.conn(), &caller.by.reach(), &wanted).await?;
             let placed = rows.into_iter().map(|row| {
                 let place = format!("{}:{}", row.last_at().unwrap_or_default(), row.id);
                 (place, row)
@@ -234,8 +234,7 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
             Page::cut_by_name(rows, query.limit, |row: &SubjectRow| &row.id)
         }
     };
-    let seen: Vec<SubjectRow> =
-        page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
+    let seen = page.items;
     let mut own =
         rules::of_subjects(&mut reader.conn(), seen.iter().map(|row| row.id.clone()).collect()).await?;
     drop(reader);
@@ -257,7 +256,7 @@ fn place(cursor: &str) -> Result<(i64, String), FieldError> {
 }
 
 async fn get(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
-    let row = found(app, id, subject_type, |unit| caller.by.may_see(unit)).await?;
+    let row = found(app, id, subject_type, |unit| caller.by.may_touch(unit)).await?;
     JsonResponse::ok(&answer(app, row, subject_type).await?)
 }
 

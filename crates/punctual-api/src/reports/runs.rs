@@ -81,7 +81,9 @@ pub async fn list(
         parameters.read(|fields| (fields.optional_name("status"), PageQuery::read(fields)))?;
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = runs::of(&mut reader.conn(), &subscription.guid, status, page.cursor, limit).await?;
+    let rows =
+        runs::of(&mut reader.conn(), &caller.by.reach(), &subscription.guid, status, page.cursor, limit)
+            .await?;
     drop(reader);
     summaries(&app, rows, page).await
 }
@@ -111,7 +113,15 @@ pub async fn failed_of(
     let page = parameters.page()?;
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = work::troubled(&mut reader.conn(), KIND, Some(&subscription.guid), page.cursor, limit).await?;
+    let rows = work::troubled(
+        &mut reader.conn(),
+        &caller.by.reach(),
+        KIND,
+        Some(&subscription.guid),
+        page.cursor,
+        limit,
+    )
+    .await?;
     drop(reader);
     summaries(&app, rows, page).await
 }
@@ -123,13 +133,9 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page = parameters.page()?;
     let mut reader = app.engine.store.read_for_people().await?;
     let limit = i64::from(page.limit) + 1;
-    let rows = work::troubled(&mut reader.conn(), KIND, None, page.cursor, limit).await?;
+    let rows = work::troubled(&mut reader.conn(), &caller.by.reach(), KIND, None, page.cursor, limit).await?;
     drop(reader);
-    let page_of = Page::cut(rows, page.limit, |row| row.id);
-    let rows =
-        page_of.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref())).collect();
-    let items = shape_all(&app, rows).await?;
-    JsonResponse::ok(&Page { items, next_cursor: page_of.next_cursor })
+    summaries(&app, rows, page).await
 }
 
 /// The latest runs over all subscriptions
@@ -139,13 +145,12 @@ pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let page = parameters.page()?;
     let filter = WorkFilter {
         kind: Some(KIND.to_owned()),
-        business_units: caller.by.units.clone(),
         before: page.cursor,
         limit: i64::from(page.limit) + 1,
         ..WorkFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::list(&mut reader.conn(), &filter).await?;
+    let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
     summaries(&app, rows, page).await
 }
@@ -255,6 +260,7 @@ async fn found(
     let subscription = visible(app, caller, guid).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let view = runs::find(&mut reader.conn(), &subscription.guid, run).await?;
+    let view = view.filter(|view| caller.by.may_touch(view.work.business_unit.as_deref()));
     let view = view.ok_or_else(|| Failure::from(Problem::not_found("run", run)))?;
     let unit = subscription.business_unit.as_deref();
     let rollout = rollouts::over(&mut reader.conn(), KIND, &subscription.guid, unit).await?;

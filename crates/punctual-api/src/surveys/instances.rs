@@ -29,7 +29,7 @@ pub async fn list(
     Segments(id): Segments<String>,
     parameters: Parameters,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
+    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     let query = InstanceQuery::read(parameters.0)?;
     let filter = InstanceFilter {
         survey_id: survey.id,
@@ -62,7 +62,7 @@ pub async fn get(
     caller: Caller<Read>,
     Segments((id, public_id)): Segments<(String, String)>,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
+    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     let row = instance(&app, survey.id, &public_id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = [row];

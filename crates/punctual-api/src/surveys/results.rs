@@ -56,7 +56,7 @@ pub async fn get(
     Segments(id): Segments<String>,
     parameters: Parameters,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
+    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     let filter = filter(parameters.0)?;
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
     JsonResponse::ok(&path::results(&app.engine, survey.id, &versions, &filter).await?)
@@ -104,7 +104,7 @@ async fn answers(
     id: &str,
     parameters: Parameters,
 ) -> Result<(SurveyRow, Table), Failure> {
-    let survey = found(app, id, |unit| caller.by.may_see(unit)).await?;
+    let survey = found(app, id, |unit| caller.by.may_touch(unit)).await?;
     let filter = filter(parameters.0)?;
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
     let table = path::table(&app.engine, survey.id, &versions, &filter).await?;

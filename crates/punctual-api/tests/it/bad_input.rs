@@ -27,7 +27,12 @@ async fn nothing_is_stored(bed: &TestBed) {
     let conn = &mut reader.conn();
     assert!(bed.notifications().await.is_empty());
     let filter = punctual_store::work::WorkFilter { limit: 1, ..Default::default() };
-    assert!(punctual_store::work::list(conn, &filter).await.unwrap().is_empty());
+    assert!(
+        punctual_store::work::list(conn, &punctual_model::Reach::Everything, &filter)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert!(lists::page(conn, &punctual_model::Reach::Everything, "", 1).await.unwrap().is_empty());
     assert!(templates::page(conn, "", 1).await.unwrap().is_empty());
     assert!(business_units::page(conn, &punctual_model::Reach::Everything, "", 1).await.unwrap().is_empty());

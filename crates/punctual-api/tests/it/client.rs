@@ -65,10 +65,21 @@ impl Client {
     pub async fn new_key(&self, scopes: &[&str], units: Option<&[&str]>) -> Self {
         let mut body = json!({ "name": format!("for {}", scopes.join(" ")), "scopes": scopes });
         if let Some(units) = units {
+            for unit in units {
+                self.has_unit(unit).await;
+            }
             body["businessUnits"] = json!(units);
         }
         let made = self.post("/api/v1/keys", body).await.expect(201);
         self.with_key(made["key"].as_str().unwrap())
+    }
+
+    /// Defines a business unit, unless it is there.
+    pub async fn has_unit(&self, unit: &str) {
+        let path = format!("/api/v1/business-units/{unit}");
+        if self.get(&path).await.status == 404 {
+            self.put(&path, json!({ "name": unit, "timeZone": "UTC" })).await.expect(200);
+        }
     }
 
     pub async fn get(&self, path: &str) -> Reply {

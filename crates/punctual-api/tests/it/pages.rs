@@ -3,7 +3,10 @@
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::{Client, put_on_hold};
+use crate::{
+    client::{Client, put_on_hold},
+    sites::site,
+};
 
 on_both! {
     following_the_cursor_gives_every_item_once;
@@ -92,11 +95,12 @@ async fn a_page_that_cannot_be_is_refused(bed: TestBed) {
 async fn notifications_are_found_by_what_they_are(bed: TestBed) {
     let client = Client::new(&bed).await;
     client.put("/api/v1/lists/ops", json!({ "type": "memory", "targets": ["a"] })).await.expect(200);
-    let to_list = json!({ "list": "ops", "type": "alarm", "subject": "50% full", "body": "B",
-        "source": { "site": "plant-7", "script": "watch.sh" } });
-    client.post("/api/v1/notifications", to_list).await.expect(201);
+    let plant = site(&client, "plant-7").await;
+    let to_list = json!({ "id": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "list": "ops", "subject": "50% full", "body": "B", "script": "watch.sh" });
+    plant.post("/api/v1/sites/plant-7/notifications", json!({ "items": [to_list] })).await.expect(200);
     client.advance("1h").await;
-    let lost = json!({ "targets": ["a"], "channel": "pager:none", "subject": "Lost", "body": "B" });
+    let lost =
+        json!({ "type": "alarm", "targets": ["a"], "channel": "pager:none", "subject": "Lost", "body": "B" });
     client.post("/api/v1/notifications", lost).await.expect(201);
     client.advance("20m").await;
     let late = json!({ "targets": ["a"], "channel": "memory:default", "subject": "Waiting", "body": "B" });
@@ -107,7 +111,7 @@ async fn notifications_are_found_by_what_they_are(bed: TestBed) {
     };
     assert_eq!(found("status=delivered").await, ["50% full"]);
     assert_eq!(found("status=parked").await, ["Lost"]);
-    assert_eq!(found("type=alarm").await, ["50% full"]);
+    assert_eq!(found("type=alarm").await, ["Lost"]);
     assert_eq!(found("site=plant-7").await, ["50% full"]);
     assert_eq!(found("list=ops").await, ["50% full"]);
     assert_eq!(found("q=50%25").await, ["50% full"]);
@@ -122,9 +126,9 @@ async fn notifications_are_found_by_what_they_are(bed: TestBed) {
         (&kpis["queueDepth"], &kpis["stuckCount"], &kpis["parkedCount"], &kpis["oldestPendingAgeSeconds"]),
         (&json!(1), &json!(1), &json!(1), &json!(660)),
     );
-    let waiting = json!({ "targets": ["a"], "channel": "memory:default", "subject": "At a site", "body": "B",
-        "source": { "site": "plant-8" } });
-    client.post("/api/v1/notifications", waiting).await.expect(201);
+    let plant = site(&client, "plant-8").await;
+    let waiting = json!({ "id": "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6072", "list": "ops", "subject": "At a site", "body": "B" });
+    plant.post("/api/v1/sites/plant-8/notifications", json!({ "items": [waiting] })).await.expect(200);
     let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
     assert_eq!(
         (&kpis["bySite"][0]["site"], &kpis["bySite"][0]["queueDepth"]),

@@ -21,6 +21,7 @@ on_both! {
     people_get_a_report_as_they_read_and_it_is_written_once_for_each_way;
     a_list_whose_members_read_alike_stays_a_list;
     members_of_a_list_who_read_differently_are_written_to_over_its_channel;
+    t11_a_person_of_another_unit_is_read_to_as_a_stranger;
 }
 
 /// A table with a number and a time of day; it counts how often it is asked for.
@@ -147,4 +148,24 @@ async fn members_of_a_list_who_read_differently_are_written_to_over_its_channel(
     let channels: Vec<&Value> =
         done["notifications"].as_array().unwrap().iter().map(|one| &one["channel"]).collect();
     assert_eq!(channels, ["email:second", "email:second"]);
+}
+
+async fn t11_a_person_of_another_unit_is_read_to_as_a_stranger(bed: TestBed) {
+    let (bed, client, _) = company(&bed).await;
+    let uwe = json!({ "name": "Uwe", "email": "uwe@b.example", "locale": "de", "businessUnit": "de" });
+    client
+        .put("/api/v1/business-units/de", json!({ "name": "DE", "timeZone": "Europe/Berlin" }))
+        .await
+        .expect(200);
+    client.put("/api/v1/operations/people/uwe", uwe).await.expect(200);
+    let addresses = json!({ "addresses": ["uwe@b.example", "who@b.example", "ada@b.example"] });
+    subscribe(&client, numbers(addresses)).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    let sent = bed.sent();
+    let html = |name: &str| {
+        let own = sent.iter().find(|one| one.address == format!("{name}@b.example"));
+        own.unwrap().html.clone().unwrap()
+    };
+    assert_eq!(html("uwe"), html("who"));
+    assert_ne!(html("ada"), html("who"), "one without a unit is known to all");
 }

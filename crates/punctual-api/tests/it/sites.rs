@@ -23,9 +23,10 @@ on_both! {
     a_site_s_event_log_is_bounded_and_newest_first;
     a_report_that_cannot_be_kept_costs_no_notification;
     the_figures_are_exact_for_each_site_and_show_the_last_purge;
+    t13_what_a_site_hands_over_belongs_to_its_unit;
 }
 
-async fn site(client: &Client, id: &str) -> Client {
+pub async fn site(client: &Client, id: &str) -> Client {
     let made = client.post("/api/v1/sites", json!({ "id": id })).await.expect(201);
     assert_eq!(made["id"], id);
     client.with_key(made["token"].as_str().unwrap())
@@ -138,6 +139,37 @@ async fn a_hand_over_keeps_the_good_and_names_the_bad(bed: TestBed) {
     bed.wait(366 * 24 * 3_600);
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 3);
     assert_eq!(outcomes(&plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200)), ["duplicate"]);
+}
+
+async fn t13_what_a_site_hands_over_belongs_to_its_unit(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let nz = client.new_key(&["read"], Some(&["nz"])).await;
+    let bad = json!({ "id": "plant-7", "businessUnit": "no-such" });
+    client.post("/api/v1/sites", bad).await.refused(422, "unit_unknown");
+    client.get("/api/v1/sites/plant-7").await.refused(404, "not_found");
+    let list = json!({ "type": "memory", "targets": ["a"], "businessUnit": "nz" });
+    client.put("/api/v1/lists/ops", list).await.expect(200);
+    let plant = site(&client, "plant-7").await;
+    plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200);
+    let path = "/api/v1/sites/plant-7";
+    client.patch(path, json!({ "businessUnit": "no-such" })).await.refused(422, "unit_unknown");
+    let moved = client.patch(path, json!({ "businessUnit": "nz" })).await.expect(200);
+    assert_eq!((&moved["businessUnit"], client.get(path).await.expect(200)), (&json!("nz"), moved.clone()));
+    // A resend after the move is the same notification, and stays where it was.
+    let again = plant.post(PLANT, json!({ "items": [item(1), item(2)] })).await.expect(200);
+    assert_eq!(outcomes(&again), ["duplicate", "stored"]);
+    bed.tick().await;
+    let seen = nz.get("/api/v1/notifications").await.expect(200);
+    let seen = seen["items"].as_array().unwrap();
+    assert_eq!(seen.iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!(id(2))]);
+    assert_eq!((&seen[0]["businessUnit"], &seen[0]["status"]), (&json!("nz"), &json!("delivered")));
+    assert_eq!(bed.notification(&id(1)).await.reason_code.as_deref(), Some("list-unknown"));
+    // Nobody else hands in under a site's name.
+    let forged = json!({ "list": "ops", "subject": "S", "body": "B", "source": { "site": "plant-7" } });
+    let refused = client.post("/api/v1/notifications", forged).await.refused(422, "unknown_field");
+    assert_eq!(refused["errors"][0]["pointer"], "/source/site");
+    client.patch(path, json!({ "businessUnit": null })).await.expect(200);
+    client.patch("/api/v1/sites/nowhere", json!({})).await.refused(404, "not_found");
 }
 
 fn gzip(text: &str) -> Vec<u8> {

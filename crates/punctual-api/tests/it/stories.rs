@@ -98,7 +98,7 @@ async fn a_notification_is_delivered_and_can_be_explained(bed: TestBed) {
         .await
         .expect(200);
     let body = json!({ "id": "0197A3C4-5D6E-7F80-9A1B-2C3D4E5F6071", "list": "ops", "subject": "S", "body": "B",
-        "source": { "site": "plant-7", "instance": "i", "script": "watch.sh" } });
+        "source": { "instance": "i", "script": "watch.sh" } });
     let made = client.post("/api/v1/notifications", body).await.expect(201);
     let id = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071";
     assert_eq!(made, json!({ "id": id, "status": "pending" }));

@@ -309,6 +309,7 @@ async fn the_log_has_what_was_sent_again_and_outlives_the_messages(bed: TestBed)
     bed.engine.purge_confirmed(bed.now()).await.unwrap();
     let notification = punctual_store::notifications::list(
         &mut bed.read().await.conn(),
+        &punctual_model::Reach::Everything,
         &punctual_store::notifications::NotificationFilter { limit: 10, ..Default::default() },
     )
     .await

@@ -57,17 +57,22 @@ async fn what_belongs_to_others_is_not_there(bed: TestBed) {
         ours.get(path).await.expect(200);
         theirs.get(path).await.refused(404, "not_found");
     }
-    for list in ["work", "schedules", "messages", "lists", "sources/document", "business-units"] {
+    for list in ["work", "schedules", "messages", "lists", "sources/document"] {
         let path = format!("/api/v1/{list}");
         assert!(!ours.get(&path).await.expect(200)["items"].as_array().unwrap().is_empty(), "{list}");
         assert_eq!(theirs.get(&path).await.expect(200)["items"], json!([]), "{list}");
     }
-    let seen = theirs.get("/api/v1/notifications").await.expect(200);
-    assert_eq!(seen["items"].as_array().unwrap().iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&common]);
+    let units = theirs.get("/api/v1/business-units").await.expect(200)["items"].clone();
+    assert_eq!((units.as_array().unwrap().len(), &units[0]["id"]), (1, &json!("de")));
+    // What belongs to no unit is the installation's.
+    assert_eq!(theirs.get("/api/v1/notifications").await.expect(200)["items"], json!([]));
+    let common = common.as_str().unwrap();
+    theirs.get(&format!("/api/v1/notifications/{common}")).await.refused(404, "not_found");
+    client.get(&format!("/api/v1/notifications/{common}")).await.expect(200);
 
     for path in [
         format!("/api/v1/notifications/{id}/retry"),
-        format!("/api/v1/notifications/{}/discard", common.as_str().unwrap()),
+        format!("/api/v1/notifications/{common}/discard"),
         format!("/api/v1/work/{schedule}/cancel"),
     ] {
         theirs.call(Method::POST, &path, None).await.refused(404, "not_found");

@@ -46,7 +46,7 @@ pub(super) struct Item {
 }
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
-    let found = app.engine.attention(visit.viewer.by.units.as_deref(), SHOWN).await?;
+    let found = app.engine.attention(&visit.viewer.by.reach(), SHOWN).await?;
     let groups: Vec<Group> = Kind::ALL
         .into_iter()
         .filter_map(|kind| {

@@ -64,7 +64,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let from = monday(asked.unwrap_or(today))?;
     let to = moved(from, 7 * WEEKS as i64)?;
     let kinds = app.engine.kinds_of_interest();
-    let sees = |unit: Option<&str>| visit.viewer.by.may_see(unit);
+    let sees = |unit: Option<&str>| visit.viewer.by.may_touch(unit);
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from: Edge::Day(from), to: Edge::Day(moved(to, -1)?) };
     let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;

@@ -82,7 +82,7 @@ struct Target {
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = notifications::by_id(&mut reader.conn(), id).await?;
-    let row = row.filter(|row| viewer.by.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| viewer.by.may_touch(row.business_unit.as_deref()));
     row.ok_or_else(|| Problem::not_found("notification", id).into())
 }
 

@@ -174,10 +174,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let widened = |at: Timestamp, hours: i64| at.checked_add(hours.hours()).unwrap_or(at);
     let (from, to) = (widened(from, -24), widened(to, 24));
     let wanted = Between { from, to, limit: SHOWN, ..Between::default() };
-    let found = subjects::between(&mut reader.conn(), &wanted).await?;
+    let found = subjects::between(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?;
     let mut undated = Vec::new();
     if view == View::List {
-        undated = subjects::undated(&mut reader.conn(), UNDATED).await?;
+        undated = subjects::undated(&mut reader.conn(), &visit.viewer.by.reach(), UNDATED).await?;
     }
     let ids = found.iter().chain(&undated).map(|row| row.id.clone()).collect();
     let own = rules::of_subjects(&mut reader.conn(), ids).await?;
@@ -190,11 +190,10 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         let own = by_subject.get(&row.id).map(Vec::as_slice).unwrap_or_default();
         item(row, own, &visit.zone, now)
     };
-    let seen = |row: &&SubjectRow| visit.viewer.by.may_see(row.business_unit.as_deref());
-    let mut items: Vec<Item> = found.iter().filter(seen).map(item).collect();
+    let mut items: Vec<Item> = found.iter().map(item).collect();
     items.retain(|item| item.days.iter().any(|day| (first..end).contains(day)));
     items.sort_by(|a, b| (a.days.first(), &a.clock).cmp(&(b.days.first(), &b.clock)));
-    let undated: Vec<Item> = undated.iter().filter(seen).map(item).collect();
+    let undated: Vec<Item> = undated.iter().map(item).collect();
     let link = |view: View, on: Date| format!("/operations?view={}&on={on}", view.as_str());
     let (before, after) = view.turn(on);
     page(&OperationsPage {
@@ -363,7 +362,7 @@ async fn visible(app: &Shared, visit: &Visit, subject_type: &str, id: &str) -> R
     let mut reader = app.engine.store.read_for_people().await?;
     let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
     row.filter(|row| {
-        row.subject_type == subject_type && visit.viewer.by.may_see(row.business_unit.as_deref())
+        row.subject_type == subject_type && visit.viewer.by.may_touch(row.business_unit.as_deref())
     })
     .ok_or_else(|| punctual_wire::Problem::not_found(subject_type, id).into())
 }

@@ -111,9 +111,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let filter = Filter::read(&fields, &visit.zone);
     let now = Visit::now(&app);
     let blocked = app.engine.blocked_channels().await?;
-    let browse = filter.browse(&visit.viewer, blocked.stuck(), ROWS);
+    let browse = filter.browse(blocked.stuck(), ROWS);
     let mut reader = app.engine.store.read_for_people().await?;
-    let found = notifications::browse(&mut reader.conn(), &browse).await?;
+    let found = notifications::browse(&mut reader.conn(), &visit.viewer.by.reach(), &browse).await?;
     let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
     let last = last_delivered(&mut reader.conn()).await?;
     drop(reader);

@@ -61,7 +61,7 @@ struct Upcoming {
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let now = Visit::now(&app);
-    let found = app.engine.attention(visit.viewer.by.units.as_deref(), PROBLEMS).await?;
+    let found = app.engine.attention(&visit.viewer.by.reach(), PROBLEMS).await?;
     let problems: Vec<Item> = found
         .items
         .iter()
@@ -130,7 +130,7 @@ async fn coming(
 ) -> Result<Vec<Upcoming>, punctual_store::StoreError> {
     let kinds = app.engine.kinds_of_interest();
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::coming(&mut reader.conn(), &kinds, visit.viewer.by.units.as_deref(), None, 6).await?;
+    let rows = work::coming(&mut reader.conn(), &kinds, &visit.viewer.by.reach(), None, 6).await?;
     let upcoming = rows.into_iter().map(|row| {
         let due = Timestamp::from_microsecond(row.ready_at).unwrap_or_default();
         Upcoming { id: row.id, key: row.key, due: visit.zone.when(due, now) }

@@ -141,7 +141,7 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Pat
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
     let row = sources::get(&mut reader.conn(), &kind, &id).await?;
-    let row = row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
+    let row = row.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref()));
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("source", format!("{kind}/{id}"))))?;
     let planned = work::of_source(&mut reader.conn(), &kind, &id, WORK_SHOWN).await?;
     drop(reader);

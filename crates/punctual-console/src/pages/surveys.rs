@@ -69,11 +69,15 @@ struct Survey {
 
 async fn show(State(app): State<Shared>, visit: Visit) -> Page {
     let mut reader = app.engine.store.read_for_people().await?;
-    let found = surveys::page(&mut reader.conn(), None, visit.viewer.by.units.as_deref(), SHOWN).await?;
+    let found = surveys::page(&mut reader.conn(), None, &visit.viewer.by.reach(), SHOWN).await?;
     let mut rows = Vec::with_capacity(found.len());
     let (mut asked_in_all, mut answered_in_all) = (0, 0);
     for row in found {
-        let counts = survey_instances::counts(&mut reader.conn(), row.id).await?;
+        let counts = if visit.viewer.by.may_touch(row.business_unit.as_deref()) {
+            survey_instances::counts(&mut reader.conn(), row.id).await?
+        } else {
+            Vec::new()
+        };
         let of =
             |status: &str| counts.iter().filter(|one| one.status == status).map(|one| one.count).sum::<i64>();
         let asked: i64 = counts.iter().map(|one| one.count).sum();
@@ -158,6 +162,15 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal>
     let mut reader = app.engine.store.read_for_people().await?;
     let row = surveys::get(&mut reader.conn(), number).await?;
     row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)
+}
+
+/// The survey of a page about whom it asked and what they answered. Rows of a shared survey belong to the installation.
+async fn found_with_rows(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal> {
+    let row = found(app, visit, id).await?;
+    if visit.viewer.by.may_touch(row.business_unit.as_deref()) {
+        return Ok(row);
+    }
+    Err(Problem::not_found("survey", id).into())
 }
 
 /// How an instance is, as a pill.

@@ -53,7 +53,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let missing = || Refusal::from(Problem::not_found("source", format!("{kind}/{id}")));
     let mut reader = app.engine.store.read_for_people().await?;
     let source = sources::get(&mut reader.conn(), &kind, &id).await?;
-    source.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)?;
+    source.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).ok_or_else(missing)?;
     let steps = why::why(&mut reader.conn(), &app.reminders, &kind, &id, date, now).await?;
     drop(reader);
     let steps = steps.ok_or_else(missing)?;

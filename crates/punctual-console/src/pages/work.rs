@@ -67,20 +67,20 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         LISTS.iter().map(|(list, ..)| *list).find(|list| *list == fields.text("list")).unwrap_or("coming");
     let kinds: Vec<String> = app.engine.workflows.keys().map(str::to_owned).collect();
     let kind = kinds.iter().find(|kind| *kind == fields.text("kind")).cloned().unwrap_or_default();
-    let units = visit.viewer.by.units.as_deref();
+    let reach = visit.viewer.by.reach();
     let cursor = fields.text("cursor");
     let mut reader = app.engine.store.read_for_people().await?;
     let mut rows = if list == "coming" {
         let wanted = if kind.is_empty() { kinds.clone() } else { vec![kind.clone()] };
         let after = cursor.split_once('.').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-        work::coming(&mut reader.conn(), &wanted, units, after, ROWS + 1).await?
+        work::coming(&mut reader.conn(), &wanted, &reach, after, ROWS + 1).await?
     } else {
         let which = match list {
             "held" => WorkList::Held,
             "failed" => WorkList::Failed,
             _ => WorkList::All,
         };
-        work::browse(&mut reader.conn(), which, units, cursor.parse().ok(), ROWS + 1).await?
+        work::browse(&mut reader.conn(), which, &reach, cursor.parse().ok(), ROWS + 1).await?
     };
     let sentence = if visit.viewer.sees_all() {
         let counts =

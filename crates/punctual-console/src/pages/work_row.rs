@@ -124,7 +124,7 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusa
     let number: i64 = id.parse().map_err(|_| refused())?;
     let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(refused)
+    row.filter(|row| viewer.by.may_touch(row.business_unit.as_deref())).ok_or_else(refused)
 }
 
 fn instant(at: i64) -> Timestamp {
@@ -157,7 +157,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
-            .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
+            .filter(|one| visit.viewer.by.may_touch(one.business_unit.as_deref()))
             .map(|one| Sent {
                 pill: words::notification(one.status),
                 id: one.id.to_string(),

@@ -91,7 +91,9 @@ async fn with_sites(bed: &TestBed) {
     {
         let then = bed.now() - jiff::SignedDuration::from_secs(silent_for);
         let mut tx = bed.begin().await;
-        sites::insert(&mut tx.conn(), then - jiff::SignedDuration::from_hours(24 * 30), site).await.unwrap();
+        sites::insert(&mut tx.conn(), then - jiff::SignedDuration::from_hours(24 * 30), site, None)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         let contact = Contact {
             version: Some("0.1.0".into()),

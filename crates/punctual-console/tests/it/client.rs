@@ -69,6 +69,9 @@ impl Client {
     }
 
     pub async fn new_key(&self, scopes: &[Scope], units: Option<&[&str]>) -> String {
+        for unit in units.unwrap_or_default() {
+            self.bed.has_unit(unit).await;
+        }
         let business_units = units.map(|units| units.iter().map(|unit| (*unit).to_owned()).collect());
         let new =
             NewKey { name: "somebody".into(), scopes: scopes.to_vec(), business_units, expires_at: None };

@@ -285,7 +285,8 @@ async fn who_may_only_read_has_no_buttons(bed: TestBed) {
     reader.act("/operations/rule", &[("id", &id), ("type", "event")]).await.refused(403, "scope_missing");
     reader.act("/operations/repair", &[("rule", "x")]).await.refused(403, "scope_missing");
     let other = admin.with_key(&[Scope::Read, Scope::Author], Some(&["nz"])).await;
-    // What belongs to no unit is seen by all and changed by those who see all.
+    // What belongs to no unit is the installation's.
+    other.get(&format!("/operations/events/{id}")).await.refused(404, "not_found");
     other.act("/operations/delete", &[("id", &id), ("type", "event")]).await.refused(404, "not_found");
 }
 

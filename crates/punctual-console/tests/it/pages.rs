@@ -127,7 +127,7 @@ async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {
     assert!(client.page("/sites").await.contains("No sites yet"));
     let mut tx = bed.begin().await;
     for site in ["plant-7", "plant-9"] {
-        punctual_store::sites::insert(&mut tx.conn(), bed.now(), site).await.unwrap();
+        punctual_store::sites::insert(&mut tx.conn(), bed.now(), site, None).await.unwrap();
     }
     let contact = punctual_store::sites::Contact {
         backlog: 1_234,

@@ -1,5 +1,6 @@
 //! People and organisations: the lists, the forms behind the API's own checks, and the messages of one event.
 
+use punctual_model::Reach;
 use punctual_store::operations::{organisations, people, rules};
 use punctual_testkit::{TestBed, on_both};
 use punctual_wire::keys::Scope;
@@ -21,7 +22,7 @@ on_both! {
 }
 
 async fn stored(bed: &TestBed, id: &str) -> Option<people::PersonRow> {
-    people::by_ids(&mut bed.read().await.conn(), vec![id.into()]).await.unwrap().pop()
+    people::get(&mut bed.read().await.conn(), &Reach::Everything, id).await.unwrap()
 }
 
 const ANN: [(&str, &str); 8] = [
@@ -135,8 +136,8 @@ async fn an_organisation_gives_its_events_their_messages(bed: TestBed) {
         .act("/operations/organisations/save", &ordinary)
         .await
         .leads_to("/operations/organisations?done=saved");
-    let row = organisations::by_ids(&mut bed.read().await.conn(), vec!["choir".into()]).await.unwrap();
-    assert_eq!(row[0].rules, None);
+    let row = organisations::get(&mut bed.read().await.conn(), &Reach::Everything, "choir").await.unwrap();
+    assert_eq!(row.unwrap().rules, None);
     client
         .act("/operations/organisations/delete", &[("id", "choir")])
         .await

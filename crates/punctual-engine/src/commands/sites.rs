@@ -8,7 +8,7 @@ use punctual_store::{
     sites::{self, SiteRow},
 };
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, units::require_unit};
 use crate::{
     Engine,
     keys::{NewKey, mint_key, new_row},
@@ -23,10 +23,12 @@ impl Engine {
         by: &Actor,
         now: Timestamp,
         id: &str,
+        business_unit: Option<&str>,
         env: &str,
     ) -> Result<String, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
-        if !sites::insert(&mut tx.conn(), now, id).await? {
+        require_unit(&mut tx.conn(), business_unit, "/businessUnit").await?;
+        if !sites::insert(&mut tx.conn(), now, id, business_unit).await? {
             let detail =
                 format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
             return Err(CommandError::IdReused { id: id.to_owned(), detail: Some(detail) });
@@ -35,6 +37,26 @@ impl Engine {
         by.audit(&mut tx, now, "create", "site", id).await?;
         tx.commit().await?;
         Ok(token)
+    }
+
+    /// Says whose a site is from now on: what it hands over carries the business unit.
+    #[boxed]
+    pub async fn move_site(
+        &self,
+        by: &Actor,
+        now: Timestamp,
+        id: &str,
+        business_unit: Option<&str>,
+    ) -> Result<SiteRow, CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        require_unit(&mut tx.conn(), business_unit, "/businessUnit").await?;
+        if !sites::set_unit(&mut tx.conn(), id, business_unit).await? {
+            return Err(missing(id));
+        }
+        by.audit(&mut tx, now, "change", "site", id).await?;
+        let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
+        tx.commit().await?;
+        Ok(row)
     }
 
     /// Gives a site a new token; the old one ends at once, or after so many seconds. A revoked site is taken again.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use punctual_model::{ChannelKey, Json, NotificationEvent, ReasonCode, Targets, address::comparable};
 use punctual_store::{
-    StoreError, Tx,
+    Named, StoreError, Tx,
     attempts::AttemptRow,
-    lists::{self, NamedLists},
+    lists::{self, ListRow},
     notifications::{Delivery, NotificationRow},
 };
 
@@ -84,7 +84,7 @@ impl Ledger {
     }
 }
 
-pub(super) async fn lists_of(tx: &mut Tx, rows: &[NotificationRow]) -> Result<NamedLists, StoreError> {
+pub(super) async fn lists_of(tx: &mut Tx, rows: &[NotificationRow]) -> Result<Named<ListRow>, StoreError> {
     let names = rows.iter().filter_map(|row| row.list_name.clone()).collect();
     lists::named(&mut tx.conn(), names).await
 }
@@ -93,7 +93,7 @@ pub(super) fn plan(
     row: NotificationRow,
     channel_is_open: bool,
     broken: Option<&Broken>,
-    lists: &NamedLists,
+    lists: &Named<ListRow>,
     ledger: &Ledger,
     now: Timestamp,
 ) -> Plan {

@@ -55,7 +55,10 @@ async fn uncertain_marks(bed: &TestBed) -> usize {
     let filter =
         punctual_store::notifications::NotificationFilter { limit: 10_000_000, ..Default::default() };
     let mut reader = bed.read().await;
-    let rows = punctual_store::notifications::list(&mut reader.conn(), &filter).await.unwrap();
+    let rows =
+        punctual_store::notifications::list(&mut reader.conn(), &punctual_model::Reach::Everything, &filter)
+            .await
+            .unwrap();
     assert!(rows.iter().all(|row| row.status.as_str() == "delivered"));
     rows.iter().map(|row| row.uncertain as usize).sum()
 }

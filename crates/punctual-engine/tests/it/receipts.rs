@@ -132,16 +132,16 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
         ("hardBounce", "receipt:id-Ann@example.org")
     );
     assert_eq!(listed.detail.as_deref(), Some("550 5.1.1 no such user"));
-    let attention = bed.engine.attention(None, 10).await.unwrap();
+    let attention = bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap();
     assert_eq!(attention.counts, [(Kind::Receipt, 1)]);
     let item = &attention.items[0];
     assert_eq!((item.id.as_str(), item.link.as_str()), (id.as_str(), &*format!("/notifications/{id}")));
     assert!(item.reason.contains("Ann@example.org: 550 5.1.1 no such user"), "{item:?}");
-    let other = bed.engine.attention(Some(&["nz".to_owned()]), 10).await.unwrap();
-    assert_eq!(other.items.len(), 1, "what belongs to no unit is for all");
+    let other = bed.engine.attention(&punctual_model::Reach::Units(vec!["nz".to_owned()]), 10).await.unwrap();
+    assert!(other.items.is_empty(), "what belongs to no unit is the installation's");
     assert!(bed.engine.acknowledge(&Actor::named("key:test"), &id, None).await.unwrap());
     assert!(!bed.engine.acknowledge(&Actor::named("key:test"), &id, None).await.unwrap());
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
     assert_eq!(bed.audit("notification", &id).await, ["acknowledge"]);
     let story: Vec<String> =
         bed.engine.timeline(&id).await.unwrap().into_iter().map(|moment| moment.detail).collect();
@@ -163,7 +163,7 @@ async fn a_complaint_suppresses_and_a_failure_alone_does_not(bed: TestBed) {
     let ann = suppressions::get(&mut reader.conn(), "email", "ann@example.org").await.unwrap();
     assert_eq!(ann.unwrap().reason, "complaint");
     assert_eq!(suppressions::get(&mut reader.conn(), "email", "bob@example.org").await.unwrap(), None);
-    let attention = bed.engine.attention_counts(None).await.unwrap();
+    let attention = bed.engine.attention_counts(&punctual_model::Reach::Everything).await.unwrap();
     assert_eq!(attention, [(Kind::Receipt, 1)], "who complains has it; what did not arrive needs a person");
     // An unsubscription after it was read says nothing new of the message, and all of its reader.
     sent(&bed, "eve@example.org").await;
@@ -185,7 +185,7 @@ async fn a_receipt_for_nobody_is_counted_and_forgotten(bed: TestBed) {
         0,
         "it may be a stranger's"
     );
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
     assert!(known(&bed, "x").await.is_some());
     bed.wait(25 * 60 * 60);
     bed.engine.purge(bed.now()).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_receipt_that_was_quicker_finds_its_message(bed: TestBed) {
     assert_eq!((row.notification_seq, row.rank), (Some(bed.notification(&id).await.seq), 4));
     let listed = suppressions::get(&mut bed.read().await.conn(), "email", "ann@example.org").await.unwrap();
     assert_eq!(listed.unwrap().reason, "hardBounce");
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 1);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 1);
 }
 
 async fn a_channel_without_callbacks_keeps_no_ids(bed: TestBed) {

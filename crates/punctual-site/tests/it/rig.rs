@@ -107,7 +107,9 @@ impl Rig {
     pub async fn stored(&self) -> Vec<NotificationRow> {
         let filter =
             NotificationFilter { site: Some("plant-7".into()), limit: 1_000_000, ..Default::default() };
-        let mut rows = list(&mut self.bed.read().await.conn(), &filter).await.unwrap();
+        let mut rows = list(&mut self.bed.read().await.conn(), &punctual_model::Reach::Everything, &filter)
+            .await
+            .unwrap();
         rows.reverse();
         rows
     }

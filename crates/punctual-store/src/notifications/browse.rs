@@ -66,7 +66,6 @@ pub struct Browse {
     pub stuck: Option<Stuck>,
     /// A keyword in the subject.
     pub q: Option<String>,
-    pub business_units: Option<Vec<String>>,
     pub before: Option<Place>,
     pub limit: usize,
     /// Rows looked at, at most.
@@ -105,7 +104,7 @@ const FILTER: &str = concat!(
     stuck!("$11", "$15"),
     "))
       AND ($12 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $12 ESCAPE '\\')
-      AND {shared $13 business_unit}"
+      AND {reach $13 business_unit}"
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
 // same.
@@ -232,7 +231,7 @@ impl Walk {
 
 /// One page, newest first.
 #[boxed]
-pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
+pub async fn browse(conn: &mut Conn<'_>, reach: &Reach, browse: &Browse) -> Result<Browsed> {
     let walk = Walk::of(browse);
     let before = upper_bound(conn, walk, browse).await?;
     let horizon = horizon_of(conn, walk, browse, before).await?;
@@ -259,7 +258,7 @@ pub async fn browse(conn: &mut Conn<'_>, browse: &Browse) -> Result<Browsed> {
         b.created_to,
         stuck_before,
         b.q.map(|word| contains_pattern(&word)),
-        &Reach::limited_to(b.business_units),
+        reach,
         limit,
         held_back,
     ];

@@ -38,7 +38,6 @@ pub struct NotificationFilter {
     pub stuck: Option<Stuck>,
     /// A keyword in the subject.
     pub q: Option<String>,
-    pub business_units: Option<Vec<String>>,
     /// Rows older than this sequence number.
     pub before: Option<i64>,
     pub limit: i64,
@@ -59,16 +58,19 @@ const LIST: Sql = sql!(
     "))
       AND ($8 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $8 ESCAPE '\\')
       AND ($9 IS NULL OR seq < $9)
-      AND {shared $10 business_unit}
+      AND {reach $10 business_unit}
     ORDER BY seq DESC
     LIMIT $11",
 );
 
 /// A page of notifications, newest first.
 #[boxed]
-pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Vec<NotificationRow>> {
+pub async fn list(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    filter: &NotificationFilter,
+) -> Result<Vec<NotificationRow>> {
     let f = filter.clone();
-    let reach = Reach::limited_to(f.business_units);
     let (stuck_before, held_back) =
         f.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let pattern = f.q.map(|word| contains_pattern(&word));
@@ -84,7 +86,7 @@ pub async fn list(conn: &mut Conn<'_>, filter: &NotificationFilter) -> Result<Ve
             stuck_before,
             pattern,
             f.before,
-            &reach,
+            reach,
             f.limit,
             held_back
         ],

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    named::{Named, Owned, distinct},
+};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct OrganisationRow {
@@ -34,20 +37,38 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, organisation: &Organisatio
     Ok(())
 }
 
+impl Owned for OrganisationRow {
+    fn business_unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+}
+
+const GET: Sql = sql!(
+    "operations_organisations.get", as OrganisationRow,
+    "SELECT {columns}
+     FROM operations_organisations WHERE id = $1 AND {shared $2 business_unit}",
+);
+
+/// The organisation of this id, if it is within reach.
+#[boxed]
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<OrganisationRow>> {
+    conn.fetch_optional(&GET, args![id, reach]).await
+}
+
 const BY_IDS: Sql = sql!(
     "operations_organisations.by_ids", as OrganisationRow,
     "SELECT {columns}
      FROM operations_organisations WHERE id = {any $1}",
 );
 
+/// Reads the organisations that events and tasks name, one statement for all.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<OrganisationRow>> {
-    ids.sort_unstable();
-    ids.dedup();
+pub async fn named(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Named<OrganisationRow>> {
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Named::default());
     }
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    let rows = conn.fetch_all(&BY_IDS, args![distinct(ids)]).await?;
+    Ok(Named::new(rows, |row: &OrganisationRow| Some(row.id.clone())))
 }
 
 const PAGE: Sql = sql!(
@@ -75,4 +96,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, PAGE, DELETE];
+crate::db::statements![PUT, GET, BY_IDS, PAGE, DELETE];

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::Reach;
 
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    named::{Named, Owned, distinct},
+};
 
 #[derive(Clone, Debug, PartialEq, Record, SetRow)]
 pub struct PersonRow {
@@ -36,20 +39,38 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, person: &PersonRow) -> Res
     Ok(())
 }
 
+impl Owned for PersonRow {
+    fn business_unit(&self) -> Option<&str> {
+        self.business_unit.as_deref()
+    }
+}
+
+const GET: Sql = sql!(
+    "operations_people.get", as PersonRow,
+    "SELECT {columns}
+     FROM operations_people WHERE id = $1 AND {shared $2 business_unit}",
+);
+
+/// The person of this id, if they are within reach.
+#[boxed]
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<PersonRow>> {
+    conn.fetch_optional(&GET, args![id, reach]).await
+}
+
 const BY_IDS: Sql = sql!(
     "operations_people.by_ids", as PersonRow,
     "SELECT {columns}
      FROM operations_people WHERE id = {any $1}",
 );
 
+/// Reads the people that events and tasks name, one statement for all.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<PersonRow>> {
-    ids.sort_unstable();
-    ids.dedup();
+pub async fn named(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Named<PersonRow>> {
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Named::default());
     }
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    let rows = conn.fetch_all(&BY_IDS, args![distinct(ids)]).await?;
+    Ok(Named::new(rows, |row: &PersonRow| Some(row.id.clone())))
 }
 
 const BY_EMAILS: Sql = sql!(
@@ -60,29 +81,29 @@ const BY_EMAILS: Sql = sql!(
 
 /// Those behind these addresses, which are in lower case: for imports, which are rare enough to read all people.
 #[boxed]
-pub async fn by_emails(conn: &mut Conn<'_>, mut addresses: Vec<String>) -> Result<Vec<PersonRow>> {
-    addresses.sort_unstable();
-    addresses.dedup();
+pub async fn by_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Named<PersonRow>> {
     if addresses.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Named::default());
     }
-    conn.fetch_all(&BY_EMAILS, args![addresses]).await
+    let rows = conn.fetch_all(&BY_EMAILS, args![distinct(addresses)]).await?;
+    Ok(Named::new(rows, |row: &PersonRow| row.email.as_deref().map(str::to_lowercase)))
 }
 
 // Relies on operations_people_by_email.
 const AT_EMAILS: Sql = sql!(
     "operations_people.at_emails", as PersonRow,
     "SELECT {columns}
-     FROM operations_people WHERE email IS NOT NULL AND email = {any $1}",
+     FROM operations_people WHERE email IS NOT NULL AND email = {any $1} ORDER BY id",
 );
 
 /// Those with exactly these addresses: it runs for every message, so it uses the index.
 #[boxed]
-pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Vec<PersonRow>> {
+pub async fn at_emails(conn: &mut Conn<'_>, addresses: Vec<String>) -> Result<Named<PersonRow>> {
     if addresses.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Named::default());
     }
-    conn.fetch_all(&AT_EMAILS, args![addresses]).await
+    let rows = conn.fetch_all(&AT_EMAILS, args![distinct(addresses)]).await?;
+    Ok(Named::new(rows, |row: &PersonRow| row.email.clone()))
 }
 
 const PAGE: Sql = sql!(
@@ -104,4 +125,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, BY_EMAILS, AT_EMAILS, PAGE, DELETE];
+crate::db::statements![PUT, GET, BY_IDS, BY_EMAILS, AT_EMAILS, PAGE, DELETE];

@@ -130,7 +130,7 @@ const PAGE: Sql = sql!(
     "operations_rules.page", as RuleRow,
     "SELECT {columns r}
      FROM operations_rules AS r
-     WHERE r.deleted_at IS NULL AND r.id > $1 AND {shared $3 r.business_unit}
+     WHERE r.deleted_at IS NULL AND r.id > $1 AND {reach $3 r.business_unit}
      ORDER BY r.id LIMIT $2",
 );
 

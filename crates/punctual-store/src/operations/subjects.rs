@@ -175,7 +175,7 @@ pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<S
 const PAGE: Sql = sql!(
     "operations_subjects.page", as SubjectRow,
     "SELECT {columns s} FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2 AND {shared $4 s.business_unit}
+     WHERE s.deleted_at IS NULL AND s.subject_type = $1 AND s.id > $2 AND {reach $4 s.business_unit}
      ORDER BY s.id LIMIT $3",
 );
 
@@ -219,12 +219,13 @@ const BETWEEN: Sql = sql!(
          AND ($8 IS NULL OR s.creator = $8
              OR {sqlite EXISTS (SELECT 1 FROM json_each(s.people) AS p WHERE p.value = $8)}
                 {postgres jsonb_exists(s.people::jsonb, $8)})
+         AND {reach $10 s.business_unit}
      ORDER BY s.last_at, s.id LIMIT $9",
 );
 
-/// Everything with a date that falls between the two moments, by its end.
+/// Everything within reach with a date that falls between the two moments, by its end.
 #[boxed]
-pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<SubjectRow>> {
+pub async fn between(conn: &mut Conn<'_>, reach: &Reach, wanted: &Between) -> Result<Vec<SubjectRow>> {
     let walked = wanted.to.as_microsecond().saturating_add(LONGEST_MICROS);
     let (last_at, id) = wanted.after.clone().unwrap_or((i64::MIN, String::new()));
     let args = args![
@@ -236,7 +237,8 @@ pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<Subjec
         wanted.subject_type.clone(),
         wanted.organisation.clone(),
         wanted.person.clone(),
-        wanted.limit
+        wanted.limit,
+        reach
     ];
     conn.fetch_all(&BETWEEN, args).await
 }
@@ -245,14 +247,14 @@ pub async fn between(conn: &mut Conn<'_>, wanted: &Between) -> Result<Vec<Subjec
 const UNDATED: Sql = sql!(
     "operations_subjects.undated", as SubjectRow,
     "SELECT {columns s} FROM operations_subjects AS s
-     WHERE s.deleted_at IS NULL AND s.last_at IS NULL
+     WHERE s.deleted_at IS NULL AND s.last_at IS NULL AND {reach $2 s.business_unit}
      ORDER BY s.last_at DESC, s.id DESC LIMIT $1",
 );
 
-/// Those without any date, the newest first.
+/// Those within reach without any date, the newest first.
 #[boxed]
-pub async fn undated(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<SubjectRow>> {
-    conn.fetch_all(&UNDATED, args![limit]).await
+pub async fn undated(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<SubjectRow>> {
+    conn.fetch_all(&UNDATED, args![limit, reach]).await
 }
 
 crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, PAGE, BETWEEN, UNDATED];

@@ -1,6 +1,7 @@
 //! Messages that a provider accepted and that did not arrive: they need attention until a person has seen them.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use crate::{
     attention::WaitingRow,
@@ -9,7 +10,7 @@ use crate::{
 
 const NOT_DELIVERED: &str = "FROM receipts AS r {sqlite INDEXED BY receipts_waiting}
          JOIN notifications AS n ON n.seq = r.notification_seq
-     WHERE r.needs_person AND {shared $1 n.business_unit}";
+     WHERE r.needs_person AND {reach $1 n.business_unit}";
 
 const FAILED: Sql = sql!(
     "receipts.waiting",
@@ -25,10 +26,10 @@ const COUNT_FAILED: Sql = sql!(
     " LIMIT $2) AS f",
 );
 
-/// Those that nobody has seen yet, newest first, for someone who sees these business units (or all).
+/// Those that nobody has seen yet, newest first, of what is within reach.
 #[boxed]
-pub async fn failed(conn: &mut Conn<'_>, units: Option<&[String]>, limit: i64) -> Result<Vec<WaitingRow>> {
-    conn.fetch_all(&FAILED, args![units, limit]).await
+pub async fn failed(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&FAILED, args![reach, limit]).await
 }
 
 #[derive(Record)]
@@ -37,8 +38,8 @@ struct Count {
 }
 
 #[boxed]
-pub async fn count_failed(conn: &mut Conn<'_>, units: Option<&[String]>, bound: i64) -> Result<i64> {
-    let row: Count = conn.fetch_one(&COUNT_FAILED, args![units, bound]).await?;
+pub async fn count_failed(conn: &mut Conn<'_>, reach: &Reach, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT_FAILED, args![reach, bound]).await?;
     Ok(row.count)
 }
 

@@ -13,6 +13,8 @@ pub struct ChildRow {
     pub parent_id: String,
     /// A million for a count, the amount in millionths for a sum.
     pub amount_millionths: i64,
+    /// That of the child. It counts for parents of the same one; a child without one counts for all.
+    pub business_unit: Option<String>,
 }
 
 #[derive(SetRow)]
@@ -75,10 +77,12 @@ pub struct SumRow {
     pub total_millionths: i64,
 }
 
-#[derive(SetRow)]
-struct Parent<'a> {
-    setting_id: &'a str,
-    parent_id: &'a str,
+/// A parent under a setting, with its own business unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, SetRow)]
+pub struct Parent<'a> {
+    pub setting_id: &'a str,
+    pub parent_id: &'a str,
+    pub business_unit: Option<&'a str>,
 }
 
 // Relies on reminder_children_by_parent.
@@ -87,17 +91,16 @@ const SUMS: Sql = sql!(
     "SELECT c.setting_id, c.parent_id, CAST(SUM(c.amount_millionths) AS BIGINT) AS total_millionths
      FROM reminder_children AS c {join rows}
      WHERE c.setting_id = {.setting_id} AND c.parent_id = {.parent_id}
+       AND (c.business_unit IS NULL OR c.business_unit = {.business_unit})
      GROUP BY c.setting_id, c.parent_id",
 );
 
-/// The sums of these pairs of setting and parent; those without children are left out.
+/// The sums of these parents over the children of their own business unit and those without one; parents without
+/// children are left out.
 #[boxed]
-pub async fn sums(conn: &mut Conn<'_>, pairs: &[(&str, &str)]) -> Result<Vec<SumRow>> {
-    let mut pairs = pairs.to_vec();
-    pairs.sort_unstable();
-    pairs.dedup();
-    let parents: Vec<Parent<'_>> =
-        pairs.into_iter().map(|(setting_id, parent_id)| Parent { setting_id, parent_id }).collect();
+pub async fn sums(conn: &mut Conn<'_>, mut parents: Vec<Parent<'_>>) -> Result<Vec<SumRow>> {
+    parents.sort_unstable();
+    parents.dedup();
     conn.fetch_all(&SUMS, with_rows(args![], &parents)).await
 }
 

@@ -31,7 +31,7 @@ const COMING: Sql = sql!(
     "work.browse_coming", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
      WHERE status = 'pending' AND NOT on_hold AND kind = $3 AND (ready_at, id) > ($4, $5)
-       AND {shared $1 business_unit}
+       AND {reach $1 business_unit}
      ORDER BY ready_at, id
      LIMIT $2",
 );
@@ -44,7 +44,7 @@ pub type ComingPlace = (i64, i64);
 pub async fn coming(
     conn: &mut Conn<'_>,
     kinds: &[String],
-    units: Option<&[String]>,
+    reach: &Reach,
     after: Option<ComingPlace>,
     limit: usize,
 ) -> Result<Vec<ListedWork>> {
@@ -52,7 +52,7 @@ pub async fn coming(
     let mut rows: Vec<ListedWork> = Vec::new();
     // The index starts with the kind, and there are few of them: a few looks at it, merged.
     for kind in kinds {
-        let bound = args![&reach(units), bounded(limit), kind, at, id];
+        let bound = args![reach, bounded(limit), kind, at, id];
         rows.extend(conn.fetch_all::<ListedWork>(&COMING, bound).await?);
     }
     rows.sort_by_key(|row| (row.ready_at, row.id));
@@ -63,17 +63,17 @@ pub async fn coming(
 const HELD: Sql = sql!(
     "work.browse_held", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_held}
-     WHERE on_hold AND status <> 'deactivated' AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE on_hold AND status <> 'deactivated' AND id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 const FAILED: Sql = sql!(
     "work.browse_failed", as ListedWork,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_failed}
-     WHERE status = 'failed' AND id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE status = 'failed' AND id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 const NEWEST: Sql = sql!(
     "work.browse_newest", as ListedWork,
     "SELECT {columns} FROM work {sqlite NOT INDEXED}
-     WHERE id < $3 AND {shared $1 business_unit} ORDER BY id DESC LIMIT $2",
+     WHERE id < $3 AND {reach $1 business_unit} ORDER BY id DESC LIMIT $2",
 );
 
 /// Lists in order of id, newest first.
@@ -88,7 +88,7 @@ pub enum WorkList {
 pub async fn browse(
     conn: &mut Conn<'_>,
     list: WorkList,
-    units: Option<&[String]>,
+    reach: &Reach,
     before: Option<i64>,
     limit: usize,
 ) -> Result<Vec<ListedWork>> {
@@ -98,11 +98,7 @@ pub async fn browse(
         WorkList::All => &NEWEST,
     };
     let before = before.unwrap_or(i64::MAX);
-    conn.fetch_all(sql, args![&reach(units), bounded(limit), before]).await
-}
-
-fn reach(units: Option<&[String]>) -> Reach {
-    Reach::limited_to(units.map(<[String]>::to_vec))
+    conn.fetch_all(sql, args![reach, bounded(limit), before]).await
 }
 
 fn bounded(limit: usize) -> i64 {

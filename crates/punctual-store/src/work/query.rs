@@ -79,8 +79,6 @@ pub struct WorkFilter {
     pub source_id: Option<String>,
     pub due_from: Option<i64>,
     pub due_to: Option<i64>,
-    /// Only these business units; rows without one count as everybody's.
-    pub business_units: Option<Vec<String>>,
     /// Rows older than this id.
     pub before: Option<i64>,
     pub limit: i64,
@@ -98,16 +96,15 @@ const LIST: Sql = sql!(
       AND ($6 IS NULL OR due_at >= $6)
       AND ($7 IS NULL OR due_at < $7)
       AND ($8 IS NULL OR id < $8)
-      AND {shared $9 business_unit}
+      AND {reach $9 business_unit}
     ORDER BY id DESC
     LIMIT $10",
 );
 
 /// A page of work, newest first.
 #[boxed]
-pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
+pub async fn list(conn: &mut Conn<'_>, reach: &Reach, filter: &WorkFilter) -> Result<Vec<WorkRow>> {
     let f = filter.clone();
-    let reach = Reach::limited_to(f.business_units);
     conn.fetch_all(
         &LIST,
         args![
@@ -119,7 +116,7 @@ pub async fn list(conn: &mut Conn<'_>, filter: &WorkFilter) -> Result<Vec<WorkRo
             f.due_from,
             f.due_to,
             f.before,
-            &reach,
+            reach,
             f.limit
         ],
     )
@@ -132,13 +129,15 @@ const TROUBLED: Sql = sql!(
     "SELECT {columns} FROM work WHERE id IN (
          SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_failed}
                          WHERE status = 'failed' AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                           AND {reach $5 business_unit}
                          ORDER BY id DESC LIMIT $4) AS failed
          UNION SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_held}
                                WHERE on_hold AND kind = $1 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                                 AND {reach $5 business_unit}
                                ORDER BY id DESC LIMIT $4) AS held
          UNION SELECT id FROM (SELECT id FROM work {sqlite INDEXED BY work_ready}
                                WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND retry_count > 0
-                                 AND ($2 IS NULL OR source_id = $2) AND id < $3
+                                 AND ($2 IS NULL OR source_id = $2) AND id < $3 AND {reach $5 business_unit}
                                ORDER BY id DESC LIMIT $4) AS retried)
      ORDER BY id DESC
      LIMIT $4",
@@ -148,12 +147,13 @@ const TROUBLED: Sql = sql!(
 #[boxed]
 pub async fn troubled(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     kind: &str,
     source_id: Option<&str>,
     before: Option<i64>,
     limit: i64,
 ) -> Result<Vec<WorkRow>> {
-    let bound = args![kind, source_id, before.unwrap_or(i64::MAX), limit];
+    let bound = args![kind, source_id, before.unwrap_or(i64::MAX), limit, reach];
     conn.fetch_all(&TROUBLED, bound).await
 }
 

@@ -1,6 +1,6 @@
 //! Pages for people: the right rows in the right order, over the index that was meant, whatever is filtered.
 
-use punctual_model::NotificationStatus;
+use punctual_model::{NotificationStatus, Reach};
 use punctual_store::{
     attention,
     notifications::{self, AsOf, Browse, Browsed, Next, Stuck},
@@ -34,7 +34,7 @@ async fn outbox(bed: &TestBed) {
 }
 
 async fn page(bed: &TestBed, browse: &Browse) -> Browsed {
-    notifications::browse(&mut bed.read().await.conn(), browse).await.unwrap()
+    notifications::browse(&mut bed.read().await.conn(), &Reach::Everything, browse).await.unwrap()
 }
 
 fn any() -> Browse {
@@ -149,13 +149,13 @@ async fn pages_of_work_walk_an_index(bed: TestBed) {
     }
     let mut reader = bed.read().await;
     let kinds = ["a".to_owned(), "b".to_owned()];
-    let first = work::coming(&mut reader.conn(), &kinds, None, None, 4).await.unwrap();
+    let first = work::coming(&mut reader.conn(), &kinds, &Reach::Everything, None, 4).await.unwrap();
     assert_eq!(first.iter().map(|row| row.id).collect::<Vec<_>>(), [99_991, 99_992, 99_993, 99_994]);
     let after = Some((first[3].ready_at, first[3].id));
-    let rest = work::coming(&mut reader.conn(), &kinds, None, after, 10).await.unwrap();
+    let rest = work::coming(&mut reader.conn(), &kinds, &Reach::Everything, after, 10).await.unwrap();
     assert_eq!(rest.len(), 6);
     for (list, found) in [(WorkList::Held, 4), (WorkList::Failed, 3), (WorkList::All, 100_000)] {
-        let rows = work::browse(&mut reader.conn(), list, None, None, 10).await.unwrap();
+        let rows = work::browse(&mut reader.conn(), list, &Reach::Everything, None, 10).await.unwrap();
         assert_eq!(rows[0].id, found);
     }
     drop(reader);
@@ -183,15 +183,16 @@ async fn what_waits_is_found_among_many_finished_rows(bed: TestBed) {
     ];
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
-    let waiting = attention::parked(&mut reader.conn(), None, 10).await.unwrap();
+    let waiting = attention::parked(&mut reader.conn(), &Reach::Everything, 10).await.unwrap();
     assert_eq!(
         waiting.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
         ["00000000-0000-4000-8000-000000000010"]
     );
-    let counts = attention::counts(&mut reader.conn(), None, 1_000).await.unwrap();
+    let counts = attention::counts(&mut reader.conn(), &Reach::Everything, 1_000).await.unwrap();
     assert_eq!((counts.held, counts.parked, counts.events), (0, 1, 0));
-    let limited = attention::counts(&mut reader.conn(), Some(&["nz".into()]), 1_000).await.unwrap();
-    assert_eq!(limited.parked, 1, "what belongs to no business unit is everybody's");
+    let limited =
+        attention::counts(&mut reader.conn(), &Reach::Units(vec!["nz".into()]), 1_000).await.unwrap();
+    assert_eq!(limited.parked, 0, "what belongs to no business unit is the installation's");
     let before = attention::mark(&mut reader.conn()).await.unwrap();
     assert_eq!(before, attention::mark(&mut reader.conn()).await.unwrap());
     let sites =

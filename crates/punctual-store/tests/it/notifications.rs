@@ -411,7 +411,9 @@ async fn a_page_is_limited_by_every_filter_alone(bed: TestBed) {
         let mut filter = NotificationFilter { limit: 100, ..Default::default() };
         change(&mut filter);
         let mut reader = bed.read().await;
-        let rows = notifications::list(&mut reader.conn(), &filter).await.unwrap();
+        let rows = notifications::list(&mut reader.conn(), &punctual_model::Reach::Everything, &filter)
+            .await
+            .unwrap();
         rows.into_iter().map(|row| row.kind).collect::<Vec<_>>()
     };
     let now = bed.now().as_microsecond();
@@ -429,7 +431,12 @@ async fn a_page_is_limited_by_every_filter_alone(bed: TestBed) {
     assert_eq!(list(&|f| f.stuck = held(r#"{"memory:default":1}"#)).await, [""; 0]);
     assert_eq!(list(&|f| f.q = Some("100 % SURE_".into())).await, ["alert"]);
     assert_eq!(list(&|f| f.q = Some("100_%".into())).await, [""; 0], "what was typed is no wildcard");
-    assert_eq!(list(&|f| f.business_units = Some(vec!["au".into()])).await, ["email"]);
+    for (unit, found) in [("au", 0), ("nz", 1)] {
+        let reach = punctual_model::Reach::Units(vec![unit.to_owned()]);
+        let filter = NotificationFilter { limit: 100, ..Default::default() };
+        let rows = notifications::list(&mut bed.read().await.conn(), &reach, &filter).await.unwrap();
+        assert_eq!(rows.len(), found, "one without a unit is the installation's");
+    }
     assert_eq!(list(&|f| f.limit = 1).await, ["email"]);
     let seq = bed.notification(&id).await.seq;
     assert_eq!(list(&|f| f.before = Some(seq)).await, ["alert"]);

@@ -98,13 +98,13 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
     people::put(&mut tx.conn(), bed.now(), &PersonRow { name: "Ben".into(), ..person("ben", None) })
         .await
         .unwrap();
-    let found = people::by_ids(&mut tx.conn(), vec!["ben".into(), "ann".into(), "ben".into(), "x".into()])
-        .await
-        .unwrap();
-    let names: Vec<&str> = found.iter().map(|row| row.name.as_str()).collect();
-    assert_eq!(names, ["Ann", "Ben"]);
+    let ids = ["ben", "ann", "ben", "x"].map(str::to_owned);
+    let found = people::named(&mut tx.conn(), ids.to_vec()).await.unwrap();
+    let name = |id: &str| found.get(Some("nz"), id).map(|row| row.name.as_str());
+    assert_eq!((name("ann"), name("ben"), name("x")), (Some("Ann"), Some("Ben"), None));
+    assert_eq!((found.get(Some("de"), "ann"), found.get(None, "ann")), (None, None));
     let found = people::by_emails(&mut tx.conn(), vec!["ann@example.org".into()]).await.unwrap();
-    assert_eq!(found[0].id, "ann");
+    assert_eq!(found.get(Some("nz"), "ann@example.org").unwrap().id, "ann");
     assert_eq!(
         people::page(&mut tx.conn(), &punctual_model::Reach::Everything, "ann", 10).await.unwrap().len(),
         1
@@ -121,7 +121,8 @@ async fn people_and_organisations_are_put_found_and_removed(bed: TestBed) {
         updated_at: bed.now().as_microsecond(),
     };
     organisations::put(&mut tx.conn(), bed.now(), &choir).await.unwrap();
-    assert_eq!(organisations::by_ids(&mut tx.conn(), vec!["choir".into()]).await.unwrap(), [choir]);
+    let found = organisations::named(&mut tx.conn(), vec!["choir".into()]).await.unwrap();
+    assert_eq!(found.get(Some("nz"), "choir"), Some(&choir));
     assert_eq!(
         organisations::page(&mut tx.conn(), &punctual_model::Reach::Everything, "", 10).await.unwrap().len(),
         1
@@ -143,7 +144,10 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     subjects::update(&mut tx.conn(), bed.now(), &changed).await.unwrap();
     let there = subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().remove(0);
     assert_eq!((there.title.as_str(), there.start_at, there.version), ("New", None, 2));
-    assert_eq!(subjects::undated(&mut tx.conn(), 10).await.unwrap().len(), 1);
+    assert_eq!(
+        subjects::undated(&mut tx.conn(), &punctual_model::Reach::Everything, 10).await.unwrap().len(),
+        1
+    );
     assert_eq!(subjects::by_uids(&mut tx.conn(), vec!["u".into()]).await.unwrap().len(), 1);
     assert_eq!(
         subjects::page(&mut tx.conn(), &punctual_model::Reach::Everything, "event", "", 10)
@@ -188,7 +192,8 @@ async fn a_calendar_finds_what_falls_into_it(bed: TestBed) {
     let (from, to) = ("2026-05-10T00:00:00Z".parse().unwrap(), "2026-05-17T00:00:00Z".parse().unwrap());
     let all = Between { from, to, limit: 10, ..Between::default() };
     let mut find = async |wanted: Between| {
-        let found = subjects::between(&mut tx.conn(), &wanted).await.unwrap();
+        let found =
+            subjects::between(&mut tx.conn(), &punctual_model::Reach::Everything, &wanted).await.unwrap();
         found.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
     assert_eq!(find(all.clone()).await, ["into", "inside", "other", "ends", "over"]);
@@ -318,6 +323,11 @@ async fn the_reconciler_never_reads_what_is_in_step(bed: TestBed) {
     check(&bed, "operations_rules.to_sync", "operations_rules_to_sync");
     assert!(rules::expected(&mut reader.conn(), bed.now(), 200).await.unwrap().is_empty());
     check(&bed, "operations_rules.expected", "work_ready");
-    assert!(attention::out_of_step(&mut reader.conn(), None, 10).await.unwrap().is_empty());
+    assert!(
+        attention::out_of_step(&mut reader.conn(), &punctual_model::Reach::Everything, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     check(&bed, "operations_rules.waiting", "operations_rules_failed");
 }

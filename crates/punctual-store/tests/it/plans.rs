@@ -324,6 +324,11 @@ async fn the_suppression_list_and_receipts_are_found_by_their_keys(bed: TestBed)
     check(&bed, "receipts.of", "receipts_by_notification");
     receipts::figures(&mut reader.conn(), 99_990).await.unwrap();
     check(&bed, "receipts.figures", "receipts_received");
-    assert!(receipts::failed(&mut reader.conn(), None, 10).await.unwrap().is_empty());
+    assert!(
+        receipts::failed(&mut reader.conn(), &punctual_model::Reach::Everything, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     check(&bed, "receipts.waiting", "receipts_waiting");
 }

@@ -4,7 +4,7 @@ use punctual_model::{InputHash, NewWork, Trigger, WorkKey};
 use punctual_store::{
     reminders::{
         changes::{self, ChangeRow},
-        children::{self, ChildRow},
+        children::{self, ChildRow, Parent},
         reconciliations,
         settings::{self, SettingRow},
         states::{self, StateRow},
@@ -108,19 +108,32 @@ async fn children_are_summed_by_parent(bed: TestBed) {
         child_id: id.into(),
         parent_id: parent.into(),
         amount_millionths: amount,
+        business_unit: None,
+    };
+    let parent = |id: &'static str, unit: Option<&'static str>| Parent {
+        setting_id: "s",
+        parent_id: id,
+        business_unit: unit,
     };
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
     children::put(conn, &[child("a", "1", 5), child("b", "1", 7), child("c", "2", 1)]).await.unwrap();
     children::put(conn, &[child("b", "2", 8)]).await.unwrap();
     children::delete(conn, &[("s", "none")]).await.unwrap();
-    let mut sums = children::sums(conn, &[("s", "1"), ("s", "2"), ("s", "3")]).await.unwrap();
+    let mut sums =
+        children::sums(conn, vec![parent("1", None), parent("2", None), parent("3", None)]).await.unwrap();
     sums.sort_by(|a, b| a.parent_id.cmp(&b.parent_id));
     let shown: Vec<_> = sums.iter().map(|row| (row.parent_id.as_str(), row.total_millionths)).collect();
     assert_eq!(shown, [("1", 5), ("2", 9)]);
     assert_eq!(children::of(conn, &[("s", "b")]).await.unwrap(), [child("b", "2", 8)]);
     children::delete(conn, &[("s", "a")]).await.unwrap();
-    assert!(children::sums(conn, &[("s", "1")]).await.unwrap().is_empty());
+    assert!(children::sums(conn, vec![parent("1", None)]).await.unwrap().is_empty());
+    let of_unit = |id: &str, unit: &str| ChildRow { business_unit: Some(unit.into()), ..child(id, "2", 100) };
+    children::put(conn, &[of_unit("d", "de"), of_unit("n", "nz")]).await.unwrap();
+    for (unit, total) in [(None, 9), (Some("de"), 109), (Some("nz"), 109), (Some("fr"), 9)] {
+        let sums = children::sums(conn, vec![parent("2", unit)]).await.unwrap();
+        assert_eq!(sums[0].total_millionths, total, "{unit:?}");
+    }
 }
 
 async fn progress_is_kept_by_key(bed: TestBed) {

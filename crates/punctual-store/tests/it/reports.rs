@@ -260,7 +260,8 @@ async fn rows_in_trouble_are_found_by_kind_and_source(bed: TestBed) {
     let conn = &mut tx.conn();
     work::put_on_hold_as_conflict(conn, bed.now(), vec![ids[0], ids[2]]).await.unwrap();
     let found = async |conn: &mut punctual_store::Conn<'_>, source: Option<&str>| {
-        let rows = work::troubled(conn, PATH, source, None, 10).await.unwrap();
+        let rows =
+            work::troubled(conn, &punctual_model::Reach::Everything, PATH, source, None, 10).await.unwrap();
         rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
     };
     assert_eq!(found(conn, None).await, [ids[2], ids[0]]);

@@ -1,6 +1,8 @@
 //! The statements of surveys: versions, instances by hash, answers, subscribers and the outbox, on both databases.
 
+use punctual_model::Reach;
 use punctual_store::{
+    Tx,
     outbox::{self, About, NewDelivery, NewEvent},
     subscribers::{self, SubscriberRow},
     survey_instances::{self, Change, InstanceFilter, NewInstance},
@@ -69,10 +71,10 @@ async fn versions_are_pinned_and_the_published_one_is_found(bed: TestBed) {
     assert_eq!(surveys::version(&mut tx.conn(), 1, 1).await.unwrap().unwrap().id, first);
     let changed = surveys::update(&mut tx.conn(), now, 1, &draft("other", None)).await.unwrap().unwrap();
     assert_eq!((changed.name.as_str(), changed.published_version, changed.version), ("other", Some(2), 4));
-    let units = ["de".to_owned()];
+    let units = Reach::Units(vec!["de".to_owned()]);
     let seen = |rows: Vec<surveys::SurveyRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
-    assert_eq!(seen(surveys::page(&mut tx.conn(), None, None, 10).await.unwrap()), [2, 1]);
-    assert_eq!(seen(surveys::page(&mut tx.conn(), Some(2), Some(&units), 10).await.unwrap()), [1]);
+    assert_eq!(seen(surveys::page(&mut tx.conn(), None, &Reach::Everything, 10).await.unwrap()), [2, 1]);
+    assert_eq!(seen(surveys::page(&mut tx.conn(), Some(2), &units, 10).await.unwrap()), [1]);
     assert!(surveys::lock(&mut tx.conn(), 7).await.unwrap().is_none());
 }
 
@@ -212,9 +214,11 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed)
         (Some("schedule:nightly"), None)
     );
     assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 2);
-    let (nz, de) = (["nz".to_owned()], ["de".to_owned()]);
-    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&nz), 10).await.unwrap().len(), 3);
-    assert_eq!(outbox::page(&mut tx.conn(), None, Some(&de), 10).await.unwrap(), [arrived]);
+    let seen =
+        async |tx: &mut Tx, reach: Reach| outbox::page(&mut tx.conn(), None, &reach, 10).await.unwrap();
+    let (nz, de) = (Reach::Units(vec!["nz".to_owned()]), Reach::Units(vec!["de".to_owned()]));
+    assert_eq!((seen(&mut tx, nz).await.len(), seen(&mut tx, de).await.len()), (2, 0));
+    assert_eq!(seen(&mut tx, Reach::Everything).await.len(), 3, "one without a unit is the installation's");
 }
 
 async fn instances_are_found_by_index_among_a_hundred_thousand(bed: TestBed) {

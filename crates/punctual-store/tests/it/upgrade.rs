@@ -5,7 +5,9 @@
 use punctual_store::{
     Lane, Store, StoreOptions, audit, channels,
     delivery_policy::{self, standing},
-    facts, notifications, rollouts, run_ownership, run_records, survey_attempts, work,
+    facts, notifications,
+    reminders::children::{self, Parent},
+    rollouts, run_ownership, run_records, survey_attempts, work,
 };
 use punctual_testkit::{Database, new_work, postgres::TestDatabase};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -183,6 +185,30 @@ async fn columns_with_earlier_names_keep_what_they_hold(database: Database) {
     store.close().await;
 }
 
+async fn counted_children_know_their_unit(database: Database) {
+    let old = Old::at(database, 17).await;
+    old.run(
+        "INSERT INTO reminder_settings (id, name, source_type, child_type, kind, active, definition, created_at, updated_at)
+         VALUES ('s', 's', 'class', 'booking', 'threshold', TRUE, '{}', 1, 1);
+         INSERT INTO sources (source_type, source_id, business_unit, active, state, occurred_at, updated_at)
+         VALUES ('booking', '1', 'de', TRUE, '{}', 1, 1), ('booking', '2', NULL, TRUE, '{}', 1, 1);
+         INSERT INTO reminder_children (setting_id, child_id, parent_id, amount_millionths)
+         VALUES ('s', '1', 'c', 5), ('s', '2', 'c', 6)",
+    )
+    .await;
+    let store = old.open().await;
+    let mut reader = store.read().await.unwrap();
+    for (business_unit, total) in [(Some("de"), 11), (Some("nz"), 6)] {
+        let parent = Parent { setting_id: "s", parent_id: "c", business_unit };
+        assert_eq!(
+            children::sums(&mut reader.conn(), vec![parent]).await.unwrap()[0].total_millionths,
+            total
+        );
+    }
+    drop(reader);
+    store.close().await;
+}
+
 macro_rules! on_both_from_old {
     ($($test:ident;)*) => {
         mod sqlite {
@@ -203,6 +229,7 @@ on_both_from_old! {
     rows_from_before_circuits_had_their_name_are_rewritten;
     reason_codes_of_earlier_versions_are_rewritten;
     columns_with_earlier_names_keep_what_they_hold;
+    counted_children_know_their_unit;
 }
 
 const WORK: &str =

@@ -1,6 +1,6 @@
 //! What tests read: rows as they are stored.
 
-use punctual_model::NotificationStatus;
+use punctual_model::{NotificationStatus, Reach};
 use punctual_store::{
     Reader, attempts,
     attempts::AttemptRow,
@@ -40,7 +40,7 @@ impl TestBed {
     /// Every notification, newest first, up to a thousand.
     pub async fn notifications(&self) -> Vec<NotificationRow> {
         let filter = NotificationFilter { limit: 1000, ..Default::default() };
-        let rows = notifications::list(&mut self.read().await.conn(), &filter).await;
+        let rows = notifications::list(&mut self.read().await.conn(), &Reach::Everything, &filter).await;
         rows.unwrap_or_else(|error| panic!("{error:?}"))
     }
 
@@ -79,13 +79,14 @@ impl TestBed {
         for (status, on_hold) in [("pending", Some(false)), ("processing", None)] {
             let filter =
                 WorkFilter { status: Some(status.into()), on_hold, limit: SHOWN, ..Default::default() };
-            let rows =
-                work::list(&mut reader.conn(), &filter).await.unwrap_or_else(|error| panic!("{error:?}"));
+            let rows = work::list(&mut reader.conn(), &Reach::Everything, &filter)
+                .await
+                .unwrap_or_else(|error| panic!("{error:?}"));
             open.extend(rows.into_iter().map(|row| format!("work {} is {status}", row.key)));
         }
         for status in [NotificationStatus::Pending, NotificationStatus::Retrying] {
             let filter = NotificationFilter { status: Some(status), limit: SHOWN, ..Default::default() };
-            let rows = notifications::list(&mut reader.conn(), &filter)
+            let rows = notifications::list(&mut reader.conn(), &Reach::Everything, &filter)
                 .await
                 .unwrap_or_else(|error| panic!("{error:?}"));
             open.extend(rows.into_iter().map(|row| format!("notification {} is {status}", row.id)));

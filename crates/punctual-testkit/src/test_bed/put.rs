@@ -5,6 +5,7 @@ use punctual_engine::{Accepted, Ensured};
 use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random};
 use punctual_store::{
     Lane, Tx,
+    business_units::{self, BusinessUnitRow},
     channels::{self, ChannelRow},
     lists::{self, ListRow},
     templates::{self, TemplateRow},
@@ -25,6 +26,23 @@ impl TestBed {
 
     async fn commit(tx: Tx) {
         tx.commit().await.unwrap_or_else(|error| panic!("not committed: {error:?}"));
+    }
+
+    /// Defines a business unit in UTC, unless it is there.
+    pub async fn has_unit(&self, id: &str) {
+        let mut tx = self.begin().await;
+        let known = business_units::by_ids(&mut tx.conn(), vec![id.to_owned()]).await;
+        if known.unwrap_or_else(|error| panic!("{error:?}")).is_empty() {
+            let row = BusinessUnitRow {
+                id: id.to_owned(),
+                name: id.to_owned(),
+                time_zone: "UTC".into(),
+                updated_at: 0,
+            };
+            let put = business_units::put(&mut tx.conn(), self.now(), &row).await;
+            put.unwrap_or_else(|error| panic!("{error:?}"));
+        }
+        Self::commit(tx).await;
     }
 
     /// A channel over this adapter, with three retries a minute apart.

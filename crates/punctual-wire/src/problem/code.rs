@@ -95,6 +95,8 @@ codes! {
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.
     DurationInvalid = "duration_invalid", 422, "A duration is not valid";
+    /// There is no such business unit.
+    UnitUnknown = "unit_unknown", 422, "The business unit is not known";
     /// A cron pattern or a recurrence rule cannot be read.
     ScheduleInvalid = "schedule_invalid", 422, "The schedule cannot be read";
     /// A cron expression or rule never fires.

@@ -13,7 +13,7 @@ use punctual_model::{
     delivery_policy::Handling,
 };
 use punctual_store::{
-    Conn, StoreError,
+    Conn, Named, StoreError,
     operations::{
         organisations::{self, OrganisationRow},
         people::{self, PersonRow},
@@ -27,7 +27,7 @@ use serde_json::json;
 use super::{
     Input, KIND, Payload, Reach, instant,
     log::{self, Put},
-    occurrence_of, people_of, reach, settled, sync, topic, wanted, words,
+    occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, words,
 };
 
 /// A date that had passed when it was set is still announced within this time.
@@ -88,8 +88,8 @@ pub(super) fn read(input: &str) -> Option<Input> {
 pub struct Known {
     pub rules: HashMap<String, RuleRow>,
     pub subjects: HashMap<String, SubjectRow>,
-    pub organisations: HashMap<String, OrganisationRow>,
-    pub people: HashMap<String, PersonRow>,
+    pub organisations: Named<OrganisationRow>,
+    pub people: Named<PersonRow>,
     /// Topics for which somebody has written a template.
     pub templates: HashSet<String>,
 }
@@ -109,8 +109,8 @@ impl Known {
         let rules = rules::by_ids(conn, rule_ids).await?;
         let subjects = subjects::by_ids(conn, subject_ids).await?;
         let named = subjects.iter().filter_map(|subject| subject.organisation.clone()).collect();
-        let organisations = organisations::by_ids(conn, named).await?;
-        let people = people::by_ids(conn, subjects.iter().flat_map(people_of).collect()).await?;
+        let organisations = organisations::named(conn, named).await?;
+        let people = people::named(conn, subjects.iter().flat_map(people_of).collect()).await?;
         let mut topics: Vec<String> = payloads
             .iter()
             .map(|payload| topic(payload.subject_type.as_str(), payload.kind.as_str()))
@@ -121,14 +121,14 @@ impl Known {
         Ok(Self {
             rules: rules.into_iter().map(|row| (row.id.clone(), row)).collect(),
             subjects: subjects.into_iter().map(|row| (row.id.clone(), row)).collect(),
-            organisations: organisations.into_iter().map(|row| (row.id.clone(), row)).collect(),
-            people: people.into_iter().map(|row| (row.id.clone(), row)).collect(),
+            organisations,
+            people,
             templates: templates.into_iter().map(|row| row.name).collect(),
         })
     }
 
     pub fn organisation_of(&self, subject: &SubjectRow) -> Option<&OrganisationRow> {
-        self.organisations.get(subject.organisation.as_deref()?)
+        organisation_of(&self.organisations, subject)
     }
 
     /// The guards in their order; if it passes them all, these people are notified.

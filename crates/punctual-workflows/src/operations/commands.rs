@@ -11,7 +11,7 @@ use punctual_model::{
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
-        organisations::{self, OrganisationRow},
+        organisations,
         rules::{self, RuleRow},
         subjects::{self, SubjectRow},
     },
@@ -20,6 +20,7 @@ use punctual_store::{
 use super::{
     RuleSpec, SubjectType,
     edit::{self, State},
+    organisation_of,
     sync::{NotSynced, sync},
 };
 pub use edit::DefaultRule;
@@ -81,10 +82,10 @@ pub async fn create(engine: &Engine, by: &Actor, new: &[NewSubject]) -> Result<u
     let made = subjects::insert(&mut tx.conn(), now, &rows).await?;
     let rows: Vec<SubjectRow> = rows.into_iter().filter(|row| made.contains(&row.id)).collect();
     let named = rows.iter().filter_map(|row| row.organisation.clone()).collect();
-    let organisations = organisations::by_ids(&mut tx.conn(), named).await?;
+    let organisations = organisations::named(&mut tx.conn(), named).await?;
     let mut touched = Vec::new();
     for subject in &rows {
-        let organisation = organisations.iter().find(|one| Some(&one.id) == subject.organisation.as_ref());
+        let organisation = organisation_of(&organisations, subject);
         touched.extend(edit::created(State { subject, organisation }, now, || new_id(engine)));
     }
     rules::put(&mut tx.conn(), now, &touched).await?;
@@ -113,14 +114,11 @@ pub async fn update<E>(
         Err(refused) => return Ok(Changed::Refused(refused)),
     };
     let named = [&before.organisation, &after.organisation].into_iter().flatten().cloned().collect();
-    let organisations = organisations::by_ids(&mut tx.conn(), named).await?;
-    let of = |subject: &SubjectRow| -> Option<&OrganisationRow> {
-        organisations.iter().find(|one| Some(&one.id) == subject.organisation.as_ref())
-    };
+    let organisations = organisations::named(&mut tx.conn(), named).await?;
     let own = rules::lock_of_subject(&mut tx.conn(), id).await?;
     let touched = edit::changed(
-        State { subject: &before, organisation: of(&before) },
-        State { subject: &after, organisation: of(&after) },
+        State { subject: &before, organisation: organisation_of(&organisations, &before) },
+        State { subject: &after, organisation: organisation_of(&organisations, &after) },
         own,
         now,
         || new_id(engine),

@@ -2,6 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
+use punctual_model::Reach;
 use punctual_store::{
     Lane,
     operations::{
@@ -15,8 +16,8 @@ use punctual_store::{
 #[boxed]
 pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let before = people::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?;
-    if before.iter().any(|before| !by.may_touch(before.business_unit.as_deref())) {
+    let before = people::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
+    if before.is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("person", &row.id));
     }
     people::put(&mut tx.conn(), engine.clock.now(), row).await?;
@@ -29,7 +30,7 @@ pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<
 #[boxed]
 pub async fn remove_person(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = people::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+    let row = people::get(&mut tx.conn(), &by.reach(), id).await?;
     if !row.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
         return Err(CommandError::not_found("person", id));
     }
@@ -48,7 +49,7 @@ pub async fn put_organisation(
 ) -> Result<(), CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let before = organisations::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
+    let before = organisations::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
     if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("organisation", &row.id));
     }
@@ -66,7 +67,7 @@ pub async fn put_organisation(
 #[boxed]
 pub async fn remove_organisation(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = organisations::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
+    let row = organisations::get(&mut tx.conn(), &by.reach(), id).await?;
     if !row.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
         return Err(CommandError::not_found("organisation", id));
     }

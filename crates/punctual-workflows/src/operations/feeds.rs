@@ -6,6 +6,7 @@ use punctual_engine::{
     Actor, CommandError, Engine,
     keys::{hex, secret_hash},
 };
+use punctual_model::Reach;
 use punctual_store::{
     Lane, StoreError,
     operations::{
@@ -45,13 +46,14 @@ impl Owner {
 pub async fn make(engine: &Engine, by: &Actor, owner: &Owner) -> Result<(FeedRow, String), CommandError> {
     let now = engine.clock.now();
     let (owner_type, owner_id) = owner.parts();
-    let ids = vec![owner_id.to_owned()];
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let unit = match owner {
         Owner::Organisation(_) => {
-            organisations::by_ids(&mut tx.conn(), ids).await?.pop().map(|row| row.business_unit)
+            organisations::get(&mut tx.conn(), &by.reach(), owner_id).await?.map(|row| row.business_unit)
         }
-        Owner::Person(_) => people::by_ids(&mut tx.conn(), ids).await?.pop().map(|row| row.business_unit),
+        Owner::Person(_) => {
+            people::get(&mut tx.conn(), &by.reach(), owner_id).await?.map(|row| row.business_unit)
+        }
     };
     let unit = unit.filter(|unit| by.may_touch(unit.as_deref()));
     let business_unit = unit.ok_or_else(|| CommandError::not_found(owner_type, owner_id))?;
@@ -100,18 +102,13 @@ pub async fn calendar_of(engine: &Engine, secret: &str) -> Result<Option<String>
         limit: MOST,
         ..Between::default()
     };
-    let mut rows = subjects::between(&mut reader.conn(), &wanted).await?;
-    let ids = vec![row.owner_id.clone()];
-    let name = if is_organisation {
-        organisations::by_ids(&mut reader.conn(), ids).await?.pop().map(|row| row.name)
-    } else {
-        people::by_ids(&mut reader.conn(), ids).await?.pop().map(|row| row.name)
-    };
     // Another unit may have used the same id for an organisation of its own; the link shows only what it was made for.
-    rows.retain(|subject| {
-        row.business_unit.is_none()
-            || subject.business_unit.is_none()
-            || subject.business_unit == row.business_unit
-    });
+    let unit = Reach::limited_to(row.business_unit.clone().map(|unit| vec![unit]));
+    let rows = subjects::between(&mut reader.conn(), &unit, &wanted).await?;
+    let name = if is_organisation {
+        organisations::get(&mut reader.conn(), &unit, &row.owner_id).await?.map(|row| row.name)
+    } else {
+        people::get(&mut reader.conn(), &unit, &row.owner_id).await?.map(|row| row.name)
+    };
     Ok(Some(calendar::write(&name.unwrap_or(row.owner_id), &rows)))
 }

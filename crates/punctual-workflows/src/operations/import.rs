@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError};
-use punctual_store::operations::{
-    organisations, people,
-    subjects::{self, SubjectRow},
+use punctual_store::{
+    Named,
+    operations::{
+        organisations,
+        people::{self, PersonRow},
+        subjects::{self, SubjectRow},
+    },
 };
 
 use super::{
@@ -42,10 +46,12 @@ pub async fn import(
     text: &str,
 ) -> Result<Imported, EngineError> {
     let mut reader = engine.store.read().await?;
-    let named = import.organisation.iter().cloned().collect();
-    let zone = organisations::by_ids(&mut reader.conn(), named).await?.pop().and_then(|row| row.time_zone);
+    let named =
+        organisations::named(&mut reader.conn(), import.organisation.iter().cloned().collect()).await?;
     drop(reader);
-    let (components, skipped) = calendar::read(text, zone.as_deref().unwrap_or("UTC"), engine.clock.now());
+    let named = import.organisation.as_deref().and_then(|id| named.get(import.business_unit.as_deref(), id));
+    let zone = named.and_then(|row| row.time_zone.as_deref()).unwrap_or("UTC");
+    let (components, skipped) = calendar::read(text, zone, engine.clock.now());
     let mut imported = import.take(engine, by, components).await?;
     imported.skipped.extend(skipped);
     Ok(imported)
@@ -67,11 +73,6 @@ impl Import {
         let uids = components.iter().map(|one| one.uid.clone()).collect();
         let there = subjects::by_uids(&mut reader.conn(), uids).await?;
         drop(reader);
-        let known: HashMap<String, String> = known
-            .into_iter()
-            .filter(|person| by.may_see(person.business_unit.as_deref()))
-            .filter_map(|person| Some((person.email?.to_lowercase(), person.id)))
-            .collect();
         let there: HashMap<String, SubjectRow> =
             there.into_iter().filter_map(|row| Some((row.ical_uid.clone()?, row))).collect();
         let mut imported = Imported::default();
@@ -98,10 +99,11 @@ impl Import {
         Ok(imported)
     }
 
-    fn subject(&self, engine: &Engine, one: &Component, known: &HashMap<String, String>) -> NewSubject {
-        let creator = one.organiser.as_ref().and_then(|address| known.get(address));
-        let creator = creator.unwrap_or(&self.creator).clone();
-        let people = one.attendees.iter().filter_map(|address| known.get(address).cloned());
+    fn subject(&self, engine: &Engine, one: &Component, known: &Named<PersonRow>) -> NewSubject {
+        let person =
+            |address: &String| known.get(self.business_unit.as_deref(), address).map(|row| row.id.clone());
+        let creator = one.organiser.as_ref().and_then(person).unwrap_or_else(|| self.creator.clone());
+        let people = one.attendees.iter().filter_map(person);
         NewSubject {
             id: engine.random.ordered_uuid(engine.clock.now()).to_string(),
             subject_type: one.subject_type,

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use punctual_model::ChannelKey;
-use punctual_store::operations::{
-    organisations::OrganisationRow, people::PersonRow, rules::RuleRow, subjects::SubjectRow,
+use punctual_store::{
+    Named,
+    operations::{organisations::OrganisationRow, people::PersonRow, rules::RuleRow, subjects::SubjectRow},
 };
 
 use super::{people_of, rule::zone_name, texts};
@@ -27,7 +28,7 @@ pub fn reach(
     subject: &SubjectRow,
     rule: &RuleRow,
     organisation: Option<&OrganisationRow>,
-    people: &HashMap<String, PersonRow>,
+    people: &Named<PersonRow>,
     step: usize,
     only: Option<&[String]>,
 ) -> Vec<Reach> {
@@ -35,7 +36,7 @@ pub fn reach(
     let mut seen = HashSet::new();
     let mut reached = Vec::new();
     for id in people_of(subject) {
-        let Some(person) = people.get(&id) else { continue };
+        let Some(person) = people.get(subject.business_unit.as_deref(), &id) else { continue };
         if only.is_some_and(|only| !only.contains(&id)) {
             continue;
         }

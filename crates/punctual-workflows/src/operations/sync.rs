@@ -13,14 +13,16 @@ use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
-        organisations::{self, OrganisationRow},
+        organisations,
         rules::{self, Expected, LiveWork, RuleRow, Synced},
         subjects::{self, SubjectRow},
     },
 };
 use serde_json::json;
 
-use super::{Anchor, Input, KIND, Payload, SubjectType, Wanted, key, occurrence_of, topic, wanted};
+use super::{
+    Anchor, Input, KIND, Payload, SubjectType, Wanted, key, occurrence_of, organisation_of, topic, wanted,
+};
 
 /// Rules that one pass of the reconciler takes.
 const RECONCILED_AT_ONCE: i64 = 100;
@@ -100,15 +102,13 @@ async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> R
     let found = subjects::by_ids(&mut tx.conn(), about).await?;
     let subjects: HashMap<String, SubjectRow> = found.into_iter().map(|row| (row.id.clone(), row)).collect();
     let named = subjects.values().filter_map(|subject| subject.organisation.clone()).collect();
-    let found = organisations::by_ids(&mut tx.conn(), named).await?;
-    let organisations: HashMap<String, OrganisationRow> =
-        found.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let organisations = organisations::named(&mut tx.conn(), named).await?;
     let live = rules::live_work(&mut tx.conn(), rows.iter().map(|row| row.id.clone()).collect()).await?;
 
     let mut steps = Vec::with_capacity(rows.len());
     for rule in &rows {
         let subject = subjects.get(&rule.subject_id);
-        let organisation = subject.and_then(|subject| organisations.get(subject.organisation.as_deref()?));
+        let organisation = subject.and_then(|subject| organisation_of(&organisations, subject));
         let wanted = wanted(subject, rule, organisation);
         let work = match &wanted {
             Some(wanted) if !is_over(rule, wanted, now) => {

@@ -27,9 +27,11 @@ use serde_json::{Value, json};
 
 use super::{
     Providers, Setting,
-    children::{self, Diff},
+    children::{self, Diff, Tally},
     evaluate::{Inputs, Outcome, Plan, Scope, evaluate},
-    load, sink,
+    load,
+    providers::Source,
+    sink,
 };
 
 /// The kind of a change's work row.
@@ -411,7 +413,7 @@ pub async fn plan(
     now: Timestamp,
 ) -> Result<Plan, StoreError> {
     let mut conn = reader.conn();
-    let sums = children::tally(&mut conn, setting).await?;
+    let tally = Tally::of(&mut conn, setting).await?;
     let mut total = Plan::default();
     let mut after = String::new();
     loop {
@@ -419,7 +421,10 @@ pub async fn plan(
         let Some(last) = rows.last() else { return Ok(total) };
         after.clone_from(&last.source_id);
         let mut inputs = Inputs::load(&mut conn, vec![setting.clone()], rows, false).await?;
-        inputs.sums.clone_from(&sums);
+        let sum = |source: &Source| {
+            Some(((setting.id.clone(), source.row.source_id.clone()), tally.sum(&source.row)?))
+        };
+        inputs.sums = inputs.sources.iter().filter_map(sum).collect();
         total.add(&evaluate(providers, &inputs, now, Scope::Setting(&setting.id)).plan);
     }
 }

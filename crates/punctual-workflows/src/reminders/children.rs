@@ -40,6 +40,7 @@ fn amount(setting: &Setting, counted: &Counted, child: &Source) -> Option<ChildR
         child_id: child.row.source_id.clone(),
         parent_id,
         amount_millionths,
+        business_unit: child.row.business_unit.clone(),
     })
 }
 
@@ -109,24 +110,36 @@ pub async fn diff(conn: &mut Conn<'_>, settings: &[Setting], rows: &[SourceRow])
     Ok(diff)
 }
 
-/// What the children of every parent would come to under a setting that is not applied yet, by setting and parent.
-#[boxed]
-pub async fn tally(
-    conn: &mut Conn<'_>,
-    setting: &Setting,
-) -> Result<HashMap<(String, String), i64>, StoreError> {
-    let mut sums = HashMap::new();
-    let Some(counted) = setting.rule.counted() else { return Ok(sums) };
-    let mut after = String::new();
-    loop {
-        let rows =
-            sources::walk(conn, &counted.source_type, &after, None, super::changes::BATCH, false).await?;
-        let Some(last) = rows.last() else { return Ok(sums) };
-        after.clone_from(&last.source_id);
-        for row in rows {
-            if let Some(row) = amount(setting, counted, &Source::new(row)) {
-                *sums.entry((row.setting_id, row.parent_id)).or_insert(0) += row.amount_millionths;
+/// What the children of every parent would come to under a setting that is not applied yet.
+#[derive(Debug, Default)]
+pub struct Tally(HashMap<String, Vec<(Option<String>, i64)>>);
+
+impl Tally {
+    /// Walks over all that would be counted.
+    #[boxed]
+    pub async fn of(conn: &mut Conn<'_>, setting: &Setting) -> Result<Self, StoreError> {
+        let mut tally = Self::default();
+        let Some(counted) = setting.rule.counted() else { return Ok(tally) };
+        let mut after = String::new();
+        loop {
+            let rows =
+                sources::walk(conn, &counted.source_type, &after, None, super::changes::BATCH, false).await?;
+            let Some(last) = rows.last() else { return Ok(tally) };
+            after.clone_from(&last.source_id);
+            for row in rows {
+                if let Some(row) = amount(setting, counted, &Source::new(row)) {
+                    let amount = (row.business_unit, row.amount_millionths);
+                    tally.0.entry(row.parent_id).or_default().push(amount);
+                }
             }
         }
+    }
+
+    /// The sum for one parent, as [`children::sums`] has it.
+    pub fn sum(&self, parent: &SourceRow) -> Option<i64> {
+        let counts = |unit: &Option<String>| unit.is_none() || *unit == parent.business_unit;
+        let mut amounts = self.0.get(&parent.source_id)?.iter().filter(|(unit, _)| counts(unit)).peekable();
+        amounts.peek()?;
+        Some(amounts.map(|(_, amount)| amount).sum())
     }
 }

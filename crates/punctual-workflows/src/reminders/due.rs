@@ -291,7 +291,7 @@ impl Loaded {
         let Some((provider, spec)) = recipients::named(&self.providers, &setting.definition) else {
             return Decision::Hold(ReasonCode::SettingUnreadable).into();
         };
-        let audience = match provider.resolve(spec, case, &Parts { sources: &self.others }) {
+        let audience = match provider.resolve(spec, case, &Parts::new(&self.others)) {
             Ok(audience) => audience,
             Err(reason) => return Decision::Skip(reason).into(),
         };

@@ -11,8 +11,8 @@ use jiff::{
 use punctual_boxed::boxed;
 use punctual_model::{Audience, ReasonCode, WorkKey};
 use punctual_store::{
-    Conn, StoreError,
-    lists::{self, NamedLists},
+    Conn, Named, StoreError,
+    lists::{self, ListRow},
     reminders::settings,
     sources,
     work::{self, WorkRow},
@@ -306,7 +306,7 @@ async fn reminders(
 struct Audiences {
     others: HashMap<(String, String), Source>,
     /// How many targets a list has.
-    lists: NamedLists,
+    lists: Named<ListRow>,
 }
 
 impl Audiences {
@@ -343,7 +343,7 @@ impl Audiences {
 
     fn count(&self, providers: &Providers, case: &Case<'_>) -> u64 {
         let Some((provider, spec)) = recipients::named(providers, &case.setting.definition) else { return 0 };
-        match provider.resolve(spec, case, &Parts { sources: &self.others }) {
+        match provider.resolve(spec, case, &Parts::new(&self.others)) {
             Ok(Audience::Targets(targets)) => targets.len() as u64,
             Ok(Audience::List(name)) => {
                 let list = self.lists.get(case.source.row.business_unit.as_deref(), &name);

@@ -6,7 +6,7 @@ use punctual_boxed::boxed;
 use punctual_store::{
     Conn, StoreError, business_units,
     reminders::{
-        children,
+        children::{self, Parent},
         settings::{self, SettingRow},
         states,
     },
@@ -111,10 +111,17 @@ impl Inputs {
                 self.states.entry(pair).or_default().push(row);
             }
         }
-        let counting = pairs(&|setting| setting.rule.counted().is_some());
+        let mut counting = Vec::new();
+        for setting in settings.iter().filter(|setting| setting.rule.counted().is_some()) {
+            let own = sources.iter().filter(|row| row.source_type == setting.source_type);
+            counting.extend(own.map(|row| Parent {
+                setting_id: &setting.id,
+                parent_id: &row.source_id,
+                business_unit: row.business_unit.as_deref(),
+            }));
+        }
         if !counting.is_empty() {
-            let borrowed: Vec<(&str, &str)> = borrowed(&counting);
-            for row in children::sums(conn, &borrowed).await? {
+            for row in children::sums(conn, counting).await? {
                 self.sums.insert((row.setting_id, row.parent_id), row.total_millionths);
             }
         }

@@ -301,7 +301,21 @@ pub trait ImmediateProvider: Send + Sync {
 
 /// What recipients are resolved from: sources that the case named beforehand.
 pub struct Parts<'a> {
-    pub sources: &'a HashMap<(String, String), Source>,
+    sources: &'a HashMap<(String, String), Source>,
+}
+
+impl<'a> Parts<'a> {
+    pub fn new(sources: &'a HashMap<(String, String), Source>) -> Self {
+        Self { sources }
+    }
+
+    /// The source of this type and id that another one names, where it belongs to the same business unit or to none.
+    /// Another unit's is not there.
+    pub fn named_by(&self, source: &Source, named: &(String, String)) -> Option<&'a Source> {
+        let unit = &source.row.business_unit;
+        let shared = |other: &&Source| other.row.business_unit.is_none() || other.row.business_unit == *unit;
+        self.sources.get(named).filter(shared)
+    }
 }
 
 /// Whom a reminder is for, resolved when it is due.

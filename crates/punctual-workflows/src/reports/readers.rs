@@ -69,19 +69,17 @@ impl Readers {
             }
         };
         let own = Reading::own(subscription);
-        let mut known: HashMap<String, Reading> = HashMap::new();
-        let mut found = people::at_emails(conn, targets.clone()).await?;
-        found.sort_by(|a, b| a.id.cmp(&b.id));
-        for person in found {
-            let zone = person.time_zone.filter(|zone| local_time::zone(zone).is_ok());
-            let reading = Reading {
-                locale: person.locale.unwrap_or_else(|| own.locale.clone()),
+        let people = people::at_emails(conn, targets.clone()).await?;
+        let reading = |target: &String| {
+            let person = people.get(subscription.business_unit.as_deref(), target)?;
+            let zone = person.time_zone.clone().filter(|zone| local_time::zone(zone).is_ok());
+            Some(Reading {
+                locale: person.locale.clone().unwrap_or_else(|| own.locale.clone()),
                 time_zone: zone.unwrap_or_else(|| own.time_zone.clone()),
-            };
-            if let Some(email) = person.email {
-                known.entry(email).or_insert(reading);
-            }
-        }
+            })
+        };
+        let known: HashMap<String, Reading> =
+            targets.iter().filter_map(|target| Some((target.clone(), reading(target)?))).collect();
         Ok(Self { groups: grouped(targets, &known, &own), channel })
     }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::WorkKey;
+use punctual_model::{Reach, WorkKey};
 use punctual_store::{
     Conn, StoreError,
     notifications::{self, NotificationRow},
@@ -83,6 +83,7 @@ pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option
 #[boxed]
 pub async fn of(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     guid: &str,
     status: Option<String>,
     before: Option<i64>,
@@ -97,7 +98,7 @@ pub async fn of(
         limit,
         ..WorkFilter::default()
     };
-    work::list(conn, &filter).await
+    work::list(conn, reach, &filter).await
 }
 
 /// Rows with their ownership, record and messages, in the same order.

@@ -64,7 +64,7 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> Result<Measured> {
     running.stop().await;
     let mut reader = rig.engine.store.read().await?;
     let newest = NotificationFilter { limit: 1, ..Default::default() };
-    let stored = notifications::list(&mut reader.conn(), &newest).await?;
+    let stored = notifications::list(&mut reader.conn(), &punctual_model::Reach::Everything, &newest).await?;
     drop(reader);
     ensure!(
         stored.first().is_some_and(|row| row.seq >= i64::try_from(jobs).unwrap_or(0)),

@@ -99,7 +99,7 @@ async fn sites(engine: &Engine, now: Timestamp) -> Result<()> {
     {
         let then = now - silent;
         let mut tx = engine.store.begin(Lane::Intake).await?;
-        sites::insert(&mut tx.conn(), now - SignedDuration::from_hours(24 * 30), id).await?;
+        sites::insert(&mut tx.conn(), now - SignedDuration::from_hours(24 * 30), id, None).await?;
         tx.commit().await?;
         let contact = Contact {
             version: Some(env!("CARGO_PKG_VERSION").into()),

@@ -121,16 +121,16 @@ async fn show(
         limit: OCCURRENCES,
         ..WorkFilter::default()
     };
-    let works = work::list(&mut reader.conn(), &filter).await?;
+    let works = work::list(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
     let sent = works.iter().flat_map(WorkRow::queued).collect();
     let sent = notifications::by_ids(&mut reader.conn(), sent).await?;
     let ids = people_of(&row);
-    let known = people::by_ids(&mut reader.conn(), ids.clone()).await?;
+    let known = people::named(&mut reader.conn(), ids.clone()).await?;
     drop(reader);
-    let known: HashMap<&str, &people::PersonRow> = known.iter().map(|row| (row.id.as_str(), row)).collect();
+    let known = |id: &String| known.get(row.business_unit.as_deref(), id);
     let people = ids
         .iter()
-        .map(|id| match known.get(id.as_str()) {
+        .map(|id| match known(id) {
             Some(person) => Person {
                 id: links::encoded(id),
                 name: person.name.clone(),
@@ -144,7 +144,7 @@ async fn show(
         })
         .collect();
     let mut channels: Vec<String> = Vec::new();
-    for word in ids.iter().filter_map(|id| known.get(id.as_str())).flat_map(|row| texts(&row.channels)) {
+    for word in ids.iter().filter_map(known).flat_map(|row| texts(&row.channels)) {
         if !channels.contains(&word) {
             channels.push(word);
         }
@@ -171,7 +171,7 @@ async fn show(
             messages: sent
                 .iter()
                 .filter(|one| one.work_id == Some(WorkId(work.id)))
-                .filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()))
+                .filter(|one| visit.viewer.by.may_touch(one.business_unit.as_deref()))
                 .map(|one| Message {
                     id: one.id.to_string(),
                     to: one

@@ -235,7 +235,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<PersonRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    let row = people::get(&mut reader.conn(), &visit.viewer.by.reach(), id).await?;
     row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("person", id).into())
 }
@@ -254,9 +254,8 @@ async fn form(app: &App, visit: &Visit, entered: Entered, faults: Vec<FieldError
         let wanted =
             Between { from: now, to, person: Some(row.id.clone()), limit: AHEAD, ..Between::default() };
         let mut reader = app.engine.store.read_for_people().await?;
-        let found = subjects::between(&mut reader.conn(), &wanted).await?;
-        let seen = found.iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
-        ahead = seen.map(|row| item(row, &[], &visit.zone, now)).collect();
+        let found = subjects::between(&mut reader.conn(), &visit.viewer.by.reach(), &wanted).await?;
+        ahead = found.iter().map(|row| item(row, &[], &visit.zone, now)).collect();
     }
     let title = if entered.known.is_empty() { "New person".to_owned() } else { entered.name.clone() };
     page(&PersonPage {

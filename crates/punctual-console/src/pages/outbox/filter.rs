@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use punctual_model::NotificationStatus;
 use punctual_store::notifications::{Browse, Place, Stuck};
 
-use crate::{form::Fields, links, session::Viewer, times::Zone};
+use crate::{form::Fields, links, times::Zone};
 
 /// Rows that one page reads; a search goes on from there when it is asked to.
 const WINDOW: i64 = 20_000;
@@ -80,7 +80,7 @@ impl Filter {
         self.status == status
     }
 
-    pub fn browse(&self, viewer: &Viewer, stuck: Stuck, limit: usize) -> Browse {
+    pub fn browse(&self, stuck: Stuck, limit: usize) -> Browse {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Browse {
             status: NotificationStatus::parse(&self.status),
@@ -91,7 +91,6 @@ impl Filter {
             created_to: self.created_to.map(Timestamp::as_microsecond),
             stuck: self.stuck.then_some(stuck),
             q: given(&self.q),
-            business_units: viewer.by.units.clone(),
             before: self.place,
             limit,
             window: WINDOW,

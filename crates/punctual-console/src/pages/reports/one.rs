@@ -81,7 +81,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
     let before = fields.text("before").parse().ok();
-    let mut made = runs::of(&mut reader.conn(), &row.guid, None, before, RUNS + 1).await?;
+    let mut made =
+        runs::of(&mut reader.conn(), &visit.viewer.by.reach(), &row.guid, None, before, RUNS + 1).await?;
     let cut = usize::try_from(RUNS).unwrap_or(usize::MAX);
     let more = made.len() > cut;
     made.truncate(cut);

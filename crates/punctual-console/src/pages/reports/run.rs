@@ -271,6 +271,7 @@ async fn look_up(
     let row = found(app, visit, guid).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let view = runs::find(&mut reader.conn(), &row.guid, run).await?;
+    let view = view.filter(|view| visit.viewer.by.may_touch(view.work.business_unit.as_deref()));
     Ok((row, view.ok_or_else(|| missing(run))?))
 }
 

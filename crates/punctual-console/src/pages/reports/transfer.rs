@@ -91,8 +91,7 @@ async fn named(app: &App, visit: &Visit, id: Option<&str>) -> Result<Named, Refu
         return Ok(Named { words: "Nobody".into(), words_inside: "nobody".into(), is_known: true });
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let person = people::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    let seen = person.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
+    let seen = people::get(&mut reader.conn(), &visit.viewer.by.reach(), id).await?;
     let words = seen.as_ref().map_or_else(|| id.to_owned(), |row| format!("{} ({id})", row.name));
     Ok(Named { words_inside: words.clone(), words, is_known: seen.is_some() })
 }

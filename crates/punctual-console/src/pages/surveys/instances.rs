@@ -18,7 +18,7 @@ use punctual_store::{
 use punctual_wire::Problem;
 use punctual_workflows::surveys::{fan_out::event_status, instances as path};
 
-use super::{found, instance_pill};
+use super::{found_with_rows, instance_pill};
 use crate::{
     Shared,
     answer::{Page, Refusal, page},
@@ -63,7 +63,7 @@ fn instant(micros: i64) -> Timestamp {
 }
 
 async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
-    let survey = found(&app, &visit, &id).await?;
+    let survey = found_with_rows(&app, &visit, &id).await?;
     let query = Fields::of_query(&uri);
     let status = query.text("status").to_owned();
     let filter = InstanceFilter {
@@ -124,7 +124,7 @@ async fn show(
     visit: Visit,
     Path((id, public_id)): Path<(String, String)>,
 ) -> Page {
-    let survey = found(&app, &visit, &id).await?;
+    let survey = found_with_rows(&app, &visit, &id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let row = survey_instances::by_public_id(&mut reader.conn(), &public_id).await?;
     let row = row.filter(|row| row.survey_id == survey.id);

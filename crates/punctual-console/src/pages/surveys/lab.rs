@@ -16,7 +16,7 @@ use punctual_store::{
 };
 use serde_json::{Map, Value};
 
-use super::found;
+use super::found_with_rows;
 use crate::{
     Shared,
     answer::{Page, page},
@@ -54,7 +54,7 @@ struct Group {
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
-    let survey = found(&app, &visit, &id).await?;
+    let survey = found_with_rows(&app, &visit, &id).await?;
     let given = Fields::of_query(&uri).text("recipe").to_owned();
     let recipe = if given.is_empty() { own_recipe(&survey) } else { given };
     let paths: Vec<&str> = recipe.split([',', ' ', '\n', '\r']).filter(|path| !path.is_empty()).collect();

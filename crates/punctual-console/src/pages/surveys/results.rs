@@ -14,7 +14,7 @@ use punctual_store::surveys::SurveyRow;
 use punctual_wire::keys::Scope;
 use punctual_workflows::surveys::results::{self as path, QuestionResults, Results, ResultsFilter};
 
-use super::{found, percent};
+use super::{found_with_rows, percent};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page},
@@ -94,7 +94,7 @@ async fn answers(
     id: &str,
     uri: &axum::http::Uri,
 ) -> Result<(SurveyRow, Table), Refusal> {
-    let survey = found(app, visit, id).await?;
+    let survey = found_with_rows(app, visit, id).await?;
     let (_, _, filter) = limits(uri);
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
     let table = path::table(&app.engine, survey.id, &versions, &filter).await?;
@@ -109,7 +109,7 @@ fn download(survey: &SurveyRow, ending: &str, media_type: &'static str, bytes: V
 }
 
 async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, uri: axum::http::Uri) -> Page {
-    let survey = found(&app, &visit, &id).await?;
+    let survey = found_with_rows(&app, &visit, &id).await?;
     let (field, value, filter) = limits(&uri);
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
     let results = path::results(&app.engine, survey.id, &versions, &filter).await?;

@@ -8,8 +8,10 @@ use std::{
 use jiff::tz::TimeZone;
 use punctual_model::{address::comparable, delivery_policy::Preference, local_time};
 use punctual_store::{
-    StoreError, Tx, business_units, delivery_policy::preferences, notifications::NotificationRow,
-    operations::people,
+    Named, StoreError, Tx, business_units,
+    delivery_policy::preferences,
+    notifications::NotificationRow,
+    operations::people::{self, PersonRow},
 };
 
 use crate::Opened;
@@ -26,6 +28,8 @@ pub(super) struct Person {
 /// What was read for a batch, in sets.
 pub(super) struct People {
     known: HashMap<String, Person>,
+    /// Those at these addresses in the directory, found by the business unit of a message.
+    listed: Named<PersonRow>,
     units: HashMap<String, TimeZone>,
     nobody: Arc<Preference>,
 }
@@ -61,7 +65,8 @@ impl People {
             |preference: &Preference| preference.quiet_hours.is_some() || preference.daily_cap.is_some();
         let needs_zones =
             has_cap || opened.policy.has_hours() || known.values().any(|person| by_day(&person.preference));
-        let mut people = Self { known, units: HashMap::new(), nobody: Arc::default() };
+        let mut people =
+            Self { known, listed: Named::default(), units: HashMap::new(), nobody: Arc::default() };
         if needs_zones {
             people.load_zones(tx, targets, units).await?;
         }
@@ -76,17 +81,8 @@ impl People {
     ) -> Result<(), StoreError> {
         let without =
             |target: &String| self.known.get(&comparable(target)).is_none_or(|person| person.zone.is_none());
-        let mut mails: Vec<String> =
-            targets.into_iter().filter(|target| target.contains('@') && without(target)).collect();
-        mails.sort_unstable();
-        for row in people::at_emails(&mut tx.conn(), mails).await? {
-            let Some(address) = row.email.as_deref().map(comparable) else { continue };
-            let preference = self.nobody.clone();
-            let found = zone(row.time_zone.as_deref());
-            let person =
-                self.known.entry(address.clone()).or_insert(Person { key: address, preference, zone: None });
-            person.zone = person.zone.take().or(found);
-        }
+        let mails = targets.into_iter().filter(|target| target.contains('@') && without(target)).collect();
+        self.listed = people::at_emails(&mut tx.conn(), mails).await?;
         for unit in business_units::by_ids(&mut tx.conn(), units.into_iter().collect()).await? {
             self.units.extend(zone(Some(&unit.time_zone)).map(|zone| (unit.id, zone)));
         }
@@ -106,7 +102,9 @@ impl People {
     /// Where somebody lives: as they say, else where the message's unit does, else as the channel says.
     pub(super) fn zone(&self, target: &str, row: &NotificationRow, opened: &Opened) -> TimeZone {
         let own = self.known.get(&comparable(target)).and_then(|person| person.zone.clone());
-        own.or_else(|| row.business_unit.as_ref().and_then(|unit| self.units.get(unit).cloned()))
+        let listed = || self.listed.get(row.business_unit.as_deref(), target)?.time_zone.as_deref();
+        own.or_else(|| zone(listed()))
+            .or_else(|| row.business_unit.as_ref().and_then(|unit| self.units.get(unit).cloned()))
             .or_else(|| zone(opened.policy.time_zone.as_deref()))
             .unwrap_or(TimeZone::UTC)
     }

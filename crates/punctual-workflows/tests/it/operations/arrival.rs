@@ -253,7 +253,7 @@ async fn who_is_not_reached_is_told_over_their_next_channel(bed: TestBed) {
     assert!(statuses.contains(&"delivered".into()) && statuses.contains(&"withdrawn".into()), "{statuses:?}");
     assert!(super::rule(&bed, &rule.id).await.last_sent_at.is_some());
     // Nothing is left for a person to do.
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
 }
 
 async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
@@ -274,7 +274,7 @@ async fn only_those_who_were_not_reached_are_told_another_way(bed: TestBed) {
     bed.run_for(60).await;
     assert_eq!(bed.sent_to(), ["ben@example.org"]);
     // Cat has no other way: that is for a person.
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 1);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 1);
 }
 
 async fn without_another_channel_the_message_waits_for_a_person(bed: TestBed) {

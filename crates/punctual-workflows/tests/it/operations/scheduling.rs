@@ -207,7 +207,7 @@ async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: TestBed) {
     bed.faults.fail_every("work.insert_absent", false, 1);
     let id = starting_in(&bed, 3_600).await;
     let rule: RuleRow = only_rule(&bed, &id).await;
-    let waiting = bed.engine.attention(None, 10).await.unwrap();
+    let waiting = bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap();
     assert_eq!(waiting.counts, [(punctual_engine::attention::Kind::Sync, 1)]);
     let item = &waiting.items[0];
     assert_eq!(
@@ -220,7 +220,7 @@ async fn what_is_out_of_step_needs_a_person_and_can_be_repaired(bed: TestBed) {
     bed.faults.heal();
     let mended = commands::repair_rule(&bed.engine, &Actor::named("test"), &rule.id).await.unwrap();
     assert_eq!(mended.sync_status, "synced");
-    assert_eq!(bed.engine.attention(None, 10).await.unwrap().total(), 0);
+    assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
     bed.run_for(3_600).await;
     assert_eq!(bed.sent().len(), 1);
 }

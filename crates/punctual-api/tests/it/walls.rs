@@ -1,0 +1,183 @@
+//! What one business unit names of another is as unknown as what never was, wherever it is named.
+
+use punctual_testkit::{TestBed, on_both};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    reminders::{first_aid, rows, setting, tell},
+};
+
+on_both! {
+    t11_people_of_another_unit_are_as_unknown_as_nobody;
+    t11_an_organisation_of_another_unit_gives_an_event_nothing;
+    t11_a_lookup_finds_nothing_of_another_unit;
+    t11_children_of_another_unit_are_not_counted;
+    t11_rows_without_a_unit_are_for_callers_without_a_limit;
+    t11_a_key_is_for_units_that_exist;
+}
+
+/// A caller without a limit, and the holder of a key of `nz`.
+async fn two_units(bed: &TestBed) -> (Client, Client) {
+    let client = Client::new(bed).await;
+    for unit in ["de", "nz"] {
+        let zone = json!({ "name": unit, "timeZone": "UTC" });
+        client.put(&format!("/api/v1/business-units/{unit}"), zone).await.expect(200);
+    }
+    let nz = client.new_key(&["author", "operate", "ingest", "read"], Some(&["nz"])).await;
+    (client, nz)
+}
+
+/// The text of an answer without what differs by nature.
+fn without(value: &Value, names: &[&str]) -> String {
+    names.iter().fold(value.to_string(), |text, name| text.replace(name, "NAME"))
+}
+
+async fn t11_people_of_another_unit_are_as_unknown_as_nobody(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    for (id, unit) in [("dora", json!("de")), ("nora", json!("nz")), ("sam", Value::Null)] {
+        let person = json!({ "name": id, "email": format!("{id}@b.example"), "businessUnit": unit });
+        client.put(&format!("/api/v1/operations/people/{id}"), person).await.expect(200);
+    }
+    let told = async |creator: &str, people: &[&str]| {
+        let body = json!({ "title": "T", "startDate": bed.after(3_600).to_string(), "creator": creator, "participants": people });
+        let made = nz.post("/api/v1/operations/events", body).await.expect(201);
+        let id = made["id"].as_str().unwrap().to_owned();
+        client.advance("2h").await;
+        let row = &nz.get(&format!("/api/v1/work?sourceId={id}")).await.expect(200)["items"][0];
+        (row["status"].clone(), row["reasonCode"].clone())
+    };
+    let foreign = told("dora", &["dora"]).await;
+    assert_eq!(foreign, told("nobody", &["nobody"]).await);
+    assert!(bed.sent().is_empty());
+    told("nora", &["sam", "dora"]).await;
+    let mut sent = bed.sent_to();
+    sent.sort();
+    assert_eq!(sent, ["nora@b.example", "sam@b.example"]);
+}
+
+async fn t11_an_organisation_of_another_unit_gives_an_event_nothing(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    let rules =
+        json!([{ "rule": { "type": "relative", "anchor": "start", "offset": "-24h" }, "channels": ["sms"] }]);
+    let choir = json!({ "name": "Choir", "timeZone": "Asia/Tokyo", "rules": rules, "businessUnit": "de" });
+    client.put("/api/v1/operations/organisations/choir", choir).await.expect(200);
+    let made = async |organisation: &str| {
+        let body = json!({ "title": "T", "startDate": "2026-06-14T06:00:00Z", "creator": "x", "organisation": organisation });
+        let made = nz.post("/api/v1/operations/events", body).await.expect(201);
+        let rules = made["rules"].as_array().unwrap().clone();
+        rules.iter().map(|rule| (rule["rule"].clone(), rule["channels"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(made("choir").await, made("no-such").await);
+    bed.leaves_open("the events are to come");
+}
+
+async fn t11_a_lookup_finds_nothing_of_another_unit(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    tell(&client, "person/7", json!({ "businessUnit": "de", "state": { "salary": "90000@de.example" } }))
+        .await;
+    let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/salary" } });
+    let body = first_aid(|body| {
+        body["businessUnit"] = json!("nz");
+        body["date"]["offsetsDays"] = json!([1]);
+        body["recipients"] = lookup;
+        body["delivery"] = json!({});
+    });
+    setting(&nz, body).await;
+    for (document, owner) in [("1", "7"), ("2", "no-such")] {
+        let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-20", "ownerId": owner });
+        tell(&nz, &format!("document/{document}"), json!({ "businessUnit": "nz", "state": state })).await;
+    }
+    client.advance("10d").await;
+    assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
+    let found = rows(&nz, "").await;
+    let reasons: Vec<&str> = found.iter().map(|(.., why)| why.as_str()).collect();
+    assert_eq!(reasons, ["no-recipients", "no-recipients"]);
+    let shown = nz.get("/api/v1/work").await.expect(200);
+    assert!(!without(&shown, &[]).contains("90000"));
+}
+
+async fn t11_children_of_another_unit_are_not_counted(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    let body = first_aid(|body| {
+        body["businessUnit"] = json!("nz");
+        body["sourceType"] = json!("class");
+        body["kind"] = json!("threshold");
+        body["date"] = json!(null);
+        body["filter"] = json!(null);
+        body["recipients"] = json!({ "addresses": ["a@b.example"] });
+        body["threshold"] = json!({ "metric": { "count": { "sourceType": "booking", "parentField": "/classId" } },
+            "op": ">=", "value": 2, "firingPolicy": "FalseToTrue", "scope": "all" });
+    });
+    let id = setting(&nz, body.clone()).await;
+    tell(&nz, "class/1", json!({ "businessUnit": "nz", "state": {} })).await;
+    let book = async |id: &str, unit: &str| {
+        let state = json!({ "businessUnit": unit, "state": { "classId": "1" } });
+        tell(&client, &format!("booking/{id}"), state).await;
+        client.advance("1m").await;
+    };
+    for id in ["1", "2", "3"] {
+        book(id, "de").await;
+    }
+    assert!(bed.sent().is_empty(), "three of another unit count for nothing");
+    let plan = nz.post(&format!("/api/v1/reminder-settings/{id}/plan"), body).await.expect(200);
+    assert_eq!(plan["create"], 0, "{plan}");
+    book("4", "nz").await;
+    // One that moves to the unit counts from then on.
+    book("1", "nz").await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn t11_rows_without_a_unit_are_for_callers_without_a_limit(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    let body = json!({ "title": "T", "startDate": "2026-06-14T06:00:00Z", "creator": "x" });
+    let event = client.post("/api/v1/operations/events", body).await.expect(201);
+    client.put("/api/v1/sources/document/1", json!({ "state": { "a": 1 } })).await.expect(200);
+    let later = json!({ "id": "m", "sendAt": "2026-06-14T06:00:00Z", "targets": ["x"], "channel": "memory:default",
+        "subject": "S", "body": "B" });
+    client.post("/api/v1/messages", later).await.expect(201);
+    let schedule = json!({ "topic": "t", "runAt": "2026-06-14T06:00:00Z", "key": "k" });
+    let schedule = client.post("/api/v1/schedules", schedule).await.expect(201);
+    let event_id = event["id"].as_str().unwrap();
+    for path in [
+        format!("/api/v1/operations/events/{event_id}"),
+        format!("/api/v1/operations/rules/{}", event["rules"][0]["id"].as_str().unwrap()),
+        "/api/v1/sources/document/1".to_owned(),
+        "/api/v1/messages/m".to_owned(),
+        format!("/api/v1/schedules/{}", schedule["id"]),
+        format!("/api/v1/work/{}", schedule["id"]),
+        "/api/v1/why?sourceType=document&sourceId=1&date=2026-06-14".to_owned(),
+    ] {
+        client.get(&path).await.expect(200);
+        nz.get(&path).await.refused(404, "not_found");
+    }
+    let calendar = "/api/v1/operations/events?from=2026-06-01T00:00:00Z&to=2026-07-01T00:00:00Z";
+    let rules = format!("/api/v1/operations/rules?subjectId={event_id}");
+    for path in [
+        "/api/v1/operations/events",
+        calendar,
+        &rules,
+        "/api/v1/operations/rules",
+        "/api/v1/sources/document",
+        "/api/v1/messages",
+        "/api/v1/schedules",
+        "/api/v1/work",
+    ] {
+        assert!(!client.get(path).await.expect(200)["items"].as_array().unwrap().is_empty(), "{path}");
+        assert_eq!(nz.get(path).await.expect(200)["items"], json!([]), "{path}");
+    }
+    let forecast = "/api/v1/forecast?from=2026-06-01T00:00:00Z&to=2026-07-01T00:00:00Z";
+    assert!(!client.get(forecast).await.expect(200)["days"].as_array().unwrap().is_empty());
+    assert_eq!(nz.get(forecast).await.expect(200)["days"], json!([]));
+    bed.leaves_open("all of it is to come");
+}
+
+async fn t11_a_key_is_for_units_that_exist(bed: TestBed) {
+    let (client, _) = two_units(&bed).await;
+    let key = |units: &[&str]| json!({ "name": "k", "scopes": ["read"], "businessUnits": units });
+    let refused = client.post("/api/v1/keys", key(&["nz", "xx"])).await.refused(422, "unit_unknown");
+    assert_eq!(refused["errors"][0]["pointer"], "/businessUnits");
+    let names = client.get("/api/v1/keys").await.expect(200).to_string();
+    assert!(!names.contains("\"k\""), "nothing was stored: {names}");
+    client.post("/api/v1/keys", key(&["nz", "de"])).await.expect(201);
+}
