@@ -24,6 +24,14 @@ pub enum StoreError {
         "the database has schema {found}, this program knows {known}; use a newer program, nothing was changed"
     )]
     NewerSchema { found: i64, known: i64 },
+    #[error(
+        "a newer program has changed the database; it takes programs that know schema {needed}, this one knows {known}: start the newer version"
+    )]
+    ProgramTooOld { needed: i64, known: i64 },
+    #[error(
+        "a node of an earlier version is running on this database; stop all of them before the schema is changed (nothing was changed)"
+    )]
+    OldNodeLive,
     #[error("migration {0} in the database is not the one this program has")]
     ChangedMigration(String),
     #[error("migration {0} failed")]

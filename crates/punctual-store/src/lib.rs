@@ -22,6 +22,7 @@ pub mod lists;
 pub mod maintenance;
 pub mod messages;
 mod migrate;
+pub mod nodes;
 pub mod notifications;
 pub mod operations;
 pub mod outbox;
@@ -32,6 +33,7 @@ pub mod report_troubles;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
+pub mod schema;
 pub mod sessions;
 pub mod site_buffer;
 pub mod site_events;
@@ -58,7 +60,7 @@ pub use wake::{Stage, Wake};
 
 db::statements![
     ; api_keys, attempts, attention, audit, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
-    delivery_policy, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
+    delivery_policy, messages, nodes, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
     sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,
     surveys, templates, work

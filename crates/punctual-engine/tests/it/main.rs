@@ -16,6 +16,7 @@ mod lease;
 mod list_moves;
 mod listeners;
 mod loops;
+mod nodes;
 mod operate;
 mod poison;
 mod priorities;

@@ -16,6 +16,7 @@ const SMALL: &[&str] = &[
     "channels",
     "circuits",
     "lists",
+    "nodes",
     "reconciliations",
     "reminder_settings",
     "sessions",

@@ -87,7 +87,7 @@ async fn a_transaction_of_a_node_that_is_cut_off_is_ended_by_the_server() {
         loop {
             let open: i64 = sqlx::query_scalar(
                 "SELECT COUNT(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND application_name = 'punctual' AND state LIKE 'idle in transaction%'",
+                 WHERE datname = current_database() AND application_name LIKE 'punctual/%' AND state LIKE 'idle in transaction%'",
             )
             .fetch_one(&mut watcher)
             .await
