@@ -95,6 +95,7 @@ pub struct Parts {
     pub policy: delivery_policy::PolicyCache,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
+    pub(crate) deciding: due::Deciding,
     /// The loops of this node, while they run.
     pub(crate) running: std::sync::Mutex<Option<run::Node>>,
 }
@@ -141,6 +142,7 @@ impl Engine {
             policy: delivery_policy::PolicyCache::default(),
             intake,
             held: Arc::default(),
+            deciding: due::Deciding::default(),
             running: std::sync::Mutex::default(),
         })))
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
-    Lane,
+    Lane, batches,
     nodes::{self, NodeRow},
     schema,
 };
@@ -72,6 +72,7 @@ impl Engine {
     pub async fn leave_nodes(&self) -> Result<(), EngineError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
         nodes::leave(&mut tx.conn(), &self.config.node).await?;
+        batches::leave(&mut tx.conn(), &self.config.node).await?;
         Ok(tx.commit().await?)
     }
 

@@ -44,6 +44,9 @@ impl Engine {
         self.check_clock()?;
         let mut report = SweepReport::default();
         let leases = self.sweep_leases(now, &mut report).await;
+        if let Err(error) = self.recover_abandoned(now).await {
+            tracing::warn!(error = %chain(&error), "what a lost node was deciding could not be worked");
+        }
         for (kind, workflow) in self.workflows.iter() {
             let Some(maintains) = &workflow.maintains else { continue };
             match maintains.reconcile(self, now).await {

@@ -7,6 +7,7 @@ pub mod api_keys;
 pub mod attempts;
 pub mod attention;
 pub mod audit;
+pub mod batches;
 pub mod blobs;
 pub mod business_units;
 pub mod channels;
@@ -59,7 +60,7 @@ pub use migrate::{Schema, schema_digest};
 pub use wake::{Stage, Wake};
 
 db::statements![
-    ; api_keys, attempts, attention, audit, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
+    ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
     delivery_policy, messages, nodes, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
     sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,

@@ -48,6 +48,7 @@ const STEPS: &[Step] = &[
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
     step!(20, "0020_nodes"),
+    step!(21, "0021_batches"),
     step!(22, "0022_reminder_keys"),
     step!(23, "0023_latest_send"),
     step!(26, "0026_host_circuits"),

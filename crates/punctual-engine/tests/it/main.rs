@@ -1,5 +1,6 @@
 //! The pipeline as a user would notice it: through the engine and its ticks, on both databases.
 
+mod abort;
 mod accept;
 mod arrivals;
 mod circuit;
