@@ -36,6 +36,10 @@ pub enum StoreError {
     ChangedMigration(String),
     #[error("migration {0} failed")]
     Migration(&'static str, #[source] DriverError),
+    #[error(
+        "the database's address leads to a connection pooler (PgBouncer), which does not pass on the settings of a session; set database_url to the address of PostgreSQL itself"
+    )]
+    Pooled,
     #[error("cannot reach the database")]
     Connection(#[source] DriverError),
     #[error("the commit was not confirmed; it may or may not have happened")]
@@ -90,6 +94,12 @@ impl DriverError {
         }
     }
 
+    /// Whether it is what PgBouncer says to the settings that a session is opened with.
+    fn is_of_a_pooler(&self) -> bool {
+        matches!(self, Self::Postgres(sqlx::Error::Database(refusal))
+            if refusal.message().starts_with("unsupported startup parameter"))
+    }
+
     /// Whether the connection is of no use any more: it is lost, or its server takes no writes or stops.
     pub(crate) fn ends_connection(&self) -> bool {
         match self {
@@ -132,7 +142,10 @@ impl DriverError {
 
 impl StoreError {
     pub(crate) fn connection(error: impl Into<DriverError>) -> Self {
-        Self::Connection(error.into())
+        match error.into() {
+            error if error.is_of_a_pooler() => Self::Pooled,
+            error => Self::Connection(error),
+        }
     }
     pub(crate) fn commit(error: impl Into<DriverError>) -> Self {
         Self::Commit(error.into())
