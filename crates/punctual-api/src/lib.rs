@@ -23,6 +23,7 @@ mod keys;
 mod lists;
 mod messages;
 mod metrics;
+mod nodes;
 mod notifications;
 mod openapi;
 mod operations;

@@ -15,9 +15,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
-    messages, metrics, notifications, operations, preferences, reconciliations, reminder_settings, reports,
-    retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions, surveys,
-    templates, work,
+    messages, metrics, nodes, notifications, operations, preferences, reconciliations, reminder_settings,
+    reports, retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions,
+    surveys, templates, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -232,6 +232,7 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(preferences::link))
         .routes(routes!(preferences::put_delivery_policy))
         .routes(routes!(templates::put, templates::delete))
+        .routes(routes!(nodes::list))
         .routes(routes!(sites::list, sites::post))
         .routes(routes!(sites::get, sites::patch))
         .routes(routes!(sites::rotate))

@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 2_048;
 /// How long the head of a request may take, and how long a connection may idle.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long requests that are under way may take when the server stops.
-const GRACE: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(15);
 
 /// How long to wait when the system gives no connection.
 const REST_AFTER_FAILURE: Duration = Duration::from_millis(50);

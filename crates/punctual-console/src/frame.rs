@@ -44,6 +44,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/reports", name: "Reports", badge: &[Kind::RunHeld, Kind::RunFailed, Kind::Orphan] },
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
+    NavEntry { path: "/nodes", name: "Nodes", badge: &[Kind::Node, Kind::Clock, Kind::Locked] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
     NavEntry { path: "/preferences", name: "Preferences", badge: &[] },

@@ -6,6 +6,7 @@ mod channels;
 mod confirm;
 mod entries;
 mod inbox;
+mod nodes;
 mod notification;
 mod operations;
 mod outbox;
@@ -64,6 +65,7 @@ fn of_everybody() -> Router<Shared> {
 fn of_the_installation() -> Router<Shared> {
     Router::new()
         .merge(channels::forms())
+        .merge(nodes::routes())
         .merge(sites::routes())
         .merge(suppressions::routes())
         .merge(preferences::routes())

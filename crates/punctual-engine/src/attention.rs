@@ -13,7 +13,7 @@ use punctual_store::{
         circuits::{self, CircuitKey},
         standing,
     },
-    receipts, report_troubles,
+    nodes, receipts, report_troubles,
 };
 
 use crate::{Engine, EngineError, config::earlier, delivery_policy::Circuit};
@@ -41,10 +41,16 @@ pub enum Kind {
     Orphan,
     /// A channel, or a host of one, to which nothing is sent because calls fail.
     Circuit,
+    /// A node that is cut off or too old.
+    Node,
+    /// A node whose machine's clock is wrong.
+    Clock,
+    /// A row whose claim ran out and that nobody took over.
+    Locked,
 }
 
 impl Kind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -55,6 +61,9 @@ impl Kind {
         Self::RunFailed,
         Self::Orphan,
         Self::Circuit,
+        Self::Node,
+        Self::Clock,
+        Self::Locked,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -69,6 +78,9 @@ impl Kind {
             Self::RunFailed => "runFailed",
             Self::Orphan => "orphan",
             Self::Circuit => "circuit",
+            Self::Node => "node",
+            Self::Clock => "clock",
+            Self::Locked => "locked",
         }
     }
 
@@ -83,6 +95,9 @@ impl Kind {
             Self::RunFailed => "failed",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
+            Self::Node => "not well",
+            Self::Clock => "wrong clock",
+            Self::Locked => "locked",
         }
     }
 }
@@ -128,13 +143,17 @@ impl Engine {
         let runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
         let runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
         let orphaned = report_troubles::orphaned(&mut reader.conn(), reach, limit).await?;
-        // Sites and channels belong to no business unit: who sees only some does not look after them.
-        let (silent, circuits) = match reach {
-            Reach::Units(_) => (Vec::new(), Vec::new()),
-            Reach::Everything => {
-                let silent = attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?;
-                (silent, standing(&mut reader.conn()).await?)
-            }
+        let locked_since = self.locked_since();
+        let locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
+        let locked = nodes::locked_notifications(&mut reader.conn(), reach, locked_since, limit).await?;
+        // Sites, channels and nodes belong to no business unit: who sees only some does not look after them.
+        let (silent, circuits, nodes) = match reach {
+            Reach::Units(_) => Default::default(),
+            Reach::Everything => (
+                attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?,
+                standing(&mut reader.conn()).await?,
+                self.nodes_waiting(&nodes::all(&mut reader.conn()).await?),
+            ),
         };
         let circuits = circuits.into_iter().filter(|row| row.what == "circuit");
         let circuits = circuits.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(open_circuit);
@@ -163,6 +182,13 @@ impl Engine {
             .chain(runs)
             .chain(orphaned)
             .chain(circuits)
+            .chain(nodes)
+            .chain(locked_work.into_iter().map(|row| waiting(Kind::Locked, format!("/work/{}", row.id), row)))
+            .chain(
+                locked
+                    .into_iter()
+                    .map(|row| waiting(Kind::Locked, format!("/notifications/{}", row.id), row)),
+            )
             .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.since));
         Ok(Attention { items, counts: self.attention_counts(reach).await? })
@@ -181,13 +207,17 @@ impl Engine {
         let out_of_step = attention::count_out_of_step(&mut reader.conn(), reach, COUNTED).await?;
         let failed = receipts::count_failed(&mut reader.conn(), reach, COUNTED).await?;
         let reports = report_troubles::counts(&mut reader.conn(), reach, COUNTED).await?;
-        let (silent, circuits) = match reach {
-            Reach::Units(_) => (0, 0),
-            Reach::Everything => {
-                let silent = attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?;
-                (silent, circuits::count(&mut reader.conn()).await?)
-            }
+        let locked = nodes::count_locked(&mut reader.conn(), reach, self.locked_since(), COUNTED).await?;
+        let (silent, circuits, nodes) = match reach {
+            Reach::Units(_) => Default::default(),
+            Reach::Everything => (
+                attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
+                circuits::count(&mut reader.conn()).await?,
+                self.nodes_waiting(&nodes::all(&mut reader.conn()).await?),
+            ),
         };
+        let nodes_of =
+            |kind| i64::try_from(nodes.iter().filter(|node| node.kind == kind).count()).unwrap_or(0);
         let counts = [
             (Kind::Hold, found.held),
             (Kind::Parked, found.parked),
@@ -199,6 +229,9 @@ impl Engine {
             (Kind::RunFailed, reports.failed),
             (Kind::Orphan, reports.orphaned),
             (Kind::Circuit, circuits),
+            (Kind::Node, nodes_of(Kind::Node)),
+            (Kind::Clock, nodes_of(Kind::Clock)),
+            (Kind::Locked, locked),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -67,7 +67,7 @@ impl Default for EngineConfig {
             purge_share: 0.5,
             purge_unasked: 1_000,
             breaker: Breaker::default(),
-            grace: Duration::from_secs(20),
+            grace: Duration::from_secs(15),
         }
     }
 }

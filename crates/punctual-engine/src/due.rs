@@ -3,6 +3,7 @@
 
 mod claim;
 mod listen;
+mod recover;
 mod settle;
 mod trace;
 mod work_on;
@@ -11,9 +12,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_store::{Lane, StoreError, work};
+use punctual_store::{StoreError, work};
 
 use crate::{Claimed, Engine, EngineError, Registration, confine::guarded, delivery::HandOver};
+
+pub(crate) use recover::Deciding;
 
 /// What one tick of the due stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,14 +147,12 @@ impl Engine {
         limit: i64,
         sends_itself: bool,
     ) -> Result<(DueReport, HandOver), EngineError> {
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
-        if rows.is_empty() {
-            return Ok(Default::default());
-        }
-        self.metrics.claimed(rows.len());
-        self.record_lateness(&rows, now);
-        self.decide_and_settle(tx, workflow, &rows, now, sends_itself).await
+        self.with_noted(workflow, now, limit, async |tx, rows| {
+            self.metrics.claimed(rows.len());
+            self.record_lateness(&rows, now);
+            self.decide_and_settle(tx, workflow, &rows, now, sends_itself).await
+        })
+        .await
     }
 
     fn record_lateness(&self, rows: &[Claimed], now: Timestamp) {

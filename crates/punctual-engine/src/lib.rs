@@ -22,6 +22,7 @@ pub mod keys;
 pub mod kpis;
 pub mod listeners;
 pub mod metrics;
+mod nodes;
 pub mod operate;
 pub mod public_limits;
 mod purge;
@@ -59,6 +60,7 @@ pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
+pub use nodes::{Identity, NodeState};
 pub use public_limits::{Peer, PublicLimits};
 pub use purge::PurgeReport;
 pub use readiness::NotReady;
@@ -95,6 +97,7 @@ pub struct Parts {
     pub policy: delivery_policy::PolicyCache,
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
+    pub(crate) deciding: due::Deciding,
     /// The loops of this node, while they run.
     pub(crate) running: std::sync::Mutex<Option<run::Node>>,
 }
@@ -141,6 +144,7 @@ impl Engine {
             policy: delivery_policy::PolicyCache::default(),
             intake,
             held: Arc::default(),
+            deciding: due::Deciding::default(),
             running: std::sync::Mutex::default(),
         })))
     }

@@ -24,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Engine, EngineError,
+    Engine, EngineError, SweepReport,
     config::later,
     confine::panic_message,
     delivery::{Sending, Until},
@@ -40,6 +40,9 @@ const LONG_RUNNING_AT_ONCE: u32 = 2;
 const REST_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long to wait when rows are ready and others hold them.
 const REST_WHEN_TAKEN: Duration = Duration::from_millis(5);
+
+/// How long a stopping node waits until the database has taken back what did not end.
+const GIVES_BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// The running loops of one node.
 pub struct Running {
@@ -96,16 +99,25 @@ impl Running {
     pub async fn stop(self) {
         self.stop.cancel();
         self.engine.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.loops.wait().await;
-        self.tasks.close();
         let patience =
             self.engine.clock.sleep_until(later(self.engine.clock.now(), self.engine.config.grace));
+        // Loops end at their next step, which may be a call that hangs.
+        let ended = async {
+            self.loops.wait().await;
+            self.tasks.close();
+            self.tasks.wait().await;
+        };
         tokio::select! {
-            () = self.tasks.wait() => {}
-            () = patience => {
-                if let Err(error) = self.engine.give_back().await {
-                    tracing::warn!(error = %chain(&error), "what was under way could not be given back; its leases run out");
-                }
+            () = ended => return,
+            () = patience => {}
+        }
+        match tokio::time::timeout(GIVES_BACK_WITHIN, self.engine.give_back()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(error = %chain(&error), "what was under way could not be given back; its leases run out");
+            }
+            Err(_) => {
+                tracing::warn!("the database did not take back what was under way; its leases run out");
             }
         }
     }
@@ -140,8 +152,7 @@ impl Engine {
             notifications::renew(&mut tx.conn(), now, &sends).await?;
         }
         tx.commit().await?;
-        self.sweep_tick(now).await?;
-        Ok(())
+        self.sweep_leases(now, &mut SweepReport::default()).await
     }
 }
 

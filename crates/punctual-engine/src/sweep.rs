@@ -43,9 +43,10 @@ impl Engine {
     pub async fn sweep_tick(&self, now: Timestamp) -> Result<SweepReport, EngineError> {
         self.check_clock()?;
         let mut report = SweepReport::default();
-        // Neither may keep the other, or what workflows repair, from its turn.
-        let work = self.sweep_work(now, &mut report).await;
-        let notifications = self.sweep_notifications(now, &mut report).await;
+        let leases = self.sweep_leases(now, &mut report).await;
+        if let Err(error) = self.recover_abandoned(now).await {
+            tracing::warn!(error = %chain(&error), "what a lost node was deciding could not be worked");
+        }
         for (kind, workflow) in self.workflows.iter() {
             let Some(maintains) = &workflow.maintains else { continue };
             match maintains.reconcile(self, now).await {
@@ -56,8 +57,19 @@ impl Engine {
                 }
             }
         }
-        work.and(notifications)?;
+        leases?;
         Ok(report)
+    }
+
+    /// Neither of the tables keeps the other, or what workflows repair, from its turn.
+    pub(crate) async fn sweep_leases(
+        &self,
+        now: Timestamp,
+        report: &mut SweepReport,
+    ) -> Result<(), EngineError> {
+        let work = self.sweep_work(now, report).await;
+        let notifications = self.sweep_notifications(now, report).await;
+        work.and(notifications)
     }
 
     /// At start-up, where no other process can hold a lease, none has to run out first.

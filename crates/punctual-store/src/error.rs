@@ -24,10 +24,22 @@ pub enum StoreError {
         "the database has schema {found}, this program knows {known}; use a newer program, nothing was changed"
     )]
     NewerSchema { found: i64, known: i64 },
+    #[error(
+        "a newer program has changed the database; it takes programs that know schema {needed}, this one knows {known}: start the newer version"
+    )]
+    ProgramTooOld { needed: i64, known: i64 },
+    #[error(
+        "a node of an earlier version is running on this database; stop all of them before the schema is changed (nothing was changed)"
+    )]
+    OldNodeLive,
     #[error("migration {0} in the database is not the one this program has")]
     ChangedMigration(String),
     #[error("migration {0} failed")]
     Migration(&'static str, #[source] DriverError),
+    #[error(
+        "the database's address leads to a connection pooler (PgBouncer), which does not pass on the settings of a session; set database_url to the address of PostgreSQL itself"
+    )]
+    Pooled,
     #[error("cannot reach the database")]
     Connection(#[source] DriverError),
     #[error("the commit was not confirmed; it may or may not have happened")]
@@ -82,6 +94,12 @@ impl DriverError {
         }
     }
 
+    /// Whether it is what PgBouncer says to the settings that a session is opened with.
+    fn is_of_a_pooler(&self) -> bool {
+        matches!(self, Self::Postgres(sqlx::Error::Database(refusal))
+            if refusal.message().starts_with("unsupported startup parameter"))
+    }
+
     /// Whether the connection is of no use any more: it is lost, or its server takes no writes or stops.
     pub(crate) fn ends_connection(&self) -> bool {
         match self {
@@ -124,7 +142,10 @@ impl DriverError {
 
 impl StoreError {
     pub(crate) fn connection(error: impl Into<DriverError>) -> Self {
-        Self::Connection(error.into())
+        match error.into() {
+            error if error.is_of_a_pooler() => Self::Pooled,
+            error => Self::Connection(error),
+        }
     }
     pub(crate) fn commit(error: impl Into<DriverError>) -> Self {
         Self::Commit(error.into())

@@ -7,6 +7,7 @@ pub mod api_keys;
 pub mod attempts;
 pub mod attention;
 pub mod audit;
+pub mod batches;
 pub mod blobs;
 pub mod business_units;
 pub mod channels;
@@ -23,6 +24,7 @@ pub mod maintenance;
 pub mod messages;
 mod migrate;
 mod named;
+pub mod nodes;
 pub mod notifications;
 pub mod operations;
 pub mod outbox;
@@ -34,6 +36,7 @@ pub mod report_troubles;
 pub mod rollouts;
 pub mod run_ownership;
 pub mod run_records;
+pub mod schema;
 pub mod sessions;
 pub mod site_buffer;
 pub mod site_events;
@@ -61,8 +64,8 @@ pub use private::private_folder;
 pub use wake::{Stage, Wake};
 
 db::statements![
-    ; api_keys, attempts, attention, audit, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
-    delivery_policy, messages, notifications, operations, outbox, receipts, reminders, report_subscriptions,
+    ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
+    delivery_policy, messages, nodes, notifications, operations, outbox, receipts, reminders, report_subscriptions,
     report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
     sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,
     surveys, templates, work

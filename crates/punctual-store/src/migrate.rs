@@ -8,6 +8,7 @@ use crate::{
     StoreError,
     db::{Result, Session, SqliteThread},
     error::DriverError,
+    schema,
 };
 
 struct Step {
@@ -47,11 +48,19 @@ const STEPS: &[Step] = &[
     step!(16, "0016_reason_codes"),
     step!(17, "0017_words"),
     step!(18, "0018_walls"),
+    step!(20, "0020_nodes"),
+    step!(21, "0021_batches"),
     step!(22, "0022_reminder_keys"),
     step!(23, "0023_latest_send"),
     step!(26, "0026_host_circuits"),
     step!(27, "0027_follows_list"),
 ];
+
+/// The newest step of the pipeline's schema.
+pub(crate) const KNOWN: i64 = STEPS[STEPS.len() - 1].version;
+/// Nodes that know at least this step understand what this program writes: from this edition's last step on. Raised by a
+/// step that they would not understand, which is then not taken while one of them runs.
+const OLDEST_NODE: i64 = KNOWN;
 
 /// The buffer of a site agent, which is always a SQLite file of its own.
 const SITE_BUFFER_STEPS: &[Step] = &[Step {
@@ -83,29 +92,58 @@ impl Schema {
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
 const APPLIED: &str = "SELECT version, name FROM schema_steps ORDER BY version";
 const RECORD: &str = "INSERT INTO schema_steps (version, name, applied_at) VALUES ($1, $2, $3)";
+const SERVES: &str = "INSERT INTO facts (name, value, updated_at) VALUES ($1, $2, $3)
+     ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at
+     WHERE CAST(facts.value AS BIGINT) < CAST(EXCLUDED.value AS BIGINT)";
+const SERVED: &str = "SELECT value FROM facts WHERE name = $1";
+const CONNECTED: &str = "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()";
 /// Any number that no other program on the same server uses.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
-/// Applies what is missing, in one transaction; refuses a database that a newer program made.
-pub(crate) async fn on_postgres(conn: &mut PgConnection, schema: Schema, now: Timestamp) -> Result<()> {
+/// Applies what is missing, in one transaction. Refuses a database that a newer program made and that this one does not
+/// understand, and a change that nodes which are running would not understand.
+pub(crate) async fn on_postgres(conn: &mut PgConnection, kind: Schema, now: Timestamp) -> Result<()> {
     let mut tx = conn.begin().await.map_err(StoreError::connection)?;
     sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
     sqlx::query(LEDGER).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
     let applied: Vec<(i64, String)> =
         sqlx::query_as(APPLIED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
-    for step in missing(schema.steps(), &applied)? {
+    let missing = match missing(kind.steps(), &applied) {
+        Err(error @ StoreError::NewerSchema { .. }) => {
+            let oldest: Option<String> = sqlx::query_scalar(SERVED)
+                .bind(schema::OLDEST_NODE)
+                .fetch_optional(&mut *tx)
+                .await
+                .map_err(StoreError::connection)?;
+            return serves_us(oldest).then_some(()).ok_or(error);
+        }
+        missing => missing?,
+    };
+    if !missing.is_empty() && applied.last().is_some_and(|(last, _)| *last < OLDEST_NODE) {
+        let connected: Vec<String> =
+            sqlx::query_scalar(CONNECTED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
+        if connected.iter().any(|name| schema::is_older(name, OLDEST_NODE)) {
+            return Err(StoreError::OldNodeLive);
+        }
+    }
+    for step in missing {
         sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(failed(step.name))?;
         let record = sqlx::query(RECORD).bind(step.version).bind(step.name).bind(now.as_microsecond());
         record.execute(&mut *tx).await.map_err(failed(step.name))?;
+    }
+    if kind == Schema::Pipeline {
+        let serves = sqlx::query(SERVES).bind(schema::OLDEST_NODE).bind(OLDEST_NODE.to_string());
+        let serves = serves.bind(now.as_microsecond()).execute(&mut *tx);
+        serves.await.map_err(failed("schema_steps"))?;
     }
     tx.commit().await.map_err(StoreError::commit)
 }
 
 /// The same on SQLite.
-pub(crate) async fn on_sqlite(writer: &SqliteThread, schema: Schema, now: Timestamp) -> Result<()> {
+pub(crate) async fn on_sqlite(writer: &SqliteThread, kind: Schema, now: Timestamp) -> Result<()> {
     let job = move |session: &mut Session| {
         session.begin().map_err(StoreError::connection)?;
-        let done = apply_on_sqlite(session.bare(), schema, now)
+        let done = apply_on_sqlite(session.bare(), kind, now)
             .and_then(|()| session.commit().map_err(StoreError::commit));
         session.roll_back();
         done
@@ -113,14 +151,25 @@ pub(crate) async fn on_sqlite(writer: &SqliteThread, schema: Schema, now: Timest
     writer.run(job).await.map_err(StoreError::connection)?
 }
 
-fn apply_on_sqlite(conn: &Connection, schema: Schema, now: Timestamp) -> Result<()> {
+fn apply_on_sqlite(conn: &Connection, kind: Schema, now: Timestamp) -> Result<()> {
     conn.execute_batch(LEDGER).map_err(failed("schema_steps"))?;
     let mut read = conn.prepare(APPLIED).map_err(StoreError::connection)?;
     let applied = read.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     let applied: Vec<(i64, String)> = applied.and_then(Iterator::collect).map_err(StoreError::connection)?;
-    for step in missing(schema.steps(), &applied)? {
+    let missing = match missing(kind.steps(), &applied) {
+        Err(error @ StoreError::NewerSchema { .. }) => {
+            let oldest = conn.query_row(SERVED, [schema::OLDEST_NODE], |row| row.get(0)).ok();
+            return serves_us(oldest).then_some(()).ok_or(error);
+        }
+        missing => missing?,
+    };
+    for step in missing {
         conn.execute_batch(step.sqlite).map_err(failed(step.name))?;
         conn.execute(RECORD, (step.version, step.name, now.as_microsecond())).map_err(failed(step.name))?;
+    }
+    if kind == Schema::Pipeline {
+        let serves = (schema::OLDEST_NODE, OLDEST_NODE.to_string(), now.as_microsecond());
+        conn.execute(SERVES, serves).map_err(failed("schema_steps"))?;
     }
     Ok(())
 }
@@ -140,6 +189,11 @@ fn missing(steps: &'static [Step], applied: &[(i64, String)]) -> Result<&'static
         }
     }
     Ok(&steps[applied.len().min(steps.len())..])
+}
+
+/// Whether a database that a newer program has changed can still be used by this one.
+fn serves_us(oldest_node: Option<String>) -> bool {
+    oldest_node.and_then(|oldest| oldest.parse().ok()).is_some_and(|oldest: i64| oldest <= KNOWN)
 }
 
 /// A digest of all steps, for whoever keeps a database made from them (test templates).

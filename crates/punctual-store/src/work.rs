@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    Claimed, Expired, Settlement, claim, claim_these, earliest, expired, lock_due, ready, release,
+    Claimed, Expired, Settlement, claim, claim_these, earliest, expired, lock_due, ready, ready_of, release,
     release_leases, renew, settle,
 };
 pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};

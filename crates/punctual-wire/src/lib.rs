@@ -23,6 +23,7 @@ pub mod lists;
 pub mod messages;
 pub mod names;
 mod nearest;
+pub mod nodes;
 pub mod notifications;
 pub mod operations;
 pub mod page;

@@ -11,6 +11,7 @@ mod migrate;
 mod node;
 mod notify;
 mod output;
+mod presence;
 mod random;
 mod reconcile;
 mod remote;

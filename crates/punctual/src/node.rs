@@ -177,6 +177,7 @@ impl Node {
     /// Releases what a crash left and starts the loops.
     pub async fn start_working(&self) -> Result<Running> {
         self.engine.release_leases(self.engine.clock.now()).await?;
+        self.engine.recover_batches(self.engine.clock.now()).await?;
         // In the sandbox a month runs in a second; what repairs missed events is asked for by hand there.
         if self.sandbox.is_none() {
             reconcile::start(&self.engine, &self.reminders).await?;

@@ -1,10 +1,11 @@
 //! `punctual serve`: the API and the workers, until a signal ends them.
 
-use std::{io::Write, path::Path};
+use std::{io::Write, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use punctual_api::{behind_proxies, probes, router, serve};
 use punctual_console::sign_in_link;
+use punctual_engine::Running;
 use punctual_engine::commands::LINK_LASTS;
 use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
 use punctual_model::Clock;
@@ -17,6 +18,7 @@ use crate::{
     config::{Config, Role, ServeArgs},
     node::{Node, Time},
     output,
+    presence::Presence,
 };
 
 pub async fn run(args: ServeArgs) -> Result<()> {
@@ -31,6 +33,8 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     node.engine.policy.links_lead_to(config.public_address(address));
     // In the sandbox nothing runs by itself: the clock and the tick route are the driver.
     let works = config.role != Role::Api && !config.sandbox;
+    let presence =
+        if config.sandbox { None } else { Some(Presence::start(&node.engine, config.role).await?) };
     let running = if works { Some(node.start_working().await?) } else { None };
     // A worker serves no pages either.
     let is_worker = config.role == Role::Worker;
@@ -44,28 +48,53 @@ pub async fn run(args: ServeArgs) -> Result<()> {
         router(state).merge(punctual_console::router(node.console(stop.clone())))
     };
     let routes = behind_proxies(routes, config.trusted_proxies.clone());
-    until_signal(listener, &node, routes, stop, running).await
+    until_signal(listener, &node, routes, stop, running, presence).await
 }
 
-/// Serves until SIGTERM or ctrl-c, then stops in order: no new requests, no new claims, finish or give back.
+/// Serves until SIGTERM or ctrl-c, or until the database asks for a newer program. Then it stops in order: no new requests
+/// and no new claims from that moment, finish or give back; and ends, whatever hangs.
 pub async fn until_signal(
     listener: TcpListener,
     node: &Node,
     routes: axum::Router,
     stop: CancellationToken,
-    running: Option<punctual_engine::Running>,
+    running: Option<Running>,
+    presence: Option<Presence>,
 ) -> Result<()> {
     let server = tokio::spawn(serve(listener, routes, stop.clone()));
-    signal().await?;
+    let too_old = async {
+        match &presence {
+            Some(presence) => presence.until_too_old().await,
+            None => std::future::pending().await,
+        }
+    };
+    let ended = tokio::select! {
+        signalled = signal() => signalled,
+        error = too_old => Err(error.into()),
+    };
     tracing::info!("stopping");
     stop.cancel();
-    let _ = server.await;
-    if let Some(running) = running {
-        running.stop().await;
+    let stopping = async {
+        let worked = async {
+            if let Some(running) = running {
+                running.stop().await;
+            }
+        };
+        let _ = tokio::join!(server, worked);
+        if let Some(presence) = &presence {
+            presence.leave().await;
+        }
+        node.engine.store.close().await;
+    };
+    if tokio::time::timeout(ENDS_WITHIN, stopping).await.is_err() {
+        tracing::warn!("not everything ended in time; leases of what was under way run out");
     }
-    node.engine.store.close().await;
-    Ok(())
+    ended
 }
+
+/// A stop takes no longer, also with a database that does not answer: 15 seconds for what is under way, and some to give
+/// the rest back.
+const ENDS_WITHIN: Duration = Duration::from_secs(19);
 
 pub async fn listen(config: &Config) -> Result<TcpListener> {
     let listener = TcpListener::bind(config.listen)

@@ -9,6 +9,17 @@ use crate::client::{Client, put_on_hold};
 on_both! {
     what_needs_a_person_is_listed_with_its_reason_and_page;
     a_key_of_one_business_unit_is_told_of_no_other;
+    nodes_are_listed_with_what_they_hold;
+}
+
+async fn nodes_are_listed_with_what_they_hold(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    assert_eq!(client.get("/api/v1/nodes").await.expect(200), json!({ "items": [] }));
+    let identity = punctual_engine::Identity { version: "1.2.3", role: "all", started_at: bed.now() };
+    bed.engine.report_node(&identity).await.unwrap();
+    let node = json!({ "node": "a", "version": "1.2.3", "role": "all", "clockOffsetMs": 0,
+        "startedAt": "2026-05-14T05:00:00Z", "lastSeenAt": "2026-05-14T05:00:00Z", "holds": { "work": 0, "notifications": 0 } });
+    assert_eq!(client.get("/api/v1/nodes").await.expect(200), json!({ "items": [node] }));
 }
 
 async fn what_needs_a_person_is_listed_with_its_reason_and_page(bed: TestBed) {

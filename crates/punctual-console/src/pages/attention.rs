@@ -131,5 +131,18 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Their owner no longer exists, or their list is gone or empty. Transfer them, change the list, or pause them.",
             Some("/reports"),
         ),
+        Kind::Node => (
+            "Nodes",
+            "They have stopped without a word, are cut off from the database, or run an older version.",
+            Some("/nodes"),
+        ),
+        Kind::Clock => (
+            "Wrong clocks",
+            "These machines show the wrong time. Their nodes go by the right one; set the clocks right.",
+            Some("/nodes"),
+        ),
+        Kind::Locked => {
+            ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
+        }
     }
 }

@@ -130,8 +130,8 @@ fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
     }
 }
 
-/// How a site's clock is to ours; less than a second is no difference.
-fn offset(ms: i64) -> String {
+/// How another clock is to ours; less than a second is no difference.
+pub(super) fn offset(ms: i64) -> String {
     match ms {
         -999..=999 => "in step".to_owned(),
         1_000.. => format!("{} ahead", rough(ms.saturating_mul(1_000))),

@@ -385,6 +385,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("work", "/work"),
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),
+            ("nodes", "/nodes"),
             ("channels", "/channels"),
             ("preferences", "/preferences"),
             ("notification", notification.as_str()),

@@ -13,6 +13,7 @@ on_both! {
     a_channel_that_cannot_send_says_why;
     a_channel_s_last_hour_is_shown;
     sites_show_who_is_heard_from_and_what_waits_there;
+    nodes_show_who_works_and_who_is_cut_off;
     a_page_that_answered_a_form_is_not_asked_for_again;
     a_database_that_is_away_is_told_and_comes_back;
 }
@@ -120,6 +121,20 @@ async fn a_page_that_answered_a_form_is_not_asked_for_again(bed: TestBed) {
     };
     assert_eq!(ask(&[]).await, 405);
     assert_eq!(ask(&[("x-punctual-live", "1")]).await, 204, "a live page asks, and no fault is shown");
+}
+
+async fn nodes_show_who_works_and_who_is_cut_off(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/nodes").await.contains("No nodes"));
+    let identity = punctual_engine::Identity { version: "1.2.3", role: "worker", started_at: bed.now() };
+    bed.engine.report_node(&identity).await.unwrap();
+    let page = client.page("/nodes").await;
+    assert!(page.contains("1 node, nothing wrong.") && page.contains("in step"), "{page}");
+    bed.wait(61);
+    let page = client.page("/nodes").await;
+    assert!(page.contains("1 node, 1 in need of attention.") && page.contains("cut off"), "{page}");
+    let attention = client.page("/attention").await;
+    assert!(attention.contains("It does not report any more"), "{attention}");
 }
 
 async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {

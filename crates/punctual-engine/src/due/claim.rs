@@ -89,7 +89,11 @@ impl Engine {
         }
     }
 
-    async fn claim_these(&self, rows: &[Claimed], now: Timestamp) -> Result<Vec<Claimed>, EngineError> {
+    pub(super) async fn claim_these(
+        &self,
+        rows: &[Claimed],
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, EngineError> {
         let mut tx = self.store.begin(Lane::Claim).await?;
         let claimed = work::claim_these(&mut tx.conn(), later(now, self.config.lease), rows).await?;
         tx.commit().await?;

@@ -87,6 +87,9 @@ impl Node {
         let engine = &self.engine;
         // Kinds that are drained side by side take turns.
         let Ok(_permit) = self.batches.acquire().await else { return Last::Empty };
+        if self.stop.is_cancelled() {
+            return Last::Empty;
+        }
         let batch = engine.config.batch;
         match engine.work_due(kind, engine.clock.now(), batch, true).await {
             Ok((report, hand_over)) => {

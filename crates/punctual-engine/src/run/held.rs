@@ -38,6 +38,15 @@ impl Held {
         (state.work.values().flatten().copied().collect(), state.sends.values().flatten().copied().collect())
     }
 
+    /// How many rows of work and of notifications are under way.
+    pub(crate) fn counts(&self) -> (i64, i64) {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = |leases: &HashMap<u64, Leases>| {
+            i64::try_from(leases.values().map(Vec::len).sum::<usize>()).unwrap_or(i64::MAX)
+        };
+        (count(&state.work), count(&state.sends))
+    }
+
     fn add(self: &Arc<Self>, insert: impl FnOnce(&mut State, u64)) -> HoldsLeases {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.next += 1;

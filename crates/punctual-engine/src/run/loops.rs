@@ -85,6 +85,9 @@ impl Node {
                     },
                 }
             };
+            if self.stop.is_cancelled() {
+                return Ok(next);
+            }
             let claimed = match engine.claim(&kind, now, ready_by, engine.config.batch).await {
                 // One kind must not keep the others from their turn.
                 Err(error) if !error.is_unavailable() => {

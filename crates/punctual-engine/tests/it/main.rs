@@ -1,5 +1,6 @@
 //! The pipeline as a user would notice it: through the engine and its ticks, on both databases.
 
+mod abort;
 mod accept;
 mod arrivals;
 mod circuit;
@@ -16,6 +17,7 @@ mod lease;
 mod list_moves;
 mod listeners;
 mod loops;
+mod nodes;
 mod operate;
 mod poison;
 mod priorities;

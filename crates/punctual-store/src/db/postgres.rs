@@ -76,9 +76,17 @@ pub(super) async fn durability(conn: &mut PgConnection) -> Result<Durability> {
     .await
     .map_err(StoreError::connection)?;
     let version: String = sqlx::query_scalar("SELECT current_setting('server_version')")
+        .fetch_one(&mut *conn)
+        .await
+        .map_err(StoreError::connection)?;
+    // A pooler that was told to ignore the settings of a session drops the limits too.
+    let seqscan: String = sqlx::query_scalar("SELECT current_setting('enable_seqscan')")
         .fetch_one(conn)
         .await
         .map_err(StoreError::connection)?;
+    if seqscan != "off" {
+        return Err(StoreError::Pooled);
+    }
     let survives_power_loss = keeps_at_a_power_cut(&settings);
     Ok(Durability { database: "postgres", version, settings, survives_power_loss })
 }

@@ -105,6 +105,19 @@ pub async fn ready(conn: &mut Conn<'_>, kind: &str, ready_by: Timestamp, limit: 
     conn.fetch_all(&READY, args![kind, ready_by, limit]).await
 }
 
+const READY_OF: Sql = sql!(
+    "work.ready_of", as Claimed,
+    "SELECT {columns} FROM work
+     WHERE id IN ({ints $2}) AND status = 'pending' AND NOT on_hold AND ready_at <= $1
+     ORDER BY ready_at, id",
+);
+
+/// Those of these rows that are ready, not locked.
+#[boxed]
+pub async fn ready_of(conn: &mut Conn<'_>, ready_by: Timestamp, ids: Vec<i64>) -> Result<Vec<Claimed>> {
+    conn.fetch_all(&READY_OF, args![ready_by, ids]).await
+}
+
 const CLAIM_THESE: Sql = sql!(
     "work.claim_these", each Held, after 1,
     "UPDATE work SET status = 'processing', lease_expires_at = $1, version = version + 1
@@ -291,6 +304,7 @@ crate::db::statements![
     CLAIM,
     CLAIM_WITHOUT_SKIP,
     READY,
+    READY_OF,
     TAKE,
     CLAIM_THESE,
     LOCK_DUE,

@@ -13,9 +13,11 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, raw_sql};
 /// Tables of what people set up, or of who is signed in: they may be read whole. Every other table grows.
 const SMALL: &[&str] = &[
     "api_keys",
+    "batches",
     "channels",
     "circuits",
     "lists",
+    "nodes",
     "reconciliations",
     "reminder_settings",
     "sessions",

@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use punctual_store::{Deadlines, Lane, Store, StoreOptions, lists};
+use punctual_store::{Deadlines, Lane, Store, StoreError, StoreOptions, lists};
 use punctual_testkit::{Database, Proxy, TestBed, Way, on_both};
 use sqlx::{Connection, PgConnection};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SHORT: Deadlines = Deadlines {
     statement: Duration::from_millis(400),
@@ -87,7 +88,7 @@ async fn a_transaction_of_a_node_that_is_cut_off_is_ended_by_the_server() {
         loop {
             let open: i64 = sqlx::query_scalar(
                 "SELECT COUNT(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND application_name = 'punctual' AND state LIKE 'idle in transaction%'",
+                 WHERE datname = current_database() AND application_name LIKE 'punctual/%' AND state LIKE 'idle in transaction%'",
             )
             .fetch_one(&mut watcher)
             .await
@@ -127,6 +128,25 @@ async fn of_several_hosts_the_one_that_answers_is_used() {
     // Port 1 has no server.
     let store = open(&format!("{before}@127.0.0.1:1,{rest}"), &bed).await;
     assert!(works(&store).await);
+}
+
+/// What PgBouncer 1.18 says to the settings of a session; it is refused with what to do instead.
+#[tokio::test]
+async fn a_connection_pooler_is_refused_with_a_sentence() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://u@{}/d?sslmode=disable", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 1024]).await;
+            let fields = b"SFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
+            let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+            let _ = stream.write_all(&[b"E".as_slice(), &length, fields].concat()).await;
+        }
+    });
+    let refused =
+        Store::open(StoreOptions::new(url), punctual_testkit::START.parse().unwrap()).await.err().unwrap();
+    assert!(matches!(refused, StoreError::Pooled), "{refused}");
+    assert!(refused.to_string().contains("database_url"), "{refused}");
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 //! Each test makes the schema of its version from that version's steps, not from the present one taken back.
 
 use punctual_store::{
-    Lane, Store, StoreOptions, audit, channels,
+    Lane, Store, StoreError, StoreOptions, audit, channels,
     delivery_policy::{self, standing},
-    facts, notifications,
+    facts, nodes, notifications,
     reminders::children::{self, Parent},
-    rollouts, run_ownership, run_records, survey_attempts, work,
+    rollouts, run_ownership, run_records, schema, survey_attempts, work,
 };
 use punctual_testkit::{Database, new_work, postgres::TestDatabase};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
 /// A database whose last step was this one.
 enum Old {
@@ -69,9 +69,13 @@ impl Old {
     }
 
     async fn open(&self) -> Store {
+        self.try_open().await.unwrap()
+    }
+
+    async fn try_open(&self) -> Result<Store, StoreError> {
         let now = punctual_testkit::START.parse().unwrap();
         let options = StoreOptions { accept_weak_durability: true, ..StoreOptions::new(self.url()) };
-        Store::open(options, now).await.unwrap()
+        Store::open(options, now).await
     }
 }
 
@@ -230,6 +234,54 @@ on_both_from_old! {
     reason_codes_of_earlier_versions_are_rewritten;
     columns_with_earlier_names_keep_what_they_hold;
     counted_children_know_their_unit;
+    a_newer_schema_is_used_for_as_long_as_it_serves_this_program;
+}
+
+async fn a_newer_schema_is_used_for_as_long_as_it_serves_this_program(database: Database) {
+    let db = Old::at(database, 0).await;
+    db.open().await.close().await;
+    db.run("INSERT INTO schema_steps VALUES (999, '0999_future', 0)").await;
+    let store = db.open().await;
+    let mut reader = store.read().await.unwrap();
+    schema::check(&mut reader.conn()).await.unwrap();
+    drop(reader);
+    // The next release but one: a node that is running finds out, and none starts.
+    let mut tx = store.begin(Lane::Settle).await.unwrap();
+    facts::put(&mut tx.conn(), punctual_testkit::START.parse().unwrap(), "schema.oldest-node", "999")
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let mut reader = store.read().await.unwrap();
+    let refused = schema::check(&mut reader.conn()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::ProgramTooOld { needed: 999, .. }), "{refused}");
+    drop(reader);
+    store.close().await;
+    // The file belongs to whoever holds the store.
+    drop(store);
+    let refused = db.try_open().await.err().unwrap();
+    assert!(matches!(refused, StoreError::NewerSchema { found: 999, .. }), "{refused}");
+}
+
+/// PostgreSQL alone: one process owns a SQLite file.
+#[tokio::test]
+async fn the_schema_is_not_changed_while_a_node_of_the_first_edition_runs() {
+    let old = Old::at(Database::Postgres, 17).await;
+    let options: PgConnectOptions = old.url().parse().unwrap();
+    let node = options.application_name("punctual").connect().await.unwrap();
+    let refused = old.try_open().await.err().unwrap();
+    assert!(matches!(refused, StoreError::OldNodeLive), "{refused}");
+    node.close().await.unwrap();
+    // The server takes a moment to notice that a connection has ended.
+    let opened = async {
+        loop {
+            match old.try_open().await {
+                Err(StoreError::OldNodeLive) => {}
+                opened => return opened.unwrap(),
+            }
+        }
+    };
+    let store = tokio::time::timeout(std::time::Duration::from_secs(30), opened).await.unwrap();
+    assert_eq!(nodes::all(&mut store.read().await.unwrap().conn()).await.unwrap(), []);
 }
 
 const WORK: &str =

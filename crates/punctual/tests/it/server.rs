@@ -44,7 +44,22 @@ impl Place {
         self.folder.path()
     }
 
+    /// Starts a server that reaches its database at this address.
+    pub fn start_on(&self, database_url: &str) -> Server {
+        let mut command = self.command_on(Some(database_url), &[]);
+        command.stderr(Stdio::inherit());
+        Self::listening(command).expect("the server ended before it listened")
+    }
+
     fn command(&self, more: &[&str]) -> Command {
+        let url = match &self.database {
+            Database::Sqlite => None,
+            Database::Postgres(database) => Some(database.url()),
+        };
+        self.command_on(url, more)
+    }
+
+    fn command_on(&self, database_url: Option<&str>, more: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args([
             "serve",
@@ -59,8 +74,8 @@ impl Place {
         ]);
         command.arg("--data-dir").arg(self.folder());
         command.args(["--outgoing-allow", "127.0.0.0/8"]);
-        if let Database::Postgres(database) = &self.database {
-            command.args(["--database-url", database.url()]);
+        if let Some(url) = database_url {
+            command.args(["--database-url", url]);
         }
         command
             .args(more)

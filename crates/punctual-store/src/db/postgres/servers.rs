@@ -97,7 +97,8 @@ fn millis(limit: Duration) -> String {
 /// What every connection has.
 fn configured(options: PgConnectOptions) -> PgConnectOptions {
     options
-        .application_name("punctual")
+        // Migrations know running nodes by it.
+        .application_name(&format!("punctual/{}", crate::schema::known()))
         // Compiling a plan takes longer than any statement here runs. Statements go by their keys; a plan that reads a
         // whole table is only ever made for one that was just created, and would stay while it grows.
         .options([

@@ -1,0 +1,152 @@
+//! Rows that a process was deciding when it died. Where lock and decision are one transaction, nothing is counted when
+//! the process dies in it; so the ids of a batch are committed first, and after an unclean stop those rows, and only
+//! those, are claimed and worked one by one. A row that kills the process is then counted, and ends on hold.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use jiff::Timestamp;
+use punctual_boxed::boxed;
+use punctual_store::{
+    Lane, Tx,
+    batches::{self, BatchRow},
+    work,
+};
+
+use super::{Batch, chain};
+use crate::{Claimed, Engine, EngineError, Registration, config::earlier, confine::guarded};
+
+/// The batches that this node is deciding.
+#[derive(Default)]
+pub(crate) struct Deciding {
+    used: Mutex<BTreeSet<i64>>,
+    /// SQLite has one writer: a batch is noted in one transaction and decided in the next, and none comes between.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// The place of one batch among those of its node, for as long as it is decided.
+struct Slot<'d> {
+    of: &'d Deciding,
+    number: i64,
+}
+
+impl Deciding {
+    fn slot(&self) -> Slot<'_> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = (0..).find(|number| !used.contains(number)).unwrap_or(i64::MAX);
+        used.insert(number);
+        Slot { of: self, number }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.of.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
+}
+
+fn ids(rows: &[Claimed]) -> Vec<i64> {
+    rows.iter().map(|row| row.id).collect()
+}
+
+impl Engine {
+    /// Locks rows that are due, after their ids are on disk, and has them decided in the transaction that holds the lock.
+    pub(super) async fn with_noted<R: Default>(
+        &self,
+        workflow: &Registration,
+        now: Timestamp,
+        limit: i64,
+        decide: impl AsyncFnOnce(Tx, Vec<Claimed>) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        let slot = self.deciding.slot();
+        let is_single = self.store.is_single_process();
+        let _turn = if is_single { Some(self.deciding.turn.lock().await) } else { None };
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
+        if rows.is_empty() {
+            return Ok(R::default());
+        }
+        let noted = ids(&rows);
+        if is_single {
+            batches::begin(&mut tx.conn(), now, &self.config.node, slot.number, &noted).await?;
+            tx.commit().await?;
+            tx = self.store.begin(Lane::Settle).await?;
+            rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
+            // What became ready meanwhile is for the next batch.
+            rows.retain(|row| noted.contains(&row.id));
+        } else {
+            let mut note = self.store.begin(Lane::Claim).await?;
+            batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &noted).await?;
+            note.commit().await?;
+        }
+        decide(tx, rows).await
+    }
+
+    /// At a start: works what this node was deciding when it died, or any node where one process owns the database.
+    #[boxed]
+    pub async fn recover_batches(&self, now: Timestamp) -> Result<usize, EngineError> {
+        let left = {
+            let mut reader = self.store.read().await?;
+            batches::all(&mut reader.conn()).await?
+        };
+        let is_single = self.store.is_single_process();
+        let own = left.into_iter().filter(|batch| is_single || batch.node == self.config.node).collect();
+        self.recover(own, now).await
+    }
+
+    /// In the sweep: works what nodes were deciding that are gone for longer than a lease.
+    pub(crate) async fn recover_abandoned(&self, now: Timestamp) -> Result<usize, EngineError> {
+        if self.store.is_single_process() {
+            return Ok(0);
+        }
+        let left = {
+            let mut reader = self.store.read().await?;
+            batches::abandoned(&mut reader.conn(), earlier(now, self.config.lease)).await?
+        };
+        let others = left.into_iter().filter(|batch| batch.node != self.config.node).collect();
+        self.recover(others, now).await
+    }
+
+    async fn recover(&self, left: Vec<BatchRow>, now: Timestamp) -> Result<usize, EngineError> {
+        let mut worked = 0;
+        for batch in left {
+            let rows = {
+                let mut reader = self.store.read().await?;
+                work::ready_of(&mut reader.conn(), now, batch.ids()?).await?
+            };
+            if !rows.is_empty() {
+                tracing::warn!(
+                    node = batch.node,
+                    rows = rows.len(),
+                    "a process died while it decided these; they are worked one by one"
+                );
+            }
+            for row in &rows {
+                worked += self.work_alone(row, now).await?;
+            }
+            let mut tx = self.store.begin(Lane::Settle).await?;
+            batches::end(&mut tx.conn(), &batch).await?;
+            tx.commit().await?;
+        }
+        Ok(worked)
+    }
+
+    /// Claims one row, so that it is counted if it kills the process, and works it.
+    async fn work_alone(&self, row: &Claimed, now: Timestamp) -> Result<usize, EngineError> {
+        let Some(workflow) = self.workflows.get(&row.kind) else { return Ok(0) };
+        let rows = match guarded(self.claim_these(std::slice::from_ref(row), now)).await {
+            Err(error) if !error.is_unavailable() => {
+                tracing::warn!(work.id = row.id, error = %chain(&error), "a work row cannot be claimed");
+                return Ok(0);
+            }
+            rows => rows?,
+        };
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        self.work_on(Batch { workflow: workflow.clone(), rows }, now, false).await?;
+        Ok(1)
+    }
+}

@@ -1,0 +1,14 @@
+-- The nodes, as each last reported itself.
+CREATE TABLE nodes (
+    node TEXT NOT NULL PRIMARY KEY,
+    version TEXT NOT NULL,
+    role TEXT NOT NULL,
+    -- The newest step of the schema that it knows.
+    schema_version INTEGER NOT NULL,
+    -- How far its machine's clock is ahead of the time that it goes by.
+    clock_offset_ms INTEGER NOT NULL,
+    held_work INTEGER NOT NULL,
+    held_notifications INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    last_seen_at INTEGER NOT NULL
+) STRICT;
