@@ -106,6 +106,8 @@ fn test_message() -> punctual_model::Outgoing {
         body: "Body".to_owned(),
         html: None,
         type_data: None,
+        locale: None,
+        context: None,
         attachments: Vec::new(),
         unsubscribe: None,
         at: "2026-11-03T08:30:00Z".parse().unwrap(),

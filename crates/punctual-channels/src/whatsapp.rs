@@ -10,6 +10,7 @@ mod reports;
 mod statuses;
 
 use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use serde_json::Value;
 
 pub use cloud::{WhatsAppCloud, WhatsAppCloudAdapter, classify as classify_cloud};
 pub use dialog360::{Dialog360, Dialog360Adapter};
@@ -38,16 +39,59 @@ pub(crate) struct Wording {
 #[derive(Clone, Debug)]
 struct Template {
     name: String,
+    /// The language of messages whose reader has none of the others.
     language: String,
+    /// The other languages that the template is approved in.
+    languages: Vec<String>,
     /// Which part of the message each parameter is.
-    parameters: Vec<Text>,
+    parameters: Vec<Part>,
+}
+
+/// What fills in one parameter of a template.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Text(Text),
+    /// A value of the message's context, else of its data, by its JSON pointer.
+    Value(String),
+}
+
+impl Part {
+    fn of(&self, message: &Outgoing) -> Result<String, SendOutcome> {
+        let pointer = match self {
+            Self::Text(text) => return text.of(message, MOST_CHARACTERS),
+            Self::Value(pointer) => pointer,
+        };
+        let found = [&message.context, &message.type_data]
+            .into_iter()
+            .find_map(|data| data.as_ref()?.pointer(pointer).filter(|value| !value.is_null()));
+        match found {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(value) => Ok(value.to_string()),
+            None => {
+                let error = format!("the template wants `{pointer}`, which the message does not have");
+                Err(permanent(ReasonCode::TemplateUnknownVariable, &error))
+            }
+        }
+    }
+}
+
+impl Template {
+    /// The language for a reader: theirs, or the nearest that is approved.
+    fn language_for(&self, locale: Option<&str>) -> &str {
+        let wanted = locale.unwrap_or_default().replace('-', "_").to_lowercase();
+        let short = |language: &str| language.split('_').next().unwrap_or_default().to_lowercase();
+        let known = || std::iter::once(&self.language).chain(&self.languages);
+        let same = known().find(|language| language.to_lowercase() == wanted);
+        let near = || known().find(|language| !wanted.is_empty() && short(language) == short(&wanted));
+        same.or_else(near).unwrap_or(&self.language)
+    }
 }
 
 impl Wording {
     pub fn read(reader: &mut Reader<'_>) -> Self {
         let text = Text::read(reader);
         let Some(name) = reader.text("template") else {
-            for name in ["language", "parameters"] {
+            for name in ["language", "languages", "parameters"] {
                 if reader.has(name) {
                     let detail = format!("`{name}` belongs to a `template`, and there is none");
                     reader.fault(name, "field_conflict", detail);
@@ -63,37 +107,52 @@ impl Wording {
             let detail = "`template` is the name of an approved template: lower-case letters, digits and `_`";
             reader.fault("template", "out_of_range", detail);
         }
+        let is_language = |text: &str| {
+            (2..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
         let language = reader.text("language").unwrap_or("en");
-        if !(2..=10).contains(&language.len())
-            || !language.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        {
+        if !is_language(language) {
             let detail = "`language` is that of the approved template, such as `en`, `en_US` or `ar`";
             reader.fault("language", "out_of_range", detail);
+        }
+        let languages: Vec<String> = if reader.has("languages") {
+            reader.items("languages").into_iter().map(str::to_owned).collect()
+        } else {
+            Vec::new()
+        };
+        if !languages.iter().all(|language| is_language(language)) {
+            let detail =
+                "`languages` has those that the template is approved in too, such as `en_US` or `ar`";
+            reader.fault("languages", "out_of_range", detail);
         }
         let mut parameters = Vec::new();
         let named = if reader.has("parameters") { reader.items("parameters") } else { vec!["body"] };
         for part in named {
             match part {
-                "body" => parameters.push(Text::Body),
-                "subject" => parameters.push(Text::Subject),
+                "body" => parameters.push(Part::Text(Text::Body)),
+                "subject" => parameters.push(Part::Text(Text::Subject)),
+                pointer if pointer.starts_with('/') && pointer.len() <= 512 => {
+                    parameters.push(Part::Value(pointer.to_owned()));
+                }
                 _ => {
-                    let detail = "`parameters` has `subject` and `body`, in the order of the template";
+                    let detail = "`parameters` has `subject`, `body` and JSON pointers into the message's context, in the order of the template";
                     reader.fault("parameters", "out_of_range", detail);
                 }
             }
         }
-        let template = Template { name: name.to_owned(), language: language.to_owned(), parameters };
+        let template =
+            Template { name: name.to_owned(), language: language.to_owned(), languages, parameters };
         Self { text, template: Some(template) }
     }
 
     pub fn of(&self, message: &Outgoing) -> Result<Saying, SendOutcome> {
-        let Some(Template { name, language, parameters }) = &self.template else {
+        let Some(template) = &self.template else {
             return self.text.of(message, MOST_CHARACTERS).map(Saying::Text);
         };
-        let filled = parameters.iter().map(|part| parameter(part.of(message, MOST_CHARACTERS)?));
+        let filled = template.parameters.iter().map(|part| parameter(part.of(message)?));
         Ok(Saying::Template {
-            name: name.clone(),
-            language: language.clone(),
+            name: template.name.clone(),
+            language: template.language_for(message.locale.as_deref()).to_owned(),
             parameters: filled.collect::<Result<_, _>>()?,
         })
     }
@@ -111,12 +170,12 @@ fn parameter(text: String) -> Result<String, SendOutcome> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     fn read(settings: &Value) -> Result<Wording, Vec<(String, &'static str)>> {
-        let mut reader = Reader::new(settings, &["text", "template", "language", "parameters"]);
+        let mut reader = Reader::new(settings, &["text", "template", "language", "languages", "parameters"]);
         let wording = Wording::read(&mut reader);
         let faults = reader.finish(Some(wording));
         faults.map_err(|faults| faults.into_iter().map(|fault| (fault.pointer, fault.code)).collect())
@@ -138,6 +197,41 @@ mod tests {
         assert_eq!(said(settings(&[])), template(&[]));
         message.body = "x".repeat(1_025);
         assert!(read(&settings(&["body"])).unwrap().of(&message).is_err());
+    }
+
+    #[test]
+    fn s1_119_a_template_gets_the_locale_and_the_placeholders_of_its_message() {
+        let settings = json!({"template": "due_soon", "language": "en", "languages": ["en_US", "ar"],
+            "parameters": ["/candidate/CustomerName", "/surveyUrl", "subject"]});
+        let wording = read(&settings).unwrap();
+        let mut message = crate::test_message();
+        message.context = Some(json!({ "candidate": { "CustomerName": "Kadhem" } }));
+        message.type_data = Some(json!({ "surveyUrl": "https://x.example/s/1" }));
+        let language = |locale: Option<&str>| {
+            let message = Outgoing { locale: locale.map(str::to_owned), ..message.clone() };
+            match wording.of(&message) {
+                Ok(Saying::Template { language, parameters, .. }) => {
+                    assert_eq!(parameters, ["Kadhem", "https://x.example/s/1", "Subject"]);
+                    language
+                }
+                other => panic!("{other:?} is no template"),
+            }
+        };
+        let cases = [
+            (None, "en"),
+            (Some("ar"), "ar"),
+            (Some("ar-IQ"), "ar"),
+            (Some("en-us"), "en_US"),
+            (Some("de"), "en"),
+        ];
+        for (locale, expected) in cases {
+            assert_eq!(language(locale), expected, "{locale:?}");
+        }
+        message.context = None;
+        assert!(
+            wording.of(&message).is_err(),
+            "a value that is missing is said, and nothing half-filled is sent"
+        );
     }
 
     #[test]

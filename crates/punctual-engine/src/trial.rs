@@ -65,6 +65,8 @@ impl Engine {
             body,
             html: None,
             type_data: None,
+            locale: None,
+            context: None,
             attachments: Vec::new(),
             unsubscribe: None,
             at: now,

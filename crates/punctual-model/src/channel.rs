@@ -22,6 +22,10 @@ pub struct Outgoing {
     pub body: String,
     pub html: Option<String>,
     pub type_data: Option<serde_json::Value>,
+    /// The language of the reader, where it is known.
+    pub locale: Option<String>,
+    /// What a template of the message sees, for channels that fill in templates of their own.
+    pub context: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
     /// Where the recipient says that they do not want such messages, with one click; for mail.
     pub unsubscribe: Option<String>,

@@ -11,6 +11,7 @@ use punctual_store::{
 use crate::reminders::{
     Providers,
     changes::{self, Change, apply_announced},
+    zones,
 };
 
 /// A business unit as somebody wants it.
@@ -38,6 +39,7 @@ pub async fn save(
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let before = business_units::by_ids(&mut tx.conn(), vec![row.id.clone()]).await?.pop();
     business_units::put(&mut tx.conn(), now, &row).await?;
+    zones::remember(&mut tx, now, &row).await?;
     // Also where there is no source yet: the first may be on its way.
     let moved = before.is_none_or(|before| before.time_zone != row.time_zone);
     let key = if moved { zone_changed(&mut tx, now, &row.id).await? } else { None };

@@ -1,6 +1,7 @@
 //! Edges of reminders: what was lost, sent twice or sent although a person had stopped it.
 
 use punctual_store::{
+    facts,
     reminders::settings::{self, SettingRow},
     work,
 };
@@ -24,6 +25,7 @@ on_both! {
     a_threshold_whose_comparison_changed_fires_anew;
     a_threshold_that_fired_before_the_upgrade_stays_quiet;
     a_key_that_would_be_too_long_is_refused_or_seen;
+    the_rules_of_a_zone_are_remembered_with_each_unit;
 }
 
 async fn held(bed: &TestBed, key: &str) -> i64 {
@@ -340,4 +342,19 @@ async fn a_key_that_would_be_too_long_is_refused_or_seen(bed: TestBed) {
     assert_eq!(rows(&client, "").await.len(), 2);
     client.delete(&path).await.expect(204);
     assert!(rows(&client, "&status=failed").await.is_empty());
+}
+
+async fn the_rules_of_a_zone_are_remembered_with_each_unit(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let rules = async || {
+        let mut reader = bed.store.read().await.unwrap();
+        facts::get(&mut reader.conn(), "reminders.zone.nz").await.unwrap()
+    };
+    // Made while the server runs: the next start has something to compare with.
+    unit(&client, "nz", "Pacific/Auckland").await;
+    let first = rules().await;
+    assert!(first.is_some());
+    unit(&client, "nz", "Europe/Berlin").await;
+    assert_ne!(rules().await, first);
+    bed.tick().await;
 }

@@ -190,7 +190,7 @@ async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: T
     foreign["businessUnit"] = json!("de");
     tell(&other, "document/2", foreign).await;
     let mut told = document("2026-09-20");
-    told["occurredAt"] = json!("2026-06-01T00:00:00Z");
+    told["occurredAt"] = json!("2026-05-15T00:00:00Z");
     client.put("/api/v1/sources/document/1", told).await.expect(200);
     look(&client, false).await;
     client.advance("1m").await;

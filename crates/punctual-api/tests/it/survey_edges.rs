@@ -22,6 +22,7 @@ on_both! {
     s1_115_agent_and_moment_of_an_answer_are_read_from_meta;
     answers_to_removed_questions_and_of_deleted_links_stay_in_the_results;
     a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise;
+    s1_116_publishing_a_changed_recipe_warns_that_everybody_is_asked_again;
 }
 
 fn public(client: &Client) -> Client {
@@ -284,4 +285,29 @@ async fn a_tick_works_on_a_hundred_rows_unless_it_is_told_otherwise(bed: TestBed
     assert_eq!(tick(json!({})).await, 100);
     assert_eq!(tick(json!({ "batchSize": 600 })).await, 600);
     bed.leaves_open("the rest");
+}
+
+async fn s1_116_publishing_a_changed_recipe_warns_that_everybody_is_asked_again(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let survey = published(&client, csi_gr()).await;
+    let first = instance(&client, visit("1")).await;
+    let publish = async |schema: Value| {
+        let body = json!({ "name": "E2E CSI-GR", "schema": schema });
+        client.put(&format!("/api/v1/surveys/{survey}"), body).await.expect(200);
+        let done = client.post(&format!("/api/v1/surveys/{survey}/publish"), json!({})).await.expect(200);
+        let warnings = done["warnings"].as_array().unwrap().clone();
+        warnings.into_iter().filter(|one| one["code"] == "recipe_changed").collect::<Vec<_>>()
+    };
+    let mut schema = csi_gr();
+    schema["title"] = json!({ "en": "How was it?" });
+    assert_eq!(publish(schema.clone()).await, [] as [Value; 0]);
+    let again = ingest(&client, json!([visit("1")])).await;
+    assert_eq!(
+        again["items"][0]["instances"][0]["publicId"],
+        json!(first),
+        "a new version knows events of before"
+    );
+    schema["triggers"][0]["dedupRecipe"] = json!(["templateId", "candidate.wip"]);
+    assert_eq!(publish(schema).await[0]["pointer"], "/schema/triggers/0/dedupRecipe");
+    bed.leaves_open("the first message");
 }

@@ -42,6 +42,7 @@ impl Provider for WhatsAppCloud {
         "text",
         "template",
         "language",
+        "languages",
         "parameters",
         "apiVersion",
         "appSecret",

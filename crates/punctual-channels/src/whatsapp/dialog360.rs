@@ -32,6 +32,7 @@ impl Provider for Dialog360 {
         "text",
         "template",
         "language",
+        "languages",
         "parameters",
         "callbackSecret",
         "baseUrl",

@@ -41,6 +41,7 @@ impl Provider for Infobip {
         "text",
         "template",
         "language",
+        "languages",
         "parameters",
         "callbackSecret",
         "timeoutSeconds",

@@ -56,6 +56,8 @@ fn outgoing(channel: &str, address: &str) -> Outgoing {
         body: "Body".to_owned(),
         html: None,
         type_data: None,
+        locale: None,
+        context: None,
         attachments: Vec::new(),
         unsubscribe: None,
         at: at(),

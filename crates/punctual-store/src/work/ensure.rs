@@ -62,13 +62,14 @@ const RESCHEDULE: Sql = sql!(
     "work.reschedule", each Rescheduled<'_>, after 1,
     "UPDATE work
      SET due_at = {.due_at}, ready_at = {.due_at}, local_date = {.local_date}, time_zone = {.time_zone},
-         status = 'pending', retry_count = 0, next_retry_at = NULL, cancelled_by_person = FALSE,
+         status = 'pending', next_retry_at = NULL, cancelled_by_person = FALSE,
          version = work.version + 1, updated_at = $1
      {from rows}
      WHERE work.id = {.id} AND work.version = {.token}",
 );
 
-/// Moves pending rows to their new due time, and brings ended ones back; diagnostics, coordinates and holds stay.
+/// Moves pending rows to their new due time, and brings ended ones back; diagnostics, attempts, coordinates
+/// and holds stay.
 #[boxed]
 pub async fn reschedule(conn: &mut Conn<'_>, now: Timestamp, rows: &[(&Existing, &NewWork)]) -> Result<u64> {
     let rows: Vec<Rescheduled<'_>> = rows

@@ -16,6 +16,7 @@ on_both! {
     a_conflict_holds_what_waits_and_leaves_what_is_done;
     a_claim_gives_a_token_that_renew_release_and_settle_need;
     a_settlement_writes_what_it_says_and_keeps_what_it_does_not;
+    s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold;
     the_earliest_of_each_kind_is_found;
     expired_claims_come_oldest_first;
     all_leases_can_be_ended_at_once;
@@ -220,6 +221,29 @@ async fn a_claim_gives_a_token_that_renew_release_and_settle_need(bed: TestBed) 
     assert_eq!(settle(&bed, &[settlement(a, "completed"), settlement(b, "completed")]).await, [b.id]);
     assert!(settle(&bed, &[settlement(b, "failed")]).await.is_empty(), "a token is good once");
     bed.leaves_open("rows only");
+}
+
+async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold(bed: TestBed) {
+    insert(&bed, &[new_work("test", "a", bed.now())]).await;
+    let row = claim(&bed, 1).await.remove(0);
+    let held = Settlement {
+        reason: Some(ReasonCode::DecisionFailed),
+        on_hold: true,
+        retry_count: 3,
+        ..settlement(&row, "pending")
+    };
+    settle(&bed, &[held]).await;
+    let mut tx = bed.begin().await;
+    let conn = &mut tx.conn();
+    work::deactivate(conn, bed.now(), "SourceNoLongerValid", vec!["a".into()]).await.unwrap();
+    let ended = work::lock_existing(conn, vec!["a".into()]).await.unwrap();
+    assert_eq!((ended[0].status.as_str(), ended[0].on_hold), ("deactivated", true));
+    let again = new_work("test", "a", bed.after(60));
+    work::reschedule(conn, bed.now(), &[(&ended[0], &again)]).await.unwrap();
+    tx.commit().await.unwrap();
+    let back = bed.work("a").await;
+    assert_eq!((back.status.as_str(), back.on_hold, back.retry_count), ("pending", true, 3));
+    assert_eq!(back.reason_code.as_deref(), Some("decision-failed"), "why it is held stays too");
 }
 
 async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: TestBed) {

@@ -8,7 +8,7 @@ use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
 use punctual_model::{InputHash, local_time};
 use punctual_store::{
-    Lane, StoreError,
+    Lane, StoreError, Tx,
     business_units::{self, BusinessUnitRow},
     facts,
 };
@@ -42,9 +42,19 @@ pub async fn check(engine: &Engine) -> Result<Vec<String>, EngineError> {
     }
 }
 
+/// Writes down by which rules the rows of a unit are planned from now on: a unit that was made, or got another zone, since the last
+/// start is compared with them too.
+pub(crate) async fn remember(tx: &mut Tx, now: Timestamp, unit: &BusinessUnitRow) -> Result<(), StoreError> {
+    facts::put(&mut tx.conn(), now, &fact(&unit.id), &rules(&unit.time_zone, now)).await
+}
+
+fn fact(unit: &str) -> String {
+    format!("reminders.zone.{unit}")
+}
+
 async fn check_unit(engine: &Engine, unit: &BusinessUnitRow) -> Result<bool, StoreError> {
     let now = engine.clock.now();
-    let (fact, rules) = (format!("reminders.zone.{}", unit.id), rules(&unit.time_zone, now));
+    let (fact, rules) = (fact(&unit.id), rules(&unit.time_zone, now));
     let mut reader = engine.store.read().await?;
     let known = facts::get(&mut reader.conn(), &fact).await?;
     drop(reader);

@@ -70,20 +70,39 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
         Ok(schema) => schema,
         Err(faults) => return Ok(Publishing::Refused(faults)),
     };
-    let warnings = warnings(&mut tx, engine, &schema).await?;
+    let mut warnings = warnings(&mut tx, engine, &schema).await?;
     let last = match survey.published_version {
         Some(number) => surveys::version(&mut tx.conn(), id, number).await?,
         None => None,
     };
+    let last_schema = last.as_ref().map(|last| last.schema_json.clone());
     if let Some(last) = last.filter(|last| last.schema_json == survey.draft) {
         return Ok(Publishing::Published { version: last.number, warnings });
     }
+    let last = last_schema.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    warnings.extend(changed_recipes(&last, &draft));
     let number = survey.published_version.unwrap_or(0) + 1;
     let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, by.name()).await?;
     catalogue::mark(&mut tx.conn(), now, &version.to_string()).await?;
     audited(&mut tx, engine, by, "publish", id).await?;
     tx.commit().await?;
     Ok(Publishing::Published { version: number, warnings })
+}
+
+/// Triggers that tell repeated events by something else than before: an event that made a link before makes another one now.
+fn changed_recipes(before: &Value, now: &Value) -> Vec<Warning> {
+    let triggers = |schema: &Value| schema["triggers"].as_array().cloned().unwrap_or_default();
+    let before = triggers(before);
+    let mut warnings = Vec::new();
+    for (index, trigger) in triggers(now).iter().enumerate() {
+        let same = before.iter().find(|one| one["id"] == trigger["id"]);
+        if same.is_some_and(|same| same["dedupRecipe"] != trigger["dedupRecipe"]) {
+            let pointer = format!("/triggers/{index}/dedupRecipe");
+            let detail = "The duplicate rules have changed: whoever was asked before is asked again if their event is told again.";
+            warnings.push(Warning { pointer, code: "recipe_changed", detail: detail.to_owned() });
+        }
+    }
+    warnings
 }
 
 /// What an author should look at: what the schema itself shows, and keys that lead nowhere yet.

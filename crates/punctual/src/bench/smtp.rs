@@ -119,6 +119,8 @@ fn mail(number: usize, channel: ChannelKey, at: jiff::Timestamp) -> Outgoing {
         body: deliver::body(number),
         html: None,
         type_data: None,
+        locale: None,
+        context: None,
         attachments: Vec::new(),
         unsubscribe: None,
         at,

@@ -74,6 +74,8 @@ fn outgoing(
         body: text.body.clone(),
         html: text.html.clone(),
         type_data: row.type_data.as_ref().and_then(|data| data.read().ok()),
+        locale: row.locale.clone(),
+        context: row.context.as_ref().and_then(|context| context.read().ok()),
         attachments: Vec::new(),
         unsubscribe: None,
         at: now,
