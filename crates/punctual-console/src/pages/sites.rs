@@ -131,10 +131,11 @@ fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
 }
 
 /// How a site's clock is to ours; less than a second is no difference.
+/// How the site's clock is, where `ms` is what central's is more.
 fn offset(ms: i64) -> String {
     match ms {
         -999..=999 => "in step".to_owned(),
-        1_000.. => format!("{} ahead", rough(ms.saturating_mul(1_000))),
-        _ => format!("{} behind", rough(ms.saturating_neg().saturating_mul(1_000))),
+        1_000.. => format!("{} behind", rough(ms.saturating_mul(1_000))),
+        _ => format!("{} ahead", rough(ms.saturating_neg().saturating_mul(1_000))),
     }
 }
