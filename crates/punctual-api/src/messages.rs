@@ -200,8 +200,9 @@ pub async fn patch(
 
 /// A stored message in the shape in which it was asked for, without what cannot be changed.
 fn as_requested(message: Message) -> Result<Value, Failure> {
-    let Message { send_at, channel, list, targets, subject, body, html, template, context, locale, .. } =
-        message;
+    let Message {
+        send_at, channel, list, targets, subject, body, html, template, context, type_data, ..
+    } = message;
     let content = Content {
         list,
         targets: targets.unwrap_or_default(),
@@ -211,7 +212,8 @@ fn as_requested(message: Message) -> Result<Value, Failure> {
         html,
         template,
         context,
-        locale,
+        type_data,
+        locale: message.locale,
         business_unit: None,
     };
     let handling = message.handling;
@@ -257,6 +259,7 @@ fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
         created_at: instant(content.created_at)?,
         targets: content.targets.and_then(|text| serde_json::from_str(&text).ok()),
         context: content.context.and_then(|text| serde_json::from_str(&text).ok()),
+        type_data: content.type_data.and_then(|text| serde_json::from_str(&text).ok()),
         handling: Handling::read(content.handling.as_deref()).into(),
         id: content.id,
         channel: content.channel,

@@ -236,11 +236,12 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
         resolved_targets: ends.targets(row.seq)?,
         enqueued_at: row.site_enqueued_at,
         created_at: row.created_at,
-        last_attempt_at: row.last_attempt_at,
+        last_attempt_at: ends.last_attempt_at(row.seq)?,
         next_attempt_at: row.status.is_live().then_some(row.ready_at),
         delivered_at: row.delivered_at,
         targets: row.targets.and_then(|targets| targets.read().ok()),
         context: row.context.filter(|_| with_text).and_then(|context| context.read().ok()),
+        type_data: row.type_data.filter(|_| with_text).and_then(|data| data.read().ok()),
         body: Some(row.body).filter(|_| with_text),
         html: row.html.filter(|_| with_text),
         source: NotificationSource {

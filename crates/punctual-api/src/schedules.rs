@@ -3,6 +3,7 @@
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested};
+use punctual_model::ScheduleId;
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
     Batch, BatchItem, Code, FieldError, Page, PageQuery, Problem,
@@ -22,7 +23,7 @@ use crate::{
     auth::{Author, Caller, Principal, Read},
     body::Json,
     idempotency::{IdempotencyKey, Ids},
-    parameters::{Parameters, Segments, row_id},
+    parameters::{Parameters, Segments},
     work::{refuse_foreign, status_after},
 };
 
@@ -112,11 +113,11 @@ fn wanted(
     index: usize,
     pointer: &str,
 ) -> Result<Requested, Problem> {
-    let ScheduleRequest { topic, run_at, payload, key, business_unit, revive } = request;
+    let ScheduleRequest { topic, run_at, time_zone, payload, key, business_unit, revive } = request;
     check_window(app.engine.clock.now(), run_at, &format!("{pointer}/runAt"))?;
     let business_unit = caller.unit_for(business_unit, pointer)?;
     let key = key.unwrap_or_else(|| ids.at(index).to_string());
-    let wanted = NewSchedule { key, topic, run_at, payload, business_unit }.into_work();
+    let wanted = NewSchedule { key, topic, run_at, time_zone, payload, business_unit }.into_work();
     let work = wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why))?;
     Ok(Requested { work, revive })
 }
@@ -152,7 +153,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 ///
 /// Also that of a rule of operations, by its `scheduleId`.
 #[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
-    params(("id" = i64, Path)), responses((status = 200, body = Schedule)))]
+    params(("id" = String, Path, description = "The number or the GUID")), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let row = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     JsonResponse::ok(&shape(row, None)?)
@@ -160,7 +161,7 @@ pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): 
 
 /// Move a schedule to another moment
 #[utoipa::path(patch, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["author"])),
-    params(("id" = i64, Path)), request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
+    params(("id" = String, Path, description = "The number or the GUID")), request_body = ScheduleChange, responses((status = 200, body = Schedule)))]
 pub async fn patch(
     State(app): State<Shared>,
     caller: Caller<Author>,
@@ -177,7 +178,7 @@ pub async fn patch(
 
 /// Cancel a schedule
 #[utoipa::path(delete, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["author"])),
-    params(("id" = i64, Path)), responses((status = 204)))]
+    params(("id" = String, Path, description = "The number or the GUID")), responses((status = 204)))]
 pub async fn delete(
     State(app): State<Shared>,
     caller: Caller<Author>,
@@ -199,7 +200,7 @@ pub(crate) async fn cancel(app: &App, id: i64, by: &Actor) -> Answer {
 }
 
 async fn found(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
-    let number = row_id(id, "schedule")?;
+    let ScheduleId(number) = id.parse().map_err(|_| Problem::not_found("schedule", id))?;
     let mut reader = app.engine.store.read_for_people().await?;
     let row = work::by_id(&mut reader.conn(), number).await?;
     row.filter(|row| [KIND, operations::KIND].contains(&row.kind.as_str()))
@@ -220,6 +221,8 @@ async fn own(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Resu
 
 fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Schedule, Failure> {
     let (topic, payload) = schedules::read_input(&row).unwrap_or_default();
-    let run_at = instant(row.due_at)?;
-    Ok(Schedule { work: crate::work::shape(row, outcome)?, topic, run_at, payload })
+    let (run_at, schedule_id) = (instant(row.due_at)?, ScheduleId(row.id).to_string());
+    let mut work = crate::work::shape(row, outcome)?;
+    work.time_zone.get_or_insert_with(|| "UTC".to_owned());
+    Ok(Schedule { work, schedule_id, topic, run_at, payload })
 }

@@ -1,11 +1,12 @@
 //! The daily purge: terminal notifications past their window go, in small batches, and leave a tombstone.
 //!
 //! A clock that is years ahead makes everything old at once, so a run that would remove an unusual share of what has
-//! ended removes nothing and waits for a person.
+//! ended removes nothing and waits for a person. What grows old day by day is not unusual, however large its share is: an
+//! installation that went quiet has nothing else.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_store::{
     Lane,
@@ -18,6 +19,8 @@ use crate::{Actor, Engine, EngineError, config::earlier};
 
 /// A local day that began so long ago is over in every zone.
 const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// A run whose window has moved on by so little is an ordinary one: the daily one, or one after a long weekend.
+const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
 /// The name under which the last run is remembered.
 const FACT: &str = "purge.last";
 
@@ -34,6 +37,9 @@ pub struct PurgeReport {
     /// How many rows are past their window and wait until a person has confirmed that they may go.
     #[serde(default)]
     pub held_back: Option<i64>,
+    /// Everything that ended before this has been removed; a run that was held back leaves it where it was.
+    #[serde(default)]
+    pub purged_before: Option<Timestamp>,
 }
 
 /// Who asked for a purge, and the word for it in the audit.
@@ -64,6 +70,11 @@ impl Engine {
         now: Timestamp,
         asked: Option<Asked<'_>>,
     ) -> Result<PurgeReport, EngineError> {
+        let before = self.purged_so_far().await?;
+        let steps = before.map(|before| self.purged_before(now).duration_since(before));
+        if steps.is_some_and(|step| step <= ORDINARY_STEP) {
+            return self.purge_all(now, asked).await;
+        }
         let mut reader = self.store.read().await?;
         let size = notifications::purge_size(&mut reader.conn(), self.purged_before(now)).await?;
         drop(reader);
@@ -78,6 +89,14 @@ impl Engine {
             return self.remember_purge(now, (0, 0), Some(size.doomed), asked).await;
         }
         self.purge_all(now, asked).await
+    }
+
+    /// Up to when what ended has been removed, as far as that is known.
+    async fn purged_so_far(&self) -> Result<Option<Timestamp>, EngineError> {
+        let Some(last) = self.last_purge().await? else { return Ok(None) };
+        // Reports of earlier versions do not say it; one that was not held back removed everything of its time.
+        let derived = last.held_back.is_none().then(|| self.purged_before(last.at));
+        Ok(last.purged_before.or(derived))
     }
 
     fn purged_before(&self, now: Timestamp) -> Timestamp {
@@ -136,7 +155,9 @@ impl Engine {
         asked: Option<Asked<'_>>,
     ) -> Result<PurgeReport, EngineError> {
         let keep_for_days = self.config.keep_for.as_secs() / 86_400;
-        let report = PurgeReport { at: now, removed, files, keep_for_days, held_back };
+        let purged_before =
+            if held_back.is_some() { self.purged_so_far().await? } else { Some(self.purged_before(now)) };
+        let report = PurgeReport { at: now, removed, files, keep_for_days, held_back, purged_before };
         let mut tx = self.store.begin(Lane::Claim).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;

@@ -61,6 +61,43 @@ impl FromStr for NotificationId {
 #[serde(transparent)]
 pub struct ChannelKey(String);
 
+/// A schedule as other systems name it: a GUID that holds the number of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduleId(pub i64);
+
+impl ScheduleId {
+    /// `schedu`, and the version and variant of a GUID of one's own (RFC 9562, version 8).
+    const MARK: u128 = 0x7363_6865_6475_8000_8000_0000_0000_0000;
+    /// The bits behind the mark.
+    const ROW: u128 = (1 << 62) - 1;
+}
+
+impl fmt::Display for ScheduleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = u128::from(self.0.unsigned_abs()) & Self::ROW;
+        Uuid::from_u128(Self::MARK | row).fmt(f)
+    }
+}
+
+/// Read from the GUID, or from the number of the row.
+impl FromStr for ScheduleId {
+    type Err = InvalidScheduleId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidScheduleId> {
+        if let Ok(row) = text.parse() {
+            return Ok(Self(row));
+        }
+        let bits = Uuid::parse_str(text).map_err(|_| InvalidScheduleId)?.as_u128();
+        let row = i64::try_from(bits & Self::ROW).map_err(|_| InvalidScheduleId)?;
+        if bits & !Self::ROW == Self::MARK { Ok(Self(row)) } else { Err(InvalidScheduleId) }
+    }
+}
+
+/// A text that names no schedule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it is the id of no schedule")]
+pub struct InvalidScheduleId;
+
 /// Why a text is no channel key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(

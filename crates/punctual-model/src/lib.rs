@@ -41,7 +41,7 @@ pub use delivery_policy::Priority;
 pub use durations::DurationError;
 pub use fault::Fault;
 pub use filter::Filter;
-pub use ids::{ChannelKey, NotificationId, WorkId};
+pub use ids::{ChannelKey, InvalidScheduleId, NotificationId, ScheduleId, WorkId};
 pub use input_hash::InputHash;
 pub use json::{Json, UnreadableJson};
 pub use keys::{KeyError, KeyParts, WorkKey};

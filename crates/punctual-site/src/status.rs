@@ -1,4 +1,4 @@
-//! The status of a notification: the site\'s own while it has it, central's after, the last known if central is away.
+//! The status of a notification: the site's own while it has it, central's after, the last known if central is away.
 
 use jiff::Timestamp;
 use punctual_store::{
@@ -33,11 +33,12 @@ impl Agent {
         };
         match (answer, known) {
             (Ok(Some(told)), known) => {
+                let reason_code = told.reason_code.clone();
                 let now_known = learned(id, told, known.as_ref());
                 if known.as_ref().is_some_and(|known| *known != now_known) {
                     self.learn(&now_known).await;
                 }
-                Ok(shape(now_known, false))
+                Ok(NotifyStatus { reason_code, ..shape(now_known, false) })
             }
             (Ok(None), _) => Ok(NotifyStatus::unknown(id)),
             (Err(_), Some(known)) => Ok(shape(known, true)),
@@ -83,6 +84,7 @@ fn shape(known: OutgoingState, central_unreachable: bool) -> NotifyStatus {
         status: known.status.into(),
         retry_count: known.retry_count,
         last_error: known.last_error,
+        reason_code: None,
         enqueued_at: instant(known.enqueued_at),
         delivered_at: known.delivered_at.and_then(instant),
         central_unreachable,

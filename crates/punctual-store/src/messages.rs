@@ -18,6 +18,8 @@ pub struct MessageRow {
     pub template: Option<String>,
     pub locale: Option<String>,
     pub context: Option<String>,
+    /// A JSON object, as it was given.
+    pub type_data: Option<String>,
     pub business_unit: Option<String>,
     /// Topic, priority and order of channels: a JSON object.
     pub handling: Option<String>,

@@ -52,6 +52,8 @@ const STEPS: &[Step] = &[
     step!(21, "0021_batches"),
     step!(22, "0022_reminder_keys"),
     step!(23, "0023_latest_send"),
+    step!(24, "0024_calendar_details"),
+    step!(25, "0025_type_data"),
     step!(26, "0026_host_circuits"),
     step!(27, "0027_follows_list"),
 ];

@@ -32,7 +32,7 @@ pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use moves::{ListMove, move_with_list};
 pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
-pub use purge::{PurgeSize, Purged, purge, purge_size};
+pub use purge::{PurgeSize, Purged, purge, purge_size, purged_of_site};
 pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
 pub use waiting::{Stuck, WAITS, is_stuck};

@@ -120,11 +120,11 @@ pub async fn page(
 const OF_UNIT: Sql = sql!(
     "report_subscriptions.of_unit",
     READ,
-    "WHERE s.business_unit IS NOT NULL AND s.business_unit = $1 AND s.guid > $2 AND NOT s.deleted
+    "WHERE s.business_unit IS NOT NULL AND s.business_unit = $1 AND s.guid > $2
      ORDER BY s.guid LIMIT $3",
 );
 
-/// The subscriptions of one business unit, by guid.
+/// The subscriptions of one business unit, by guid; deleted ones too, because their runs are still compared.
 #[boxed]
 pub async fn of_unit(
     conn: &mut Conn<'_>,
@@ -178,6 +178,7 @@ pub struct LiveRun {
     pub status: String,
     pub on_hold: bool,
     pub due_at: i64,
+    pub time_zone: Option<String>,
     pub retry_count: i64,
 }
 
@@ -200,4 +201,52 @@ pub async fn live_runs(conn: &mut Conn<'_>, guids: Vec<String>) -> Result<Vec<Li
     conn.fetch_all(&LIVE_RUNS, args![guids]).await
 }
 
-crate::db::statements![INSERT, UPDATE, BY_GUIDS, LOCK, PAGE, OF_UNIT, ORPHANS, LIVE_RUNS];
+// Relies on work_by_setting.
+const MOVE_RUNS: Sql = sql!(
+    "report_subscriptions.move_runs",
+    "UPDATE work
+     SET business_unit = $3, version = version + 1, updated_at = $1
+     WHERE setting_id IS NOT NULL AND setting_id = $2 AND kind = 'report-subscription' AND status = 'pending'
+       AND COALESCE(business_unit, '') <> COALESCE($3, '')",
+);
+
+/// Gives the runs of a subscription that wait to its present business unit.
+#[boxed]
+pub async fn move_runs(conn: &mut Conn<'_>, now: Timestamp, guid: &str, unit: Option<&str>) -> Result<u64> {
+    conn.execute(&MOVE_RUNS, args![now, guid, unit]).await
+}
+
+/// A run that was made, and the zone that it was planned in.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct Reported {
+    pub key: String,
+    pub time_zone: Option<String>,
+}
+
+// Relies on work_by_setting.
+const LAST_REPORTED: Sql = sql!(
+    "report_subscriptions.last_reported", as Reported,
+    "SELECT {columns} FROM work
+     WHERE setting_id IS NOT NULL AND setting_id = $1 AND kind = 'report-subscription' AND status = 'completed'
+       AND trigger_type = 'scheduled_run'
+     ORDER BY due_at DESC, id DESC LIMIT 1",
+);
+
+/// The latest planned run of a subscription that was made.
+#[boxed]
+pub async fn last_reported(conn: &mut Conn<'_>, guid: &str) -> Result<Option<Reported>> {
+    conn.fetch_optional(&LAST_REPORTED, args![guid]).await
+}
+
+crate::db::statements![
+    INSERT,
+    UPDATE,
+    BY_GUIDS,
+    LOCK,
+    PAGE,
+    OF_UNIT,
+    ORPHANS,
+    LIVE_RUNS,
+    MOVE_RUNS,
+    LAST_REPORTED
+];

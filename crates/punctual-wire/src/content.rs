@@ -43,6 +43,10 @@ pub struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,
+    /// Fields that only this type of channel understands; kept and returned as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub type_data: Option<Value>,
     /// The template's variant; `ar-IQ` falls back to `ar`, then to the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
@@ -77,6 +81,7 @@ impl Content {
             html: fields.optional_text("html", 0..=BODY_MAX),
             template,
             context: fields.object("context", CONTEXT_MAX),
+            type_data: fields.object("typeData", CONTEXT_MAX),
             locale: fields.optional_locale("locale"),
             business_unit: fields.optional_name("businessUnit"),
         }
@@ -101,7 +106,7 @@ mod tests {
         for body in [
             json!({"list": "ops", "subject": "S", "body": "B"}),
             json!({"targets": ["a@b.example"], "channel": "email:default", "template": "t", "context": {"n": 1},
-                   "locale": "ar-IQ", "businessUnit": "nz"}),
+                   "typeData": {"pack": {"id": 7}}, "locale": "ar-IQ", "businessUnit": "nz"}),
             json!({"targets": ["x@y.example"], "subject": "S", "body": "B", "html": "<p>B</p>"}),
             json!({"targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B"}),
         ] {

@@ -95,7 +95,9 @@ impl NotAnInstant {
             }
             Self::Form => format!("`{text}` is not written as RFC 3339 asks; write `{example}`."),
             Self::OutOfRange => {
-                format!("`{text}` is out of range: dates are from 1900 to 2200, instants from 1970 to 2200.")
+                format!(
+                    "`{text}` is out of range, which is 1900 to 2200, or 1970 to 2200 for an instant; write `{example}`."
+                )
             }
             Self::NotOnTheCalendar => format!("`{text}` does not exist on the calendar; write `{example}`."),
         };

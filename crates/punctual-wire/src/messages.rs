@@ -112,6 +112,9 @@ pub struct Message {
     pub template: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub type_data: Option<Value>,
     pub locale: Option<String>,
     pub business_unit: Option<String>,
     #[serde(flatten)]

@@ -127,6 +127,9 @@ pub struct Notification {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub type_data: Option<Value>,
     pub business_unit: Option<String>,
     /// `alarm`, `high`, `normal` or `campaign`.
     #[serde(default = "normal")]

@@ -45,12 +45,18 @@ pub struct RollBackRequest {
     /// The stage to go back to; by default 1, the shadow.
     #[schema(minimum = 0, maximum = 3)]
     pub stage: Option<i64>,
+    /// Kept in the audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl RollBackRequest {
     pub fn read(value: &Value, pointer: &str) -> Item<Self> {
         let mut fields = Fields::new(value, pointer);
-        let request = Self { stage: fields.optional_int("stage", 0..=3) };
+        let request = Self {
+            stage: fields.optional_int("stage", 0..=3),
+            reason: fields.optional_text("reason", 1..=1_000),
+        };
         fields.finish().map(|()| request)
     }
 }

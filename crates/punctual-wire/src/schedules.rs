@@ -18,6 +18,10 @@ pub struct ScheduleRequest {
     /// At most 8 KiB, handed to the listener.
     #[schema(value_type = Object, required = false)]
     pub payload: Value,
+    /// The zone in which it was planned, for whoever reads it; `UTC` where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub time_zone: Option<String>,
     /// Its identity: the same key again moves the same schedule. Made by the server when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -38,6 +42,7 @@ impl ScheduleRequest {
             payload: fields
                 .object("payload", PAYLOAD_MAX)
                 .unwrap_or_else(|| Value::Object(Default::default())),
+            time_zone: fields.optional_zone("timeZone"),
             key: fields.optional_key("key"),
             business_unit: fields.optional_name("businessUnit"),
             revive: fields.bool("revive", false),
@@ -67,6 +72,10 @@ impl ScheduleChange {
 pub struct Schedule {
     #[serde(flatten)]
     pub work: Work,
+    /// Its id as a GUID, which the routes of schedules take as well.
+    #[serde(default)]
+    #[schema(example = "73636865-6475-8000-8000-000000000007")]
+    pub schedule_id: String,
     pub topic: String,
     pub run_at: Timestamp,
     #[schema(value_type = Object)]

@@ -55,6 +55,9 @@ pub struct NotifyStatus {
     pub status: Cow<'static, str>,
     pub retry_count: i64,
     pub last_error: Option<String>,
+    /// Why it is parked, as central says: whether its retries are exhausted, or it never could be delivered.
+    #[serde(default)]
+    pub reason_code: Option<String>,
     pub enqueued_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
     /// Central could not be asked; the rest is what was last known.
@@ -68,6 +71,7 @@ impl NotifyStatus {
             status: Cow::Borrowed("unknown"),
             retry_count: 0,
             last_error: None,
+            reason_code: None,
             enqueued_at: None,
             delivered_at: None,
             central_unreachable: false,
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn a_status_is_answered_as_documented() {
         let status = serde_json::to_value(NotifyStatus::unknown("x")).unwrap();
-        let expected = json!({"id": "x", "status": "unknown", "retryCount": 0, "lastError": null, "enqueuedAt": null,
+        let expected = json!({"id": "x", "status": "unknown", "retryCount": 0, "lastError": null, "reasonCode": null, "enqueuedAt": null,
                               "deliveredAt": null, "centralUnreachable": false});
         assert_eq!(status, expected);
     }

@@ -113,7 +113,7 @@ pub struct Site {
     pub last_contact_at: Option<Timestamp>,
     /// The agent's version.
     pub version: Option<String>,
-    /// Rows that waited at the site at the last contact.
+    /// Rows that waited at the site after the last contact, when what it brought was acknowledged.
     pub backlog: Option<i64>,
     /// How long the oldest of them had waited.
     pub oldest_buffered_age_seconds: Option<i64>,
@@ -337,6 +337,9 @@ pub struct SiteNotificationStatus {
     pub status: Cow<'static, str>,
     pub retry_count: i64,
     pub last_error: Option<String>,
+    /// Why it is parked: `retries-exhausted`, or a reason that no retry would change.
+    #[serde(default)]
+    pub reason_code: Option<String>,
     pub enqueued_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
 }

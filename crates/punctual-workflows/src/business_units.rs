@@ -8,10 +8,13 @@ use punctual_store::{
     business_units::{self, BusinessUnitRow},
 };
 
-use crate::reminders::{
-    Providers,
-    changes::{self, Change, apply_announced},
-    zones,
+use crate::{
+    reminders::{
+        Providers,
+        changes::{self, Change, apply_announced},
+        zones,
+    },
+    reports,
 };
 
 /// A business unit as somebody wants it.
@@ -46,6 +49,9 @@ pub async fn save(
     by.audit(&mut tx, now, "put", "business-unit", &row.id).await?;
     tx.commit().await?;
     apply_announced(engine, providers, key).await;
+    if moved {
+        replan_reports(engine, &row.id).await;
+    }
     Ok(row)
 }
 
@@ -66,7 +72,15 @@ pub async fn remove(
     by.audit(&mut tx, now, "delete", "business-unit", id).await?;
     tx.commit().await?;
     apply_announced(engine, providers, key).await;
+    replan_reports(engine, id).await;
     Ok(())
+}
+
+/// The unit is written by now: what cannot be planned anew here is found by the walk over all subscriptions.
+async fn replan_reports(engine: &Engine, unit: &str) {
+    if let Err(error) = reports::commands::replan_unit(engine, unit).await {
+        tracing::warn!(unit.id = unit, %error, "reports are not yet planned in the unit's new zone");
+    }
 }
 
 async fn zone_changed(tx: &mut Tx, now: Timestamp, id: &str) -> Result<Option<String>, StoreError> {

@@ -73,6 +73,7 @@ impl NewMessage {
             template: content.template.clone(),
             locale: content.locale.clone(),
             context: content.context.as_ref().map(Value::to_string),
+            type_data: content.type_data.as_ref().map(Value::to_string),
             business_unit: content.business_unit.clone(),
             handling: Handling::said_by(content).written(),
             send_at: self.send_at.as_microsecond(),
@@ -177,7 +178,8 @@ impl Decide for Loaded {
         new.html = message.html.clone();
         new.template = message.template.clone();
         new.locale = message.locale.clone();
-        new.context = message.context.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let json = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        (new.context, new.type_data) = (json(&message.context), json(&message.type_data));
         new.business_unit = message.business_unit.clone();
         Handling::read(message.handling.as_deref()).give(&mut new);
         Decision::Deliver(vec![new]).into()

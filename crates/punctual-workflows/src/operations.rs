@@ -28,7 +28,7 @@ use punctual_store::{
 use serde::{Deserialize, Serialize};
 
 pub use arrival::Operations;
-pub use reach::{Reach, reach};
+pub use reach::{Reach, reach, why_nobody};
 pub use rule::{Anchor, RuleSpec, Wanted, wanted};
 
 /// The kind of a rule's work rows.

@@ -1,6 +1,6 @@
 //! Generic schedules: a topic, a moment and a payload. At its moment an arrival is published on the topic.
 
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow};
 use punctual_model::{
@@ -19,6 +19,8 @@ pub struct NewSchedule {
     pub key: String,
     pub topic: String,
     pub run_at: Timestamp,
+    /// The zone in which it was planned.
+    pub time_zone: Option<String>,
     pub payload: serde_json::Value,
     pub business_unit: Option<String>,
 }
@@ -46,11 +48,17 @@ impl NewSchedule {
             source: None,
             setting_id: None,
             due_at: self.run_at,
-            local: None,
+            local: self.time_zone.and_then(|zone| planned_in(zone, self.run_at)),
             input_hash,
             input,
         })
     }
+}
+
+/// The local date of a moment in a zone, as a row keeps it.
+fn planned_in(zone: String, at: Timestamp) -> Option<(String, String)> {
+    let date = TimeZone::get(&zone).ok()?.to_datetime(at).date();
+    Some((date.to_string(), zone))
 }
 
 /// The topic and the payload of a stored schedule.
@@ -75,7 +83,7 @@ pub async fn reschedule(engine: &Engine, id: i64, run_at: Timestamp) -> Result<O
         source: None,
         setting_id: None,
         due_at: run_at,
-        local: None,
+        local: row.time_zone.clone().and_then(|zone| planned_in(zone, run_at)),
         input_hash: row.input_hash()?,
         input: row.input.clone(),
     };

@@ -134,6 +134,7 @@ pub(crate) fn with_content(
     new.html = content.html;
     new.template = content.template;
     new.context = content.context;
+    new.type_data = content.type_data;
     new.locale = content.locale;
     new.business_unit = caller.unit_for(content.business_unit, pointer)?;
     Ok(new)

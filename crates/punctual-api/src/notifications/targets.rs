@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use punctual_model::ReceiptState;
 use punctual_store::{
     Conn, StoreError,
@@ -26,6 +27,12 @@ impl Ends {
             skipped: skipped_targets::of(conn, seqs.clone()).await?,
             receipts: receipts::of(conn, seqs).await?,
         })
+    }
+
+    /// When the latest attempt began. A claim that came to none, because a limit or an hour was in the way, is no attempt.
+    pub fn last_attempt_at(&self, seq: i64) -> Result<Option<Timestamp>, StoreError> {
+        let own = self.tries.iter().filter(|one| one.notification_seq == seq);
+        own.map(|one| one.started_at).max().map(instant).transpose()
     }
 
     /// Each target of a notification, in the order of their first attempts; then those that were left out.

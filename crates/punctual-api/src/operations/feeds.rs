@@ -93,7 +93,8 @@ async fn feed(State(app): State<Shared>, Segments(file): Segments<String>) -> Re
 ///
 /// Events and to-dos are taken with their rules; one that was imported before is changed where the file differs. Those who
 /// attend are matched with people by their e-mail address; `creator` stands for an organiser who is not known. What repeats
-/// becomes an event for each of its dates within a year. What is not taken is named with its line.
+/// becomes an event for each of its dates within a year, and dates that the file no longer has are removed. What is not taken
+/// is named with its line.
 #[utoipa::path(post, path = "/api/v1/operations/import", tag = "Operations", security(("key" = ["author"])),
     params(("creator" = String, Query), ("organisation" = Option<String>, Query), ("businessUnit" = Option<String>, Query)),
     request_body(content = String, content_type = "text/calendar"), responses((status = 200, body = Imported)))]
@@ -123,6 +124,7 @@ pub async fn import(
         created: done.created,
         updated: done.updated,
         unchanged: done.unchanged,
+        removed: done.removed,
         skipped: done.skipped.into_iter().map(skipped).collect(),
     })
 }

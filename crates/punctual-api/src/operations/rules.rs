@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_model::delivery_policy::Handling;
+use punctual_model::{ScheduleId, delivery_policy::Handling};
 use punctual_store::{
     StoreError,
     operations::rules::{self, RuleRow},
@@ -171,7 +171,7 @@ pub fn shape(row: RuleRow, now: Timestamp) -> Result<Rule, StoreError> {
         subject_type: row.subject_type,
         subject_id: row.subject_id,
         kind: row.kind,
-        schedule_id: row.schedule_id,
+        schedule_id: row.schedule_id.map(|id| ScheduleId(id).to_string()),
         sync_status: row.sync_status,
         sync_error: row.sync_error,
         active: row.active,

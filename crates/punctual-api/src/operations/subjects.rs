@@ -185,6 +185,9 @@ async fn post(
             time_zone: request.time_zone,
             business_unit,
             ical_uid: None,
+            ical_series: None,
+            location: request.location,
+            description: request.description,
         };
         commands::create(&app.engine, &caller.by, std::slice::from_ref(&new)).await?;
         let row = found(app, &new.id, subject_type, |_| true).await?;
@@ -316,6 +319,12 @@ fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Resu
     if let Some(time_zone) = change.time_zone {
         after.time_zone = time_zone;
     }
+    if let Some(location) = change.location {
+        after.location = location;
+    }
+    if let Some(description) = change.description {
+        after.description = description;
+    }
     Ok(after)
 }
 
@@ -378,6 +387,8 @@ fn shape(
             participants: people,
             organisation: row.organisation,
             time_zone: row.time_zone,
+            location: row.location,
+            description: row.description,
             business_unit: row.business_unit,
             rules,
             version: row.version,
@@ -393,6 +404,8 @@ fn shape(
             related_users: people,
             organisation: row.organisation,
             time_zone: row.time_zone,
+            location: row.location,
+            description: row.description,
             business_unit: row.business_unit,
             rules,
             version: row.version,

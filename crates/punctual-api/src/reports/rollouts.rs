@@ -78,7 +78,8 @@ pub async fn get(
 /// Set the stage of a rollout
 ///
 /// Past stage 0 all points of the checklist must be confirmed, with this call or before. An allowlist is the set of
-/// subscriptions and business units at stage 2 and beyond.
+/// subscriptions and business units at stage 2 and beyond. A lower stage gives back what was taken here, is not delivered, and
+/// is the old scheduler's now.
 #[utoipa::path(put, path = "/api/v1/rollouts/report-subscription/{scope}/{id}", tag = "Rollouts", security(("key" = ["operate"])),
     params(("scope" = String, Path), ("id" = String, Path)),
     request_body(content = RolloutRequest, example = json!({"stage": 1, "confirm": ["deliveryPath", "oldScheduler", "ownershipStorage"]})),
@@ -137,7 +138,8 @@ pub async fn roll_back(
     let request = RollBackRequest::read(&body.value, "")?;
     stored(&app, &scope).await?;
     let stage = request.stage.and_then(Stage::parse).unwrap_or(Stage::Shadow);
-    let change = path::change(&scope, stage, Vec::new(), &caller.by);
+    let by = caller.by.because(request.reason.as_deref());
+    let change = path::change(&scope, stage, Vec::new(), &by);
     let (row, given_back) = path::roll_back(&app.engine, &change).await?;
     JsonResponse::ok(&RolledBack { rollout: shape(row)?, given_back })
 }

@@ -140,7 +140,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
 ) -> Answer {
-    changed(&app, &caller, &guid, Change::Delete).await?;
+    changed(&app, &caller, &guid, Change::Delete, ActionRequest::default()).await?;
     JsonResponse::no_content()
 }
 
@@ -151,9 +151,10 @@ pub async fn pause(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
-    _body: Json<Optional>,
+    body: Json<Optional>,
 ) -> Answer {
-    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause).await?).await?)
+    let request = ActionRequest::read(&body.value, "")?;
+    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause, request).await?).await?)
 }
 
 /// Resume a subscription: its next run is planned
@@ -163,9 +164,10 @@ pub async fn resume(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
-    _body: Json<Optional>,
+    body: Json<Optional>,
 ) -> Answer {
-    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume).await?).await?)
+    let request = ActionRequest::read(&body.value, "")?;
+    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume, request).await?).await?)
 }
 
 /// Hand a subscription over to another owner
@@ -179,7 +181,8 @@ pub async fn transfer(
     body: Json,
 ) -> Answer {
     let request = TransferRequest::read(&body.value, "")?;
-    let row = changed(&app, &caller, &guid, Change::Transfer(request.owner)).await?;
+    let row =
+        changed(&app, &caller, &guid, Change::Transfer(request.owner), ActionRequest::default()).await?;
     JsonResponse::ok(&shape_one(&app, row).await?)
 }
 
@@ -257,9 +260,11 @@ async fn changed(
     caller: &Principal,
     guid: &str,
     change: Change,
+    asked: ActionRequest,
 ) -> Result<SubscriptionRow, Failure> {
     let row = touchable(app, caller, guid).await?;
-    Ok(commands::change(&app.engine, &caller.by, &row.guid, &change).await?)
+    let by = caller.by.because(asked.reason.as_deref());
+    Ok(commands::change(&app.engine, &by, &row.guid, &change, asked.version).await?)
 }
 
 async fn saved(
@@ -271,7 +276,11 @@ async fn saved(
 ) -> Result<ReportSubscription, Failure> {
     let unit_for = |unit| caller.by.unit_for(unit, "");
     let draft = Draft::read(&app.engine, &app.reports, guid, before, value, unit_for).await?;
-    let warnings = warnings(draft.not_there_yet(&app.engine).await?);
+    let mut warnings = warnings(draft.not_there_yet(&app.engine).await?);
+    warnings.extend(draft.skips_months(app.engine.clock.now()).then(|| {
+        let detail = "Months without such a day are skipped, as the standard says; `-1` is the last day of each month.";
+        FieldError::new("/cadence", Code::MonthsSkipped, detail)
+    }));
     let row = draft.save(&app.engine, &caller.by).await?;
     Ok(ReportSubscription { warnings, ..shape_one(app, row).await? })
 }

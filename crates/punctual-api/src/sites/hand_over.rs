@@ -65,9 +65,9 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
         }
     }
     // What the site forwards is stored; a report that could not be comes again with the next contact.
-    let now = app.wall.now();
-    if let Err(error) = app.engine.note_contact(now, &site, read.report.map(|report| told(report, now))).await
-    {
+    let (now, answered) = (app.wall.now(), acks.len());
+    let told = read.report.map(|report| told(report, answered, now));
+    if let Err(error) = app.engine.note_contact(now, &site, told).await {
         tracing::warn!(site.id = site, %error, "what a site said about itself was not kept");
     }
     JsonResponse::ok(&Batch { items: acks })
@@ -83,10 +83,24 @@ pub async fn status(
 ) -> Answer {
     let id = punctual_wire::names::guid(&id).unwrap_or(id);
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = notifications::by_id(&mut reader.conn(), &id).await?;
-    let row = row.filter(|row| row.source_site.as_deref() == Some(&*site));
-    let row = row.ok_or_else(|| Failure::from(Problem::not_found("notification", &id)))?;
+    let missing = || Failure::from(Problem::not_found("notification", &id));
+    let Some(row) = notifications::by_id(&mut reader.conn(), &id).await? else {
+        // What was purged is known by its tombstone: the last state, and nothing of what it said.
+        let last =
+            notifications::purged_of_site(&mut reader.conn(), &site, &id).await?.ok_or_else(missing)?;
+        return JsonResponse::ok(&SiteNotificationStatus {
+            enqueued_at: None,
+            delivered_at: None,
+            status: last.into(),
+            retry_count: 0,
+            last_error: None,
+            reason_code: None,
+            id,
+        });
+    };
+    let row = Some(row).filter(|row| row.source_site.as_deref() == Some(&*site)).ok_or_else(missing)?;
     JsonResponse::ok(&SiteNotificationStatus {
+        reason_code: row.reason_code,
         enqueued_at: row.site_enqueued_at,
         delivered_at: row.delivered_at,
         id: row.id.to_string(),
@@ -118,12 +132,14 @@ fn ack(
     SiteAck { id, outcome: Cow::Borrowed(outcome), digest, code, detail }
 }
 
-/// What a site said, as it is kept. Its clock is data: the offset to ours is all that is drawn from it.
-fn told(report: SiteReport, now: Timestamp) -> (Contact, Vec<SiteEventRow>) {
+/// What a site said, as it is kept. Its clock is data: the offset to ours is all that is drawn from it. What this request
+/// brought waits there no longer once it is answered.
+fn told(report: SiteReport, answered: usize, now: Timestamp) -> (Contact, Vec<SiteEventRow>) {
+    let backlog = report.backlog.saturating_sub(i64::try_from(answered).unwrap_or(i64::MAX)).max(0);
     let contact = Contact {
         version: report.version,
-        backlog: report.backlog,
-        oldest_buffered_age_seconds: report.oldest_buffered_age_seconds,
+        backlog,
+        oldest_buffered_age_seconds: report.oldest_buffered_age_seconds.filter(|_| backlog > 0),
         refused: report.refused,
         clock_offset_ms: report.sent_at.map(|sent| now.as_millisecond() - sent.as_millisecond()),
     };

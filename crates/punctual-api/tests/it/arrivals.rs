@@ -126,9 +126,9 @@ async fn a_rule_s_schedule_is_looked_at_and_changed_through_its_rule(bed: TestBe
     let client = with_ann(&bed).await;
     let body = json!({ "title": "Stand-up", "startDate": "2026-05-14T06:00:00Z", "creator": "ann" });
     let made = client.post("/api/v1/operations/events", body).await.expect(201);
-    let path = format!("/api/v1/schedules/{}", made["rules"][0]["scheduleId"]);
+    let path = format!("/api/v1/schedules/{}", made["rules"][0]["scheduleId"].as_str().unwrap());
     let schedule = client.get(&path).await.expect(200);
-    assert_eq!(schedule["id"], made["rules"][0]["scheduleId"]);
+    assert_eq!(schedule["scheduleId"], made["rules"][0]["scheduleId"]);
     assert_eq!(
         (&schedule["topic"], &schedule["runAt"], &schedule["payload"]["subjectId"]),
         (&json!("operations.event.start"), &json!("2026-05-14T06:00:00Z"), &made["id"])

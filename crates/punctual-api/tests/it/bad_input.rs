@@ -174,7 +174,7 @@ async fn a_field_that_is_wrong_is_named(bed: TestBed) {
         (
             post.clone(),
             "/api/v1/messages",
-            json!({ "targets": ["x"], "subject": "S", "body": "B",
+            json!({ "targets": ["x@y.example"], "subject": "S", "body": "B",
             "sendAt": "2026-05-12T00:00:00Z" }),
             "due_too_old",
             "/sendAt",

@@ -10,6 +10,9 @@ on_both! {
     a_calendar_is_read_through_its_secret_link;
     a_calendar_file_is_imported_and_imported_again;
     what_repeats_is_imported_date_by_date_and_told_in_time;
+    dates_that_are_no_longer_in_a_file_are_removed;
+    place_and_description_are_kept;
+    a_date_of_the_year_9999_is_refused_and_never_another_date;
 }
 
 async fn a_calendar_is_read_through_its_secret_link(bed: TestBed) {
@@ -132,4 +135,82 @@ async fn what_repeats_is_imported_date_by_date_and_told_in_time(bed: TestBed) {
     let told: Vec<String> = starts.map(|sent| sent.at.to_string()).collect();
     let evenings = ["2026-05-14T17", "2026-05-21T18", "2026-05-28T17", "2026-06-04T17", "2026-06-11T17"];
     assert_eq!(told, evenings.map(|hour| format!("{hour}:00:00Z")));
+}
+
+async fn dates_that_are_no_longer_in_a_file_are_removed(bed: TestBed) {
+    let client = with_ann(&bed).await;
+    let file = |rule: &str, more: &str| {
+        format!(
+            "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:weekly@x\r\nSUMMARY:Rehearsal\r\n\
+             DTSTART:20260514T170000Z\r\nRRULE:{rule}\r\n{more}END:VEVENT\r\n\
+             BEGIN:VEVENT\r\nUID:once@x\r\nSUMMARY:Concert\r\nDTSTART:20260601T170000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+        )
+    };
+    let import = async |text: String| {
+        let headers = [("content-type", "text/calendar")];
+        client.send(Method::POST, "/api/v1/operations/import?creator=ann", &headers, text).await.expect(200)
+    };
+    let starts = async || {
+        let page = client.get("/api/v1/operations/events").await.expect(200);
+        let mut starts: Vec<String> = page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|event| event["startDate"].as_str().unwrap()[..10].to_owned())
+            .collect();
+        starts.sort();
+        starts
+    };
+    assert_eq!(import(file("FREQ=WEEKLY;COUNT=5", "")).await["created"], 6);
+    client.advance("8d").await;
+    // One date is taken out, and the last one is dropped; the two that are over stay as they were.
+    let done = import(file("FREQ=WEEKLY;COUNT=4", "EXDATE:20260528T170000Z\r\n")).await;
+    assert_eq!((&done["removed"], &done["created"]), (&json!(2), &json!(0)), "{done}");
+    assert_eq!(starts().await, ["2026-05-14", "2026-05-21", "2026-06-01", "2026-06-04"]);
+    // A date that comes back is there again.
+    let done = import(file("FREQ=WEEKLY;COUNT=4", "")).await;
+    assert_eq!((&done["removed"], &done["created"]), (&json!(0), &json!(1)), "{done}");
+    let cancelled = file("FREQ=WEEKLY;COUNT=4", "STATUS:CANCELLED\r\n");
+    assert_eq!(import(cancelled).await["removed"], 2);
+    client.advance("30d").await;
+    let told = bed.sent().iter().filter(|sent| sent.subject.starts_with("Starts")).count();
+    assert_eq!(told, 3, "two rehearsals and the concert");
+}
+
+async fn place_and_description_are_kept(bed: TestBed) {
+    let client = with_ann(&bed).await;
+    let text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1@x\r\nSUMMARY:Concert\r\n\
+        LOCATION:Main hall\\, first floor\r\nDESCRIPTION:Bring\\nyour notes\r\nDTSTART:20260601T170000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let headers = [("content-type", "text/calendar")];
+    let path = "/api/v1/operations/import?creator=ann";
+    client.send(Method::POST, path, &headers, text).await.expect(200);
+    let page = client.get("/api/v1/operations/events").await.expect(200);
+    let event = &page["items"][0];
+    assert_eq!(
+        (&event["location"], &event["description"]),
+        (&json!("Main hall, first floor"), &json!("Bring\nyour notes"))
+    );
+    let feed = client.post("/api/v1/operations/feeds", json!({ "person": "ann" })).await.expect(201);
+    let read = client.get(feed["path"].as_str().unwrap()).await.text;
+    assert!(read.contains("LOCATION:Main hall\\, first floor\r\n"), "{read}");
+    assert!(read.contains("DESCRIPTION:Bring\\nyour notes\r\n"), "{read}");
+    let path = format!("/api/v1/operations/events/{}", event["id"].as_str().unwrap());
+    let changed = client.patch(&path, json!({ "location": null, "description": "Other" })).await.expect(200);
+    assert_eq!((&changed["location"], &changed["description"]), (&Value::Null, &json!("Other")));
+    bed.leaves_open("the concert is not due");
+}
+
+async fn a_date_of_the_year_9999_is_refused_and_never_another_date(bed: TestBed) {
+    let client = with_ann(&bed).await;
+    for date in ["9999-12-31", "9999-12-31T00:00:00Z", "0001-01-01"] {
+        let body = json!({ "title": "For ever", "startDate": date, "isAllDay": true, "creator": "ann" });
+        let refused = client.post("/api/v1/operations/events", body).await.refused(422, "date_out_of_range");
+        assert_eq!(refused["errors"][0]["pointer"], "/startDate");
+    }
+    let text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:1@x\r\nSUMMARY:For ever\r\n\
+        DTSTART;VALUE=DATE:99991231\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let headers = [("content-type", "text/calendar")];
+    let done = client.send(Method::POST, "/api/v1/operations/import?creator=ann", &headers, text).await;
+    let done = done.expect(200);
+    assert_eq!((&done["created"], done["skipped"].as_array().unwrap().len()), (&json!(0), 1), "{done}");
 }

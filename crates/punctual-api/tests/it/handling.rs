@@ -69,6 +69,7 @@ async fn a_later_message_brings_its_handling(bed: TestBed) {
     client.post("/api/v1/messages", other.clone()).await.expect(201);
     let urgent = handled(other, &json!({ "priority": "alarm" }));
     client.post("/api/v1/messages", urgent).await.refused(409, "id_reused");
+    bed.leaves_open("the second message comes later");
 }
 
 async fn a_reminder_brings_its_handling(bed: TestBed) {

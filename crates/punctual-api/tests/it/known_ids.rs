@@ -12,6 +12,8 @@ on_both! {
     what_is_over_is_returned_as_it_is_stored;
     a_pending_message_is_changed_and_no_other;
     a_batch_revives_what_asks_for_it_alone;
+    s3_70_a_schedule_has_a_zone_and_a_guid;
+    type_data_is_stored_and_returned;
     addresses_are_checked_against_the_channel_that_will_be_used;
 }
 
@@ -196,4 +198,52 @@ async fn addresses_are_checked_against_the_channel_that_will_be_used(bed: TestBe
     client.post("/api/v1/notifications", body(json!(["a@b.example"]), json!({}))).await.expect(201);
     assert_eq!(bed.notifications().await.len(), 1);
     bed.leaves_open("only what is stored matters");
+}
+
+async fn s3_70_a_schedule_has_a_zone_and_a_guid(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let plain = client.post("/api/v1/schedules", schedule(|_| {})).await.expect(201);
+    assert_eq!(plain["timeZone"], "UTC");
+    let guid = plain["scheduleId"].as_str().unwrap();
+    assert_eq!((guid.len(), guid.matches('-').count()), (36, 4), "{guid}");
+    for id in [guid, &plain["id"].to_string()] {
+        let path = format!("/api/v1/schedules/{id}");
+        assert_eq!(client.get(&path).await.expect(200)["key"], "schedule:k", "{id}");
+    }
+    for unknown in ["0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "none"] {
+        client.get(&format!("/api/v1/schedules/{unknown}")).await.refused(404, "not_found");
+    }
+    let zoned = schedule(|body| {
+        body["key"] = json!("z");
+        body["runAt"] = json!("2026-05-14T23:00:00Z");
+        body["timeZone"] = json!("Europe/Berlin");
+    });
+    let zoned = client.post("/api/v1/schedules", zoned).await.expect(201);
+    assert_eq!((&zoned["timeZone"], &zoned["localDate"]), (&json!("Europe/Berlin"), &json!("2026-05-15")));
+    let path = format!("/api/v1/schedules/{}", zoned["scheduleId"].as_str().unwrap());
+    let moved = client.patch(&path, json!({ "runAt": "2026-05-15T23:00:00Z" })).await.expect(200);
+    assert_eq!((&moved["timeZone"], &moved["localDate"]), (&json!("Europe/Berlin"), &json!("2026-05-16")));
+    let unknown = schedule(|body| body["timeZone"] = json!("Europe/Berln"));
+    client.post("/api/v1/schedules", unknown).await.refused(422, "zone_unknown");
+    bed.leaves_open("the schedules are not due");
+}
+
+async fn type_data_is_stored_and_returned(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let data = json!({ "pack": { "id": 7 }, "Any": ["thing"] });
+    let body = json!({ "targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B", "typeData": data });
+    let made = client.post("/api/v1/notifications", body.clone()).await.expect(201);
+    let path = format!("/api/v1/notifications/{}", made["id"].as_str().unwrap());
+    let stored = client.get(&path).await.expect(200);
+    assert_eq!((&stored["typeData"], &stored["lastAttemptAt"]), (&data, &Value::Null));
+    client.post("/api/v1/messages", message(|body| body["typeData"] = data.clone())).await.expect(201);
+    assert_eq!(client.get("/api/v1/messages/m").await.expect(200)["typeData"], data);
+    client.advance("2h").await;
+    let page = client.get("/api/v1/notifications").await.expect(200);
+    for item in page["items"].as_array().unwrap() {
+        let path = format!("/api/v1/notifications/{}", item["id"].as_str().unwrap());
+        let sent = client.get(&path).await.expect(200);
+        assert_eq!(sent["typeData"], data);
+        assert!(sent["lastAttemptAt"].is_string(), "{sent}");
+    }
 }

@@ -34,6 +34,7 @@ mod reminders;
 mod report_attention;
 mod report_definitions;
 mod report_files;
+mod report_moves;
 mod report_ownership;
 mod report_readers;
 mod report_times;

@@ -53,7 +53,8 @@ async fn an_event_is_made_told_changed_and_deleted(bed: TestBed) {
         "syncStatus": "synced", "syncError": null, "channels": ["email"], "active": true, "deletedAt": null,
         "lastSentAt": null, "nextRunAt": "2026-05-14T06:00:00Z" });
     assert_eq!(start, &expected);
-    let work = client.get(&format!("/api/v1/work/{}", start["scheduleId"])).await.expect(200);
+    let id = start["scheduleId"].as_str().unwrap();
+    let work = client.get(&format!("/api/v1/schedules/{id}")).await.expect(200);
     assert_eq!(work["key"], format!("operations:{}:20260514T060000Z", start["id"].as_str().unwrap()));
 
     client.advance("1h").await;

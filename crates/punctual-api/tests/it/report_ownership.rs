@@ -37,7 +37,7 @@ pub fn ownership_of(key: &str) -> String {
     format!("/api/v1/report-runs/{key}/ownership")
 }
 
-fn rollout_of(guid: &str) -> String {
+pub fn rollout_of(guid: &str) -> String {
     format!("/api/v1/rollouts/report-subscription/subscription/{guid}")
 }
 
@@ -45,11 +45,11 @@ pub fn old() -> Value {
     json!({ "owner": "oldScheduler", "ownerVersion": "7" })
 }
 
-async fn key_of(client: &Client, guid: &str) -> String {
+pub async fn key_of(client: &Client, guid: &str) -> String {
     runs(client, guid).await[0]["key"].as_str().unwrap().to_owned()
 }
 
-async fn at_stage(client: &Client, guid: &str, stage: i64) {
+pub async fn at_stage(client: &Client, guid: &str, stage: i64) {
     let body = json!({ "stage": stage, "confirm": ["deliveryPath", "oldScheduler", "ownershipStorage"] });
     client.put(&rollout_of(guid), body).await.expect(200);
 }

@@ -20,6 +20,8 @@ on_both! {
     an_oversized_hand_over_is_refused_whole;
     a_site_asks_for_its_own_notifications_only;
     what_a_site_says_about_itself_is_shown;
+    s4_78_a_status_after_the_purge_is_the_last_one;
+    s4_79_the_backlog_is_what_waits_after_the_acknowledgement;
     a_site_s_event_log_is_bounded_and_newest_first;
     a_report_that_cannot_be_kept_costs_no_notification;
     the_figures_are_exact_for_each_site_and_show_the_last_purge;
@@ -225,7 +227,7 @@ async fn a_site_asks_for_its_own_notifications_only(bed: TestBed) {
     plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200);
     let found = plant.get(&format!("{PLANT}/{}", id(1).to_uppercase())).await.expect(200);
     let expected = json!({ "id": id(1), "status": "pending", "retryCount": 0, "lastError": null,
-        "enqueuedAt": "2026-05-14T05:00:00Z", "deliveredAt": null });
+        "reasonCode": null, "enqueuedAt": "2026-05-14T05:00:00Z", "deliveredAt": null });
     assert_eq!(found, expected);
     other.get(&format!("/api/v1/sites/plant-8/notifications/{}", id(1))).await.refused(404, "not_found");
     plant.get(&format!("{PLANT}/{}", id(2))).await.refused(404, "not_found");
@@ -345,4 +347,39 @@ async fn the_figures_are_exact_for_each_site_and_show_the_last_purge(bed: TestBe
     let kpis = client.get("/api/v1/notifications/kpis").await.expect(200);
     assert_eq!(kpis["lastPurge"], json!({ "at": now.to_string(), "removed": 0, "keepForDays": 365 }));
     bed.tick().await;
+}
+
+async fn s4_78_a_status_after_the_purge_is_the_last_one(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let plant = site(&client, "plant-7").await;
+    let other = site(&client, "plant-8").await;
+    plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200);
+    bed.tick().await;
+    let path = format!("{PLANT}/{}", id(1));
+    let before = plant.get(&path).await.expect(200);
+    assert_eq!((&before["status"], &before["reasonCode"]), (&json!("parked"), &json!("list-unknown")));
+    bed.wait(366 * 24 * 3_600);
+    assert_eq!(bed.engine.purge(bed.now()).await.unwrap().removed, 1);
+    let after = plant.get(&path).await.expect(200);
+    assert_eq!((&after["id"], &after["status"]), (&json!(id(1)), &json!("parked")));
+    other.get(&path.replace("plant-7", "plant-8")).await.refused(404, "not_found");
+    plant.get(&format!("{PLANT}/{}", id(2))).await.refused(404, "not_found");
+}
+
+async fn s4_79_the_backlog_is_what_waits_after_the_acknowledgement(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let plant = site(&client, "plant-7").await;
+    let hand_over = |items: Value, backlog: i64| {
+        json!({ "items": items, "report": { "backlog": backlog, "oldestBufferedAgeSeconds": 42,
+            "sentAt": "2030-01-01T00:00:05Z" } })
+    };
+    plant.post(PLANT, hand_over(json!([item(1), item(2)]), 5)).await.expect(200);
+    let shown = client.get("/api/v1/sites/plant-7").await.expect(200);
+    assert_eq!((&shown["backlog"], &shown["oldestBufferedAgeSeconds"]), (&json!(3), &json!(42)));
+    // Its clock is five seconds ahead of ours.
+    assert_eq!(shown["clockOffsetMs"], -5_000);
+    plant.post(PLANT, hand_over(json!([item(3), item(4), item(5)]), 3)).await.expect(200);
+    let shown = client.get("/api/v1/sites/plant-7").await.expect(200);
+    assert_eq!((&shown["backlog"], &shown["oldestBufferedAgeSeconds"]), (&json!(0), &Value::Null));
+    bed.leaves_open("nothing is delivered here");
 }

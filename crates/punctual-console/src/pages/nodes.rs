@@ -70,7 +70,7 @@ fn node(app: &Shared, visit: &Visit, row: NodeRow) -> Node {
             "worker" => "work",
             _ => "requests and work",
         },
-        clock: offset(row.clock_offset_ms),
+        clock: offset(row.clock_offset_ms.saturating_neg()),
         work: words::grouped(row.held_work),
         notifications: words::grouped(row.held_notifications),
         started: when(row.started_at),

@@ -176,7 +176,7 @@ pub(super) fn tiles(app: &App, kpis: &OutboxKpis, spark: Option<String>) -> Vec<
         n => format!("need attention · {} uncertain", grouped(n)),
     };
     vec![
-        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=pending", held),
+        tile("Waiting", grouped(total.queue_depth), "", "/outbox?status=queued", held),
         tile(
             "Stuck",
             grouped(total.stuck),

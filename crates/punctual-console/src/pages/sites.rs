@@ -130,11 +130,11 @@ fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {
     }
 }
 
-/// How another clock is to ours; less than a second is no difference.
+/// How another clock is, where `ms` is what ours shows more; less than a second is no difference.
 pub(super) fn offset(ms: i64) -> String {
     match ms {
         -999..=999 => "in step".to_owned(),
-        1_000.. => format!("{} ahead", rough(ms.saturating_mul(1_000))),
-        _ => format!("{} behind", rough(ms.saturating_neg().saturating_mul(1_000))),
+        1_000.. => format!("{} behind", rough(ms.saturating_mul(1_000))),
+        _ => format!("{} ahead", rough(ms.saturating_neg().saturating_mul(1_000))),
     }
 }

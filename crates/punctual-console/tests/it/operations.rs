@@ -61,6 +61,9 @@ pub fn event(bed: &TestBed, title: &str, start: &str, hours: i64) -> NewSubject 
         time_zone: None,
         business_unit: None,
         ical_uid: None,
+        ical_series: None,
+        location: None,
+        description: None,
     }
 }
 

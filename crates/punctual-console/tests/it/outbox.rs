@@ -54,6 +54,7 @@ async fn filters_find_what_they_say(bed: TestBed) {
         ("?status=delivered", vec![&delivered]),
         ("?status=pending", vec![&waiting]),
         ("?status=retrying", vec![]),
+        ("?status=queued", vec![&waiting]),
         ("?site=plant-7", vec![&delivered]),
         ("?site=plant-7&status=parked", vec![]),
         ("?type=memory", vec![&waiting, &delivered]),

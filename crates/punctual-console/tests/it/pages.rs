@@ -153,7 +153,7 @@ async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {
     tx.commit().await.unwrap();
     let page = client.page("/sites").await;
     assert!(page.contains("2 sites, all in contact, 1,234 waiting there."), "{page}");
-    assert!(page.contains("1 min behind") && page.contains("never called"), "{page}");
+    assert!(page.contains("1 min ahead") && page.contains("never called"), "{page}");
     bed.wait(3600);
     let page = client.page("/sites").await;
     assert!(page.contains("2 sites, 1 silent"), "{page}");

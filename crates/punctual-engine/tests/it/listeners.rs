@@ -134,6 +134,7 @@ async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
         key: "a".into(),
         topic: "backup".into(),
         run_at: bed.now(),
+        time_zone: None,
         payload: serde_json::json!({ "key": "a" }),
         business_unit: None,
     };

@@ -13,6 +13,7 @@ on_both! {
     r24_a_purge_and_an_operators_retry_never_lose_a_live_row with small_batches;
     r24_a_clock_two_years_ahead_removes_no_live_row;
     r24_a_purge_of_an_unusual_share_waits_for_a_person with cautious;
+    r24_an_installation_that_went_quiet_purges_by_itself with cautious;
     a_purge_says_what_it_did_and_forgets_old_answers;
 }
 
@@ -45,6 +46,31 @@ async fn r24_a_purge_of_an_unusual_share_waits_for_a_person(bed: TestBed) {
     assert_eq!(bed.engine.purge(bed.now()).await.unwrap().held_back, Some(6));
     let confirmed = bed.engine.purge_confirmed(bed.now()).await.unwrap();
     assert_eq!((confirmed.removed, confirmed.held_back), (6, None));
+}
+
+async fn r24_an_installation_that_went_quiet_purges_by_itself(bed: TestBed) {
+    bed.engine.purge(bed.now()).await.unwrap();
+    let all = (0..6).map(|n| bed.message(&format!("{n}@example.org"))).collect();
+    bed.accept(all).await;
+    bed.tick().await;
+    // Nothing comes any more, and the purge runs every day.
+    for _ in 0..365 {
+        bed.wait(DAY);
+        assert_eq!(bed.engine.purge(bed.now()).await.unwrap().held_back, None);
+    }
+    assert_eq!(bed.notifications().await.len(), 6);
+    bed.wait(DAY);
+    let last = bed.engine.purge(bed.now()).await.unwrap();
+    assert_eq!((last.removed, last.held_back), (6, None), "all that there is, day by day");
+    // A clock that leaps is another thing, also on the days after it.
+    bed.accept((0..6).map(|n| bed.message(&format!("new{n}@example.org"))).collect()).await;
+    bed.tick().await;
+    bed.wait(800 * DAY);
+    for _ in 0..2 {
+        let held = bed.engine.purge(bed.now()).await.unwrap();
+        assert_eq!((held.removed, held.held_back), (0, Some(6)));
+        bed.wait(DAY);
+    }
 }
 
 async fn parked(bed: &TestBed, address: &str) -> String {

@@ -51,7 +51,7 @@ async fn a_script_sends_and_asks(bed: TestBed) {
     let id = made["id"].as_str().unwrap();
     let (status, found, _) = call(&agent, "GET", &format!("/notify/{id}"), &[], "").await;
     let expected = json!({ "id": id, "status": "forwarding", "retryCount": 0, "lastError": null,
-        "enqueuedAt": bed.now().to_string(), "deliveredAt": null, "centralUnreachable": false });
+        "enqueuedAt": bed.now().to_string(), "deliveredAt": null, "reasonCode": null, "centralUnreachable": false });
     assert_eq!((status, found), (200, expected));
     let (_, health, _) = call(&agent, "GET", "/healthz", &[], "").await;
     assert_eq!((&health["backlog"], &health["accepting"]), (&1.into(), &true.into()));

@@ -5,6 +5,7 @@
 
 mod bind;
 mod decode;
+mod ilike;
 mod readers;
 mod session;
 mod thread;
@@ -210,5 +211,6 @@ fn connect(file: &Path) -> std::result::Result<Session, DriverError> {
     conn.busy_timeout(BUSY_FOR_AT_MOST)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     conn.execute_batch(SETTINGS)?;
+    ilike::register(&conn)?;
     Ok(Session::new(conn))
 }

@@ -62,6 +62,8 @@ pub struct Browse {
     pub list: Option<String>,
     pub created_from: Option<i64>,
     pub created_to: Option<i64>,
+    /// Only what is still to be sent, in whichever state.
+    pub live: bool,
     /// Only what is stuck.
     pub stuck: Option<Stuck>,
     /// A keyword in the subject.
@@ -103,7 +105,7 @@ const FILTER: &str = concat!(
       AND ($11 IS NULL OR (status IN ('pending', 'retrying') AND ",
     stuck!("$11", "$15"),
     "))
-      AND ($12 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $12 ESCAPE '\\')
+      AND ($12 IS NULL OR {sqlite ilike($12, subject)}{postgres subject ILIKE $12 ESCAPE '\\'})
       AND {reach $13 business_unit}"
 );
 // Lists in order of arrival have no use for the instants of their bounds; PostgreSQL wants to know their type all the
@@ -193,7 +195,7 @@ impl Walk {
     fn of(browse: &Browse) -> Self {
         use NotificationStatus::{Delivered, Discarded, Parked, Pending, Retrying, Withdrawn};
         match browse.status {
-            _ if browse.stuck.is_some() => Self::Live,
+            _ if browse.stuck.is_some() || browse.live => Self::Live,
             Some(Parked) => Self::Parked,
             Some(Retrying | Withdrawn | Discarded) => Self::SetAside,
             Some(Pending) => Self::Live,

@@ -15,6 +15,7 @@ struct Doomed {
     id: String,
     digest: String,
     status: String,
+    source_site: Option<String>,
 }
 
 /// How many rows one batch removed.
@@ -53,6 +54,21 @@ const LOCK_TOMBSTONES: Sql = sql!(
     "tombstones.lock",
     "{sqlite SELECT 1 WHERE FALSE}{postgres LOCK TABLE tombstones IN ACCESS EXCLUSIVE MODE}",
 );
+
+const PURGED: Sql =
+    sql!("tombstones.of_site", "SELECT status FROM tombstones WHERE id = $1 AND source_site = $2",);
+
+/// The last state of a notification of this site that is no longer there.
+#[boxed]
+pub async fn purged_of_site(conn: &mut Conn<'_>, site: &str, id: &str) -> Result<Option<String>> {
+    let row: Option<Buried> = conn.fetch_optional(&PURGED, args![id, site]).await?;
+    Ok(row.map(|row| row.status))
+}
+
+#[derive(Record)]
+struct Buried {
+    status: String,
+}
 
 /// How much a purge would remove, beside all that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Record)]
@@ -98,6 +114,7 @@ pub async fn purge(
 
 crate::db::statements![
     DOOMED,
+    PURGED,
     BURY,
     DELETE_ATTEMPTS,
     DELETE_SKIPPED,

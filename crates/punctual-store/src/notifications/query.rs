@@ -56,7 +56,7 @@ const LIST: Sql = sql!(
       AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ",
     stuck!("$7", "$12"),
     "))
-      AND ($8 IS NULL OR subject {sqlite LIKE}{postgres ILIKE} $8 ESCAPE '\\')
+      AND ($8 IS NULL OR {sqlite ilike($8, subject)}{postgres subject ILIKE $8 ESCAPE '\\'})
       AND ($9 IS NULL OR seq < $9)
       AND {reach $10 business_unit}
     ORDER BY seq DESC

@@ -22,6 +22,10 @@ pub struct SubjectRow {
     pub time_zone: Option<String>,
     pub business_unit: Option<String>,
     pub ical_uid: Option<String>,
+    /// The identity of the series that it is a date of, where it was imported with one.
+    pub ical_series: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
     pub deleted_at: Option<i64>,
     pub version: i64,
     pub created_at: i64,
@@ -54,6 +58,9 @@ struct Written<'a> {
     time_zone: Option<&'a str>,
     business_unit: Option<&'a str>,
     ical_uid: Option<&'a str>,
+    ical_series: Option<&'a str>,
+    location: Option<&'a str>,
+    description: Option<&'a str>,
     first_at: Option<i64>,
     last_at: Option<i64>,
 }
@@ -73,6 +80,9 @@ impl<'a> Written<'a> {
             time_zone: row.time_zone.as_deref(),
             business_unit: row.business_unit.as_deref(),
             ical_uid: row.ical_uid.as_deref(),
+            ical_series: row.ical_series.as_deref(),
+            location: row.location.as_deref(),
+            description: row.description.as_deref(),
             first_at: row.first_at(),
             last_at: row.last_at(),
         }
@@ -104,6 +114,7 @@ const UPDATE: Sql = sql!(
     "UPDATE operations_subjects
      SET title = {.title}, start_at = {.start_at}, end_at = {.end_at}, is_all_day = {.is_all_day},
          creator = {.creator}, people = {.people}, organisation = {.organisation}, time_zone = {.time_zone},
+         ical_series = {.ical_series}, location = {.location}, description = {.description},
          first_at = {.first_at}, last_at = {.last_at}, version = operations_subjects.version + 1, updated_at = $1
      {from rows} WHERE operations_subjects.id = {.id}",
 );
@@ -170,6 +181,24 @@ pub async fn by_uids(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<S
         return Ok(Vec::new());
     }
     conn.fetch_all(&BY_UIDS, args![uids]).await
+}
+
+const OF_SERIES: Sql = sql!(
+    "operations_subjects.of_series", as SubjectRow,
+    "SELECT {columns s}
+     FROM operations_subjects AS s
+     WHERE s.deleted_at IS NULL AND s.ical_series IS NOT NULL AND s.ical_series = {any $1}",
+);
+
+/// The dates that were imported of these series.
+#[boxed]
+pub async fn of_series(conn: &mut Conn<'_>, mut uids: Vec<String>) -> Result<Vec<SubjectRow>> {
+    uids.sort_unstable();
+    uids.dedup();
+    if uids.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&OF_SERIES, args![uids]).await
 }
 
 const PAGE: Sql = sql!(
@@ -257,4 +286,4 @@ pub async fn undated(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<V
     conn.fetch_all(&UNDATED, args![limit, reach]).await
 }
 
-crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, PAGE, BETWEEN, UNDATED];
+crate::db::statements![INSERT, UPDATE, DELETE, LOCK, BY_IDS, BY_UIDS, OF_SERIES, PAGE, BETWEEN, UNDATED];

@@ -244,6 +244,7 @@ async fn messages_are_kept_once(bed: TestBed) {
         template: None,
         locale: Some("en".into()),
         context: Some("{}".into()),
+        type_data: None,
         business_unit: None,
         handling: Some(r#"{"topic":"news"}"#.into()),
         send_at: 5,

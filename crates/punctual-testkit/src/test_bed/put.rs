@@ -177,6 +177,7 @@ pub fn new_schedule(key: &str, topic: &str, run_at: Timestamp) -> NewWork {
         key: key.into(),
         topic: topic.into(),
         run_at,
+        time_zone: None,
         payload: json!({ "key": key }),
         business_unit: None,
     };

@@ -48,6 +48,9 @@ pub struct Imported {
     pub created: usize,
     pub updated: usize,
     pub unchanged: usize,
+    /// Dates and events to come that were imported before and are no longer in the file.
+    #[serde(default)]
+    pub removed: usize,
     /// Components that are not taken, each with its line and why.
     pub skipped: Vec<SkippedComponent>,
 }

@@ -166,7 +166,8 @@ pub struct Rule {
     pub kind: String,
     pub rule: RuleShape,
     /// What is scheduled: `GET /api/v1/schedules/{id}`.
-    pub schedule_id: Option<i64>,
+    #[schema(example = "73636865-6475-8000-8000-000000000007")]
+    pub schedule_id: Option<String>,
     /// `pending`, `synced` or `failed`: whether the schedule is as the rule wants it.
     #[schema(example = "synced")]
     pub sync_status: String,

@@ -20,6 +20,9 @@ use crate::{
 
 /// Titles are in the subject of a message, behind a word.
 pub const TITLE_MAX: usize = 900;
+/// Where something takes place: a line.
+pub const LOCATION_MAX: usize = 1_000;
+pub const DESCRIPTION_MAX: usize = 8 << 10;
 /// Everybody in the room; larger audiences belong in a list.
 pub const PEOPLE_MAX: usize = 500;
 
@@ -56,6 +59,8 @@ pub struct NewEvent {
     pub organisation: Option<String>,
     /// The zone that its dates are meant in; without one, the organisation's.
     pub time_zone: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
     pub business_unit: Option<String>,
 }
 
@@ -74,6 +79,8 @@ pub struct NewTask {
     pub related_users: Vec<String>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
     pub business_unit: Option<String>,
 }
 
@@ -97,6 +104,8 @@ pub struct SubjectRequest {
     pub people: Vec<String>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
     pub business_unit: Option<String>,
 }
 
@@ -114,6 +123,8 @@ impl SubjectRequest {
             people: fields.optional_texts(words.people, 0..=PEOPLE_MAX, 1..=NAME_MAX).unwrap_or_default(),
             organisation: fields.optional_name("organisation"),
             time_zone: fields.optional_zone("timeZone"),
+            location: fields.optional_text("location", 1..=LOCATION_MAX),
+            description: fields.optional_text("description", 1..=DESCRIPTION_MAX),
             business_unit: fields.optional_name("businessUnit"),
         };
         fields.finish().map(|()| request)
@@ -131,6 +142,8 @@ pub struct SubjectChange {
     pub people: Option<Vec<String>>,
     pub organisation: Option<Option<String>>,
     pub time_zone: Option<Option<String>>,
+    pub location: Option<Option<String>>,
+    pub description: Option<Option<String>>,
 }
 
 /// What is to be different about an event; a date, organisation or zone of `null` is taken away.
@@ -145,6 +158,8 @@ pub struct EventChange {
     pub participants: Option<Vec<String>>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
 }
 
 /// What is to be different about a task; a date, organisation or zone of `null` is taken away.
@@ -158,6 +173,8 @@ pub struct TaskChange {
     pub related_users: Option<Vec<String>>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
 }
 
 impl SubjectChange {
@@ -186,6 +203,14 @@ impl SubjectChange {
                 None if taken_away("timeZone") => Some(None),
                 given => given.map(Some),
             },
+            location: match fields.optional_text("location", 1..=LOCATION_MAX) {
+                None if taken_away("location") => Some(None),
+                given => given.map(Some),
+            },
+            description: match fields.optional_text("description", 1..=DESCRIPTION_MAX) {
+                None if taken_away("description") => Some(None),
+                given => given.map(Some),
+            },
         };
         fields.finish().map(|()| change)
     }
@@ -211,9 +236,10 @@ fn date(fields: &mut Fields<'_>, name: &'static str) -> Option<Given> {
     Some(Given { at, is_day: false, date })
 }
 
-/// The instant that stands for a whole day.
+/// The instant that stands for a whole day. Days that are read lie far from the end of time; another one is its end, and never
+/// another day.
 pub fn midnight(date: Date) -> Timestamp {
-    date.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).unwrap_or_default()
+    date.to_zoned(TimeZone::UTC).map_or(Timestamp::MAX, |zoned| zoned.timestamp())
 }
 
 /// The instant that is stored for a date; a day where a time is needed is refused.
@@ -285,6 +311,10 @@ pub struct Event {
     pub participants: Vec<String>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    #[serde(default)]
+    pub location: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
     pub business_unit: Option<String>,
     /// When its people are notified.
     #[serde(default)]
@@ -306,6 +336,10 @@ pub struct Task {
     pub related_users: Vec<String>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
+    #[serde(default)]
+    pub location: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
     pub business_unit: Option<String>,
     /// When its people are notified.
     #[serde(default)]

@@ -101,6 +101,8 @@ codes! {
     ScheduleInvalid = "schedule_invalid", 422, "The schedule cannot be read";
     /// A cron expression or rule never fires.
     ScheduleNever = "schedule_never", 422, "The schedule never fires";
+    /// The schedule skips months that are too short; a warning when something is saved, not a refusal.
+    MonthsSkipped = "months_skipped", 422, "The schedule skips short months";
     /// The due time is more than ten years ahead.
     DueOutOfRange = "due_out_of_range", 422, "The due time is too far ahead";
     /// The due time is longer ago than the lateness that is allowed.

@@ -27,7 +27,7 @@ use serde_json::json;
 use super::{
     Input, KIND, Payload, Reach, instant,
     log::{self, Put},
-    occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, words,
+    occurrence_of, organisation_of, people_of, reach, settled, sync, topic, wanted, why_nobody, words,
 };
 
 /// A date that had passed when it was set is still announced within this time.
@@ -169,6 +169,13 @@ impl Known {
         Ok(Told { rule, subject, reached })
     }
 
+    /// What a reason does not say by itself.
+    fn why(&self, reason: ReasonCode, payload: &Payload) -> Option<&'static str> {
+        let rule = self.rules.get(&payload.notification_rule_id)?;
+        let subject = self.subjects.get(&payload.subject_id)?;
+        (reason == ReasonCode::NoRecipients).then(|| why_nobody(subject, rule, &self.people))
+    }
+
     /// One message for each way of saying it: the same channel, zone and language.
     fn messages(&self, input: &Input, told: Told<'_>) -> Vec<NewNotification> {
         let Told { rule, subject, reached } = told;
@@ -213,6 +220,13 @@ impl Known {
     }
 }
 
+/// What listeners get: the occurrence itself, whatever the delivery decides about it, and not each channel that is used.
+fn arrived(row: &Claimed, input: &Input) -> Option<Effect> {
+    let payload = serde_json::to_string(&input.payload).ok().filter(|_| input.fallback.is_none())?;
+    let (id, topic) = (row.key.clone(), input.topic.clone());
+    Some(Effect::Publish(Arrival { id, topic, due_at: instant(row.due_at), payload }))
+}
+
 impl Decide<Put> for Known {
     fn decide(&self, row: &Claimed, _now: Timestamp) -> Decided<Put> {
         let input = read(&row.input);
@@ -222,20 +236,15 @@ impl Decide<Put> for Known {
             .and_then(|input| Ok((input, self.check(row, input)?)));
         match checked {
             Ok((input, told)) => {
-                let Ok(payload) = serde_json::to_string(&input.payload) else {
-                    return Decision::Hold(ReasonCode::InputUnreadable).into();
-                };
-                let (id, topic) = (row.key.clone(), input.topic.clone());
-                let arrival = Arrival { id, topic, due_at: instant(row.due_at), payload };
-                // The occurrence is published to listeners, not each channel that is used for it.
-                let is_first = input.fallback.is_none();
                 let decided = Decided::from(Decision::Deliver(self.messages(input, told)));
-                decided.with_effects(is_first.then_some(Effect::Publish(arrival)))
+                decided.with_effects(arrived(row, input))
             }
             Err(reason) => {
+                let arrival = input.as_ref().and_then(|input| arrived(row, input));
+                let why = input.as_ref().and_then(|input| self.why(reason, &input.payload));
                 let payload = input.map(|input| input.payload);
-                let put = Put::Skipped { reason, payload, key: row.key.clone() };
-                Decided::from(Decision::Skip(reason)).with_rows([put])
+                let put = Put::Skipped { reason, why, payload, key: row.key.clone() };
+                Decided::from(Decision::Skip(reason)).with_rows([put]).with_effects(arrival)
             }
         }
     }

@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use punctual_store::operations::subjects::SubjectRow;
 
 use super::instant;
-pub use read::{AHEAD, COMPONENTS_MAX, Component, DATES_MAX, Skipped, read};
+pub use read::{AHEAD, COMPONENTS_MAX, Component, DATES_MAX, Read, Skipped, read};
 
 /// The longest line in bytes, without its break.
 const LINE_MAX: usize = 75;
@@ -33,6 +33,11 @@ pub fn write(name: &str, subjects: &[SubjectRow]) -> String {
         line(&format!("DTSTAMP:{}", stamp(instant(subject.updated_at))));
         line(&format!("SEQUENCE:{}", (subject.version - 1).max(0)));
         line(&format!("SUMMARY:{}", escaped(&subject.title)));
+        for (name, text) in [("LOCATION", &subject.location), ("DESCRIPTION", &subject.description)] {
+            if let Some(text) = text {
+                line(&format!("{name}:{}", escaped(text)));
+            }
+        }
         if let Some(at) = subject.start_at {
             line(&format!("DTSTART{}", date(subject, instant(at), 0)));
         }
@@ -110,6 +115,9 @@ mod tests {
             time_zone: None,
             business_unit: None,
             ical_uid: None,
+            ical_series: None,
+            location: None,
+            description: None,
             deleted_at: None,
             version: 3,
             created_at: 0,
@@ -127,7 +135,7 @@ mod tests {
         let text = write("Choir", &rows);
         assert!(text.split("\r\n").all(|line| line.len() <= LINE_MAX));
         assert!(text.contains("DTEND;VALUE=DATE:20260516\r\n"));
-        let (found, skipped) = read(&text, "UTC", Timestamp::UNIX_EPOCH);
+        let Read { components: found, skipped, .. } = read(&text, "UTC", Timestamp::UNIX_EPOCH);
         assert!(skipped.is_empty(), "{skipped:?}");
         for (row, found) in rows.iter().zip(&found) {
             assert_eq!(found.title, row.title);

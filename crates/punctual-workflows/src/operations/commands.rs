@@ -20,8 +20,9 @@ use punctual_store::{
 use super::{
     RuleSpec, SubjectType,
     edit::{self, State},
-    organisation_of,
+    organisation_of, spec_of,
     sync::{NotSynced, sync},
+    texts,
 };
 pub use edit::DefaultRule;
 
@@ -40,6 +41,10 @@ pub struct NewSubject {
     pub time_zone: Option<String>,
     pub business_unit: Option<String>,
     pub ical_uid: Option<String>,
+    /// The identity of the series in another calendar that it is a date of.
+    pub ical_series: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
 }
 
 impl NewSubject {
@@ -57,6 +62,9 @@ impl NewSubject {
             time_zone: self.time_zone.clone(),
             business_unit: self.business_unit.clone(),
             ical_uid: self.ical_uid.clone(),
+            ical_series: self.ical_series.clone(),
+            location: self.location.clone(),
+            description: self.description.clone(),
             deleted_at: None,
             version: 1,
             created_at: 0,
@@ -156,7 +164,7 @@ pub async fn delete(
 pub enum RuleRefused {
     /// The subject has no such date to go by.
     NoDate,
-    /// There is one at this date already; at most one a date.
+    /// There is one at this date already, or the same one; at most one a date.
     AlreadyThere(String),
     /// More rules than anybody needs.
     TooMany,
@@ -182,7 +190,7 @@ pub async fn add_rule(
     if let Some(again) = own.iter().find(|rule| rule.id == rule_id) {
         return Ok(Changed::Done(again.clone()));
     }
-    if let Err(refused) = fits(&subject, &own, None, &wanted.rule) {
+    if let Err(refused) = fits(&subject, &own, None, &wanted.rule, &wanted.channels) {
         return Ok(Changed::Refused(refused));
     }
     let row = edit::new_rule(rule_id, &subject, wanted, now);
@@ -225,10 +233,14 @@ pub async fn change_rule(
     let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
     let Some(before) = own.iter().find(|row| row.id == id) else { return Ok(Changed::NotFound) };
     let mut after = before.clone();
-    if let Some(spec) = &change.rule {
-        if let Err(refused) = fits(&subject, &own, Some(id), spec) {
+    if let Some(spec) = change.rule.clone().or_else(|| spec_of(before).filter(|_| change.channels.is_some()))
+    {
+        let channels = change.channels.clone().unwrap_or_else(|| texts(&before.channels));
+        if let Err(refused) = fits(&subject, &own, Some(id), &spec, &channels) {
             return Ok(Changed::Refused(refused));
         }
+    }
+    if let Some(spec) = &change.rule {
         after.rule = spec.to_json();
         after.rule_type = spec.type_name().to_owned();
         after.kind = spec.anchor().as_str().to_owned();
@@ -299,6 +311,7 @@ fn fits(
     own: &[RuleRow],
     except: Option<&str>,
     spec: &RuleSpec,
+    channels: &[String],
 ) -> Result<(), RuleRefused> {
     if spec.anchor().of(subject).is_none() {
         return Err(RuleRefused::NoDate);
@@ -307,6 +320,15 @@ fn fits(
     let at_date = spec.type_name();
     let same = |rule: &&RuleRow| rule.rule_type == at_date && rule.kind == spec.anchor().as_str();
     if let (RuleSpec::AtSubjectDate { .. }, Some(there)) = (spec, others().find(same)) {
+        return Err(RuleRefused::AlreadyThere(there.id.clone()));
+    }
+    // The same moment over the same channels is the same message once more.
+    let same_channels = |rule: &RuleRow| {
+        let own = texts(&rule.channels);
+        own.len() == channels.len() && own.iter().all(|word| channels.contains(word))
+    };
+    let same = |rule: &&RuleRow| same_channels(rule) && spec_of(rule).is_some_and(|own| own.is_same(spec));
+    if let Some(there) = others().find(same) {
         return Err(RuleRefused::AlreadyThere(there.id.clone()));
     }
     if others().count() >= RULES_MAX {

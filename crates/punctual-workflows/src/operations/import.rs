@@ -1,6 +1,6 @@
 //! The import of a calendar file: new events and to-dos are made, known ones are changed where the file differs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
@@ -34,6 +34,8 @@ pub struct Imported {
     pub created: usize,
     pub updated: usize,
     pub unchanged: usize,
+    /// Those that the file no longer has.
+    pub removed: usize,
     pub skipped: Vec<Skipped>,
 }
 
@@ -51,10 +53,38 @@ pub async fn import(
     drop(reader);
     let named = import.organisation.as_deref().and_then(|id| named.get(import.business_unit.as_deref(), id));
     let zone = named.and_then(|row| row.time_zone.as_deref()).unwrap_or("UTC");
-    let (components, skipped) = calendar::read(text, zone, engine.clock.now());
-    let mut imported = import.take(engine, by, components).await?;
-    imported.skipped.extend(skipped);
+    let read = calendar::read(text, zone, engine.clock.now());
+    let kept: HashSet<String> = read.components.iter().map(|one| one.uid.clone()).collect();
+    let mut imported = import.take(engine, by, read.components).await?;
+    imported.removed = remove_others(engine, by, read.complete, &kept).await?;
+    imported.skipped.extend(read.skipped);
     Ok(imported)
+}
+
+/// Deletes what was imported under these identities, is still to come, and is not in the file any more: a date that was taken
+/// out of a series, or something that was cancelled.
+async fn remove_others(
+    engine: &Engine,
+    by: &Actor,
+    identities: Vec<String>,
+    kept: &HashSet<String>,
+) -> Result<usize, EngineError> {
+    let now = engine.clock.now().as_microsecond();
+    let mut reader = engine.store.read().await?;
+    let mut there = subjects::of_series(&mut reader.conn(), identities.clone()).await?;
+    there.extend(subjects::by_uids(&mut reader.conn(), identities).await?);
+    drop(reader);
+    let is_gone = |row: &&SubjectRow| {
+        let is_kept = row.ical_uid.as_ref().is_some_and(|uid| kept.contains(uid));
+        !is_kept && row.last_at().is_some_and(|at| at >= now)
+    };
+    let gone: HashSet<&str> = there.iter().filter(is_gone).map(|row| row.id.as_str()).collect();
+    let mut removed = 0;
+    for id in gone {
+        let may = |row: &SubjectRow| by.may_touch(row.business_unit.as_deref());
+        removed += usize::from(commands::delete(engine, by, id, may).await?);
+    }
+    Ok(removed)
 }
 
 impl Import {
@@ -117,6 +147,9 @@ impl Import {
             time_zone: None,
             business_unit: self.business_unit.clone(),
             ical_uid: Some(one.uid.clone()),
+            ical_series: one.series.clone(),
+            location: one.location.clone(),
+            description: one.description.clone(),
         }
     }
 }
@@ -130,6 +163,9 @@ fn with(before: &SubjectRow, wanted: &NewSubject) -> SubjectRow {
         creator: wanted.creator.clone(),
         people: serde_json::Value::from(wanted.people.clone()).to_string(),
         organisation: wanted.organisation.clone(),
+        ical_series: wanted.ical_series.clone(),
+        location: wanted.location.clone(),
+        description: wanted.description.clone(),
         ..before.clone()
     }
 }

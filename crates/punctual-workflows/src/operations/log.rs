@@ -12,7 +12,7 @@ use super::Payload;
 /// One row that the workflow writes through `put`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Put {
-    Skipped { reason: ReasonCode, payload: Option<Payload>, key: String },
+    Skipped { reason: ReasonCode, why: Option<&'static str>, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
     Failed { rule_id: String, error_name: String, error_message: String },
     Told { template: String, recipient: String },
@@ -48,7 +48,7 @@ pub async fn write(conn: &mut Conn<'_>, now: Timestamp, rows: &[Put]) -> Result<
 /// The names and fields are a contract with whoever watches the log.
 fn log(row: &Put) {
     match row {
-        Put::Skipped { reason, payload, key } => {
+        Put::Skipped { reason, why, payload, key } => {
             let rule = payload.as_ref().map(|payload| payload.notification_rule_id.as_str());
             let subject = payload.as_ref().map(|payload| payload.subject_id.as_str());
             let subject_type = payload.as_ref().map(|payload| payload.subject_type.as_str());
@@ -56,6 +56,7 @@ fn log(row: &Put) {
             if WARNED.contains(reason) {
                 tracing::warn!(
                     reason = reason.as_str(),
+                    why,
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,
@@ -66,6 +67,7 @@ fn log(row: &Put) {
             } else {
                 tracing::info!(
                     reason = reason.as_str(),
+                    why,
                     notificationRuleId = rule,
                     subjectType = subject_type,
                     subjectId = subject,

@@ -58,19 +58,55 @@ pub fn reach(
     reached
 }
 
-/// The channels over which a person can be notified, in the order they like: those that the rule has, or, where it has none
-/// of them, all that they chose. A rule may narrow what somebody chose, and never takes all of it away.
+/// The channels over which a person can be notified, in the order they like: of those that they chose, the ones whose type
+/// the rule has. A rule that names a channel's key uses that one. Where nothing is left, nobody is notified: a rule for SMS
+/// never sends a mail.
 fn ways(person: &PersonRow, allowed: &[String]) -> Vec<(ChannelKey, String)> {
     let mut chosen = texts(&person.channels);
     if chosen.is_empty() {
         chosen = super::DEFAULT_CHANNELS.iter().map(|&word| word.to_owned()).collect();
     }
-    let kind = |word: &str| word.split(':').next().unwrap_or(word).to_owned();
-    let allowed_kinds: HashSet<String> = allowed.iter().map(|word| kind(word)).collect();
-    let all: Vec<(ChannelKey, String)> = chosen.iter().filter_map(|word| way(person, word)).collect();
-    let narrowed: Vec<(ChannelKey, String)> =
-        all.iter().filter(|(channel, _)| allowed_kinds.contains(channel.kind())).cloned().collect();
-    if narrowed.is_empty() { all } else { narrowed }
+    let mut ways: Vec<(ChannelKey, String)> = Vec::new();
+    for (own, address) in chosen.iter().filter_map(|word| way(person, word)) {
+        let of_type = allowed.iter().filter(|word| kind_of(word) == own.kind());
+        // A type alone leaves the channel to the person; a key is the channel that is used.
+        let used = of_type.map(|word| word.parse().unwrap_or_else(|_| own.clone()));
+        for channel in used {
+            let one = (channel, address.clone());
+            if !ways.contains(&one) {
+                ways.push(one);
+            }
+        }
+    }
+    ways
+}
+
+/// Why nobody of a subject is notified.
+pub fn why_nobody(subject: &SubjectRow, rule: &RuleRow, people: &Named<PersonRow>) -> &'static str {
+    let unit = subject.business_unit.as_deref();
+    let ids = people_of(subject);
+    let known: Vec<&PersonRow> = ids.iter().filter_map(|id| people.get(unit, id)).collect();
+    let allowed = texts(&rule.channels);
+    let has_address = |person: &&PersonRow| {
+        let chosen = texts(&person.channels);
+        chosen.is_empty() || chosen.iter().any(|word| way(person, word).is_some())
+    };
+    let may_narrow = |person: &&PersonRow| {
+        let chosen = texts(&person.channels);
+        chosen.iter().any(|word| allowed.iter().any(|other| kind_of(other) == kind_of(word)))
+    };
+    if known.is_empty() {
+        "none of its people is known"
+    } else if !known.iter().any(may_narrow) && known.iter().any(has_address) {
+        "none of its people chose a channel of the rule's types"
+    } else {
+        "none of its people has an address for the rule's channels"
+    }
+}
+
+/// The type in a word such as `email` or `email:ops`.
+fn kind_of(word: &str) -> &str {
+    word.split(':').next().unwrap_or(word)
 }
 
 /// The channel that a word such as `email` or `sms:twilio` stands for, and the person's address there.
@@ -113,11 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_narrows_what_a_person_chose_and_never_takes_all_of_it() {
+    fn a_rule_narrows_what_a_person_chose_and_its_keys_are_used() {
         let ann = person(r#"["sms:twilio","email"]"#, Some("ann@x.example"), r#"{"sms":"+491"}"#);
         check(&ann, &["email"], &[("email:default", "ann@x.example")]);
         check(&ann, &["email", "sms"], &[("sms:twilio", "+491"), ("email:default", "ann@x.example")]);
-        check(&ann, &["teams"], &[("sms:twilio", "+491"), ("email:default", "ann@x.example")]);
+        check(&ann, &["teams"], &[]);
+        check(&ann, &["email:ops"], &[("email:ops", "ann@x.example")]);
+        check(&ann, &["email:ops", "sms"], &[("sms:twilio", "+491"), ("email:ops", "ann@x.example")]);
+        check(&ann, &["sms:a", "sms:b"], &[("sms:a", "+491"), ("sms:b", "+491")]);
+        let mail_only = person(r#"["email"]"#, Some("ann@x.example"), r#"{"sms":"+491"}"#);
+        check(&mail_only, &["sms"], &[]);
         let plain = person("[]", Some("ann@x.example"), "{}");
         check(&plain, &["email"], &[("email:default", "ann@x.example")]);
         check(&person(r#"["sms"]"#, Some("ann@x.example"), "{}"), &["email"], &[]);

@@ -81,6 +81,16 @@ impl RuleSpec {
         }
     }
 
+    /// Whether it means the same moment, however it is written.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Relative { anchor, offset }, Self::Relative { anchor: of, offset: by }) => {
+                anchor == of && parse_offset(offset) == parse_offset(by)
+            }
+            _ => self == other,
+        }
+    }
+
     /// As it is stored.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -201,6 +211,9 @@ mod tests {
             time_zone: zone.map(str::to_owned),
             business_unit: None,
             ical_uid: None,
+            ical_series: None,
+            location: None,
+            description: None,
             deleted_at: None,
             version: 1,
             created_at: 0,

@@ -15,6 +15,8 @@ use punctual_model::{
 
 use super::{cron::Cron, rule::DayRule};
 
+/// The zone where neither the cadence nor its unit names one.
+pub(super) const DEFAULT_ZONE: &str = "UTC";
 /// By how much local times near a change of the clock may swap places as instants, with room to spare.
 const WINDOW_HOURS: i64 = 3;
 /// How far ahead the first occurrence is looked for; a pattern without one until then never fires.
@@ -64,7 +66,7 @@ impl Cadence {
     /// Reads a cadence; `unit_zone` is the zone of its business unit. Pointers are from the subscription.
     pub fn read(written: Written<'_>, unit_zone: Option<&str>) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
-        let zone_name = written.time_zone.or(unit_zone).unwrap_or("UTC").to_owned();
+        let zone_name = written.time_zone.or(unit_zone).unwrap_or(DEFAULT_ZONE).to_owned();
         let zone = local_time::zone(&zone_name).unwrap_or_else(|error| {
             faults.push(Fault::new("/cadence/timeZone", "zone_unknown", error.to_string()));
             TimeZone::UTC

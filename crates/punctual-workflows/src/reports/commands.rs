@@ -14,7 +14,7 @@ use punctual_store::{
 use super::{
     KIND,
     plan::{self, manual_work},
-    runs,
+    reconcile, runs,
     subscription::Subscription,
 };
 use crate::rollout::{Duty, RunKind, Stage, duty};
@@ -70,6 +70,26 @@ async fn replanned(tx: &mut Tx, now: Timestamp, guid: &str) -> Result<Subscripti
     Ok(stored)
 }
 
+/// Plans the next runs of a business unit's subscriptions anew, because its zone has changed: each in a transaction of its
+/// own. Whatever stops this in between is made good by the walk over all subscriptions.
+#[boxed]
+pub async fn replan_unit(engine: &Engine, unit: &str) -> Result<(), StoreError> {
+    let mut after = String::new();
+    loop {
+        let mut reader = engine.store.read().await?;
+        let rows = report_subscriptions::of_unit(&mut reader.conn(), unit, &after, AT_ONCE).await?;
+        drop(reader);
+        let Some(last) = rows.last() else { return Ok(()) };
+        after.clone_from(&last.guid);
+        for row in rows.iter().filter(|row| !row.deleted && !row.paused) {
+            reconcile::repair(engine, engine.clock.now(), &row.guid).await?;
+        }
+    }
+}
+
+/// Subscriptions of a unit that are read at once.
+const AT_ONCE: i64 = 200;
+
 /// A change that touches no field of the definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -91,17 +111,21 @@ impl Change {
 }
 
 /// Pauses, resumes, transfers or removes a subscription. What waits is ended by the first and the last; what was made
-/// stays on record.
+/// stays on record. `seen` is the version that was looked at; with another one now nothing is done.
 #[boxed]
 pub async fn change(
     engine: &Engine,
     by: &Actor,
     guid: &str,
     change: &Change,
+    seen: Option<i64>,
 ) -> Result<SubscriptionRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let mut row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+    if seen.is_some_and(|seen| seen != row.version) {
+        return Err(CommandError::Stale);
+    }
     let before = row.owner.clone();
     match change {
         Change::Pause => row.paused = true,

@@ -101,7 +101,7 @@ impl Decide<Put> for Loaded {
         let stored = self.subscriptions.get(&run.guid);
         let subscription = stored.map(Subscription::read);
         let stage = Stage::of(self.rollouts.get(&run.guid));
-        let outcome = match (&subscription, stored) {
+        let mut outcome = match (&subscription, stored) {
             (None, _) | (_, None) => Outcome::skipped(ReasonCode::SubscriptionMissing),
             (Some(_), Some(stored)) if stored.deleted => Outcome::skipped(ReasonCode::SubscriptionDeleted),
             (Some(_), Some(stored)) if stored.paused => Outcome::skipped(ReasonCode::SubscriptionPaused),
@@ -118,6 +118,10 @@ impl Decide<Put> for Loaded {
             }
             (Some(Ok(subscription)), _) => self.decided(row, &run, subscription, stage),
         };
+        // Files that were made are on record whatever was decided about them, so that they go with the purge.
+        if let (Prepared::Made(made), Details::None) = (&self.prepared, &outcome.details) {
+            outcome.details = Details::of(made);
+        }
         let stored_unit = stored.and_then(|stored| stored.business_unit.clone());
         let mut rows = vec![Put::Record(record(row, &run, stage, stored_unit, &outcome))];
         if let Some(coordinates) = &outcome.delivered {
@@ -197,13 +201,7 @@ fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
 
 fn deliver(row: &Claimed, subscription: &Subscription, made: &Made, readers: &Readers) -> Outcome {
     let period = Period { start: made.period_start, end: made.period_end };
-    let details = Details::Made {
-        period,
-        rows: made.rows,
-        truncated: made.truncated,
-        artefacts: made.artefacts.clone(),
-        started_at: made.started_at,
-    };
+    let details = Details::of(made);
     let nobody = matches!(&subscription.audience, Audience::Targets(targets) if targets.is_empty());
     if nobody {
         return Outcome { details, ..Outcome::skipped(ReasonCode::NoRecipients) };
@@ -340,6 +338,16 @@ enum Details {
 }
 
 impl Details {
+    fn of(made: &Made) -> Self {
+        Self::Made {
+            period: Period { start: made.period_start, end: made.period_end },
+            rows: made.rows,
+            truncated: made.truncated,
+            artefacts: made.artefacts.clone(),
+            started_at: made.started_at,
+        }
+    }
+
     /// As they are stored and shown.
     fn json(&self) -> Value {
         match self {

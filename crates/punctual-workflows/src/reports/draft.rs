@@ -1,5 +1,6 @@
 //! A subscription that was read and found good, not written yet.
 
+use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
 use punctual_reports::Sources;
@@ -13,6 +14,9 @@ use crate::faults::unreadable;
 /// What the server adds to a definition and takes back without a word, so that an answer can be sent again.
 const ANSWERED: [&str; 7] =
     ["guid", "nextRunAt", "timeZone", "createdAt", "updatedAt", "warnings", "version"];
+
+/// Two years: every month comes at least once that is not in a leap year.
+const MONTHS: usize = 24;
 
 pub struct Draft {
     row: SubscriptionRow,
@@ -69,6 +73,16 @@ impl Draft {
     #[boxed]
     pub async fn save(self, engine: &Engine, by: &Actor) -> Result<SubscriptionRow, CommandError> {
         commands::save(engine, by, &self.row, self.is_new).await
+    }
+
+    /// Whether it fires on a day that not every month has, so that short months are skipped.
+    pub fn skips_months(&self, now: Timestamp) -> bool {
+        let cadence = &self.subscription.cadence;
+        let dates: Vec<Date> = cadence.after(now).take(MONTHS).map(|one| cadence.date(one.at)).collect();
+        let month = |date: &Date| i32::from(date.year()) * 12 + i32::from(date.month());
+        let steps: Vec<i32> = dates.windows(2).map(|pair| month(&pair[1]) - month(&pair[0])).collect();
+        let is_uneven = steps.iter().min() != steps.iter().max();
+        is_uneven && dates.iter().all(|date| date.day() > 28)
     }
 
     /// What was taken but will not work yet.

@@ -3,8 +3,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
-use punctual_store::{StoreError, Tx, report_subscriptions};
+use punctual_model::{
+    Cause, InputHash, KeyError, KeyParts, NewWork, ReasonCode, Trigger, WorkKey, local_time,
+};
+use punctual_store::{
+    StoreError, Tx,
+    report_subscriptions::{self, Reported},
+};
 use serde_json::json;
 
 use super::{
@@ -91,7 +96,7 @@ pub fn manual_work(
     manual_run: &str,
     now: Timestamp,
 ) -> Result<NewWork, KeyError> {
-    let key = punctual_model::WorkKey::report_manual(&subscription.guid, manual_run)?;
+    let key = WorkKey::report_manual(&subscription.guid, manual_run)?;
     Ok(NewWork {
         input_hash: input_hash(&subscription.guid, key.as_str()),
         kind: KIND,
@@ -111,18 +116,34 @@ fn input_hash(guid: &str, key: &str) -> InputHash {
 }
 
 /// Plans the next run of a subscription whose row is locked, and stops what it had planned otherwise. A period that has
-/// had its run, or whose run a person has cancelled, is passed over. Returns the run that this planned, or planned anew.
+/// had its run, also in another zone, or whose run a person has cancelled or has to look at, is passed over. Returns the run
+/// that this planned, or planned anew.
 pub(super) async fn plan_next(
     tx: &mut Tx,
     now: Timestamp,
     subscription: &Subscription,
 ) -> Result<Option<Planned>, StoreError> {
     let (mut next, mut is_new) = (None, false);
+    let unit = subscription.business_unit.as_deref();
+    report_subscriptions::move_runs(&mut tx.conn(), now, &subscription.guid, unit).await?;
     if subscription.is_active() {
+        let reported = report_subscriptions::last_reported(&mut tx.conn(), &subscription.guid).await?;
+        let held: Vec<String> =
+            report_subscriptions::live_runs(&mut tx.conn(), vec![subscription.guid.clone()])
+                .await?
+                .into_iter()
+                .filter(|row| row.on_hold)
+                .map(|row| row.key)
+                .collect();
         for occurrence in subscription.cadence.after(now).take(LOOKED_AT) {
             let planned = subscription
                 .planned(occurrence)
                 .map_err(|_| StoreError::Stored("report_subscriptions.guid"))?;
+            let was_reported =
+                reported.as_ref().is_some_and(|last| was_reported(subscription, &planned, last));
+            if was_reported || held.iter().any(|key| key == planned.key.as_str()) {
+                continue;
+            }
             let wanted = work(subscription, &planned);
             let ensured = ensure_in(tx, now, std::slice::from_ref(&wanted), Cause::Machine).await?;
             let Some(outcome) = ensured.into_iter().next().map(|one| one.outcome) else { break };
@@ -136,6 +157,23 @@ pub(super) async fn plan_next(
     }
     stop_others(tx, now, subscription, next.as_ref()).await?;
     Ok(next.filter(|_| is_new))
+}
+
+/// Whether the period of a run was reported in another zone: the same local days are not reported again because they begin
+/// at another instant now.
+fn was_reported(subscription: &Subscription, planned: &Planned, last: &Reported) -> bool {
+    let cadence = &subscription.cadence;
+    let zone = last.time_zone.as_deref().filter(|zone| *zone != cadence.zone_name);
+    let Some(zone) = zone.and_then(|zone| local_time::zone(zone).ok()) else { return false };
+    let Some(KeyParts::ReportScheduled { period_start, .. }) =
+        WorkKey::parse(&last.key).ok().map(|key| key.parts())
+    else {
+        return false;
+    };
+    if cadence.within_days {
+        return planned.period.start <= period_start;
+    }
+    cadence.date(planned.period.start) <= zone.to_datetime(period_start).date()
 }
 
 /// What is planned for later and no longer wanted is ended; on a subscription that is paused or gone, all that waits.
@@ -155,7 +193,8 @@ async fn stop_others(
         let is_next = next.is_some_and(|next| next.key.as_str() == row.key);
         let is_planned =
             row.trigger_type == Trigger::ScheduledRun.as_str() && row.due_at > now.as_microsecond();
-        !is_next && row.status != "processing" && (is_planned || !subscription.is_active())
+        let ends = (is_planned && !row.on_hold) || !subscription.is_active();
+        !is_next && row.status != "processing" && ends
     });
     let keys: Vec<String> = gone.map(|row| row.key).collect();
     if !keys.is_empty() {

@@ -2,7 +2,7 @@
 //! database from a backup), this finds it. A walk over all subscriptions, some with every sweep.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -11,7 +11,10 @@ use punctual_engine::Engine;
 use punctual_model::{Reach, Trigger};
 use punctual_store::{Lane, StoreError, report_subscriptions};
 
-use super::{plan, subscription::Subscription};
+use super::{
+    plan,
+    subscription::{Subscription, zone_name},
+};
 
 /// Subscriptions that one pass checks.
 const LOOKED_AT: i64 = 200;
@@ -34,12 +37,19 @@ impl Walk {
         let live = report_subscriptions::live_runs(&mut reader.conn(), active.clone()).await?;
         drop(reader);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        // One that was planned in another zone than the subscription has now is planned anew.
+        let zones: HashMap<&str, String> =
+            rows.iter().map(|row| (row.guid.as_str(), zone_name(row))).collect();
         // A run that is held or retried has its successor already, or has lost it.
         let planned: HashSet<String> = live
             .into_iter()
             .filter(|row| {
                 let waits = row.status == "pending" && !row.on_hold && row.retry_count == 0;
-                row.trigger_type == Trigger::ScheduledRun.as_str() && (waits || row.status == "processing")
+                let is_in_step = row.status == "processing"
+                    || row.time_zone.as_deref() == zones.get(row.setting_id.as_str()).map(String::as_str);
+                row.trigger_type == Trigger::ScheduledRun.as_str()
+                    && (waits || row.status == "processing")
+                    && is_in_step
             })
             .map(|row| row.setting_id)
             .collect();
@@ -51,7 +61,7 @@ impl Walk {
     }
 }
 
-async fn repair(engine: &Engine, now: Timestamp, guid: &str) -> Result<bool, StoreError> {
+pub(super) async fn repair(engine: &Engine, now: Timestamp, guid: &str) -> Result<bool, StoreError> {
     let mut tx = engine.store.begin(Lane::Settle).await?;
     let Some(row) = report_subscriptions::lock(&mut tx.conn(), guid).await? else { return Ok(false) };
     let Ok(subscription) = Subscription::read(&row) else { return Ok(false) };

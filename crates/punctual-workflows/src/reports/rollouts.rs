@@ -16,7 +16,7 @@ use punctual_store::{
 
 use super::KIND;
 use crate::rollout::{
-    Compared, Owner, Stage, compare,
+    Compared, Duty, Owner, RunKind, Stage, compare, duty,
     stages::{self, Change, Refused, Scope},
 };
 
@@ -38,7 +38,8 @@ pub async fn find(engine: &Engine, scope: &Scope) -> Result<Option<RolloutRow>, 
     rollouts::get(&mut reader.conn(), KIND, kind, id).await
 }
 
-/// The subscriptions that a rollout is about. One of a business unit that has a rollout of its own goes by that.
+/// The subscriptions that a rollout is about, deleted ones too: their runs are compared. One of a business unit that has a
+/// rollout of its own goes by that.
 #[boxed]
 pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, StoreError> {
     let Scope::BusinessUnit(unit) = scope else { return Ok(vec![scope.parts().1.to_owned()]) };
@@ -57,8 +58,9 @@ pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, Sto
 /// Sets a stage.
 #[boxed]
 pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutRow, Refused>, StoreError> {
+    let subjects = subjects(engine, change.scope).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let set = stages::set(&mut tx, engine.clock.now(), change).await?;
+    let set = stages::set(&mut tx, engine.clock.now(), change, subjects).await?;
     if set.is_ok() {
         tx.commit().await?;
     }
@@ -97,11 +99,13 @@ pub enum NotEnded {
     TooEarly(i64),
 }
 
-/// Ends a rollout at the cutover: from then on there is no old scheduler.
+/// Ends a rollout at the cutover: from then on there is no old scheduler, unless a subscription is still under the rollout of
+/// its business unit. Then that one's stage counts, and what is the old scheduler's is given back.
 #[boxed]
 pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<(), NotEnded>, StoreError> {
     let (kind, id) = scope.parts();
     let now = engine.clock.now();
+    let subjects = subjects(engine, scope).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let Some(row) = rollouts::lock(&mut tx.conn(), KIND, kind, id).await? else {
         return Ok(Err(NotEnded::Missing));
@@ -110,6 +114,15 @@ pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<()
         return Ok(Err(NotEnded::TooEarly(row.stage)));
     }
     rollouts::delete(&mut tx.conn(), KIND, kind, id).await?;
+    let known = report_subscriptions::by_guids(&mut tx.conn(), subjects).await?;
+    let mut back = Vec::new();
+    for one in known {
+        let over = rollouts::over(&mut tx.conn(), KIND, &one.guid, one.business_unit.as_deref()).await?;
+        if duty(Stage::of(over.as_ref()), RunKind::Scheduled) != Duty::Make {
+            back.push(one.guid);
+        }
+    }
+    stages::hand_back(&mut tx, now, KIND, back).await?;
     by.audit(&mut tx, now, "delete", "rollout", &format!("{KIND}/{kind}/{id}")).await?;
     tx.commit().await?;
     Ok(Ok(()))

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    cadence::{Cadence, Occurrence, Written},
+    cadence::{Cadence, DEFAULT_ZONE, Occurrence, Written},
     period::{Period, PeriodRule},
     rule,
 };
@@ -70,6 +70,16 @@ struct StoredCadence {
 struct StoredRecipients {
     list: Option<String>,
     addresses: Option<Vec<String>>,
+}
+
+/// The zone of a stored subscription, without reading the rest of it: what looks at all of them asks for this alone.
+pub(super) fn zone_name(row: &SubscriptionRow) -> String {
+    #[derive(Deserialize)]
+    struct Zoned {
+        cadence: StoredCadence,
+    }
+    let own = serde_json::from_str(&row.definition).ok().and_then(|zoned: Zoned| zoned.cadence.time_zone);
+    own.or_else(|| row.unit_time_zone.clone()).unwrap_or_else(|| DEFAULT_ZONE.to_owned())
 }
 
 /// A subscription that can be planned and run.

@@ -11,7 +11,7 @@ use punctual_store::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{CHECKLIST, Owner, Stage};
+use super::{CHECKLIST, Duty, Owner, RunKind, Stage, duty};
 
 /// What a rollout is about: one subject, or all subjects of a business unit that have none of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +48,14 @@ pub enum Refused {
     Unconfirmed(Vec<&'static str>),
 }
 
-/// Sets a stage; whatever is past the design needs the whole checklist.
+/// Sets a stage; whatever is past the design needs the whole checklist. At a stage at which planned runs are the old
+/// scheduler's, what was taken here and not delivered is given back.
 #[boxed]
 pub async fn set(
     tx: &mut Tx,
     now: Timestamp,
     change: &Change<'_>,
+    subjects: Vec<String>,
 ) -> Result<Result<RolloutRow, Refused>, StoreError> {
     let (scope, id) = change.scope.parts();
     let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
@@ -69,7 +71,28 @@ pub async fn set(
         return Ok(Err(Refused::Unconfirmed(open)));
     }
     let row = write(tx, now, change, before.as_ref(), checklist, "stage").await?;
+    if duty(Some(change.stage), RunKind::Scheduled) != Duty::Make {
+        hand_back(tx, now, change.workflow, subjects).await?;
+    }
     Ok(Ok(row))
+}
+
+/// Frees for the old scheduler what was taken here and not delivered, and ends its rows; returns the keys.
+#[boxed]
+pub async fn hand_back(
+    tx: &mut Tx,
+    now: Timestamp,
+    workflow: &str,
+    subjects: Vec<String>,
+) -> Result<Vec<String>, StoreError> {
+    let owner = Owner::AutomationScheduler.as_str();
+    let mut freed = run_ownership::give_back(&mut tx.conn(), now, workflow, owner, subjects).await?;
+    freed.sort_unstable();
+    if !freed.is_empty() {
+        // A row that is under way finds its ownership gone when it is decided.
+        effects::deactivate(tx, now, ReasonCode::RolledBack, freed.clone()).await?;
+    }
+    Ok(freed)
 }
 
 /// Goes back to an earlier stage: what was taken here and not delivered is free for the old scheduler, and its rows are
@@ -85,13 +108,7 @@ pub async fn roll_back(
     let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
     let checklist = checklist(before.as_ref());
     let row = write(tx, now, change, before.as_ref(), checklist, "roll-back").await?;
-    let owner = Owner::AutomationScheduler.as_str();
-    let mut freed = run_ownership::give_back(&mut tx.conn(), now, change.workflow, owner, subjects).await?;
-    freed.sort_unstable();
-    if !freed.is_empty() {
-        // A row that is under way finds its ownership gone when it is decided.
-        effects::deactivate(tx, now, ReasonCode::RolledBack, freed.clone()).await?;
-    }
+    let freed = hand_back(tx, now, change.workflow, subjects).await?;
     Ok((row, freed))
 }
 

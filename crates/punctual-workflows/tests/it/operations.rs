@@ -84,6 +84,9 @@ fn event(bed: &TestBed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) 
         time_zone: None,
         business_unit: None,
         ical_uid: None,
+        ical_series: None,
+        location: None,
+        description: None,
     }
 }
 

@@ -63,6 +63,7 @@ pub(super) fn schedules(
                 key: keys.of(number),
                 topic: "bench".into(),
                 run_at: due(number),
+                time_zone: None,
                 payload: payload(number),
                 business_unit: None,
             };

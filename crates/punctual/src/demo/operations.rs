@@ -95,6 +95,9 @@ fn of_the_day(date: Date, zone: &TimeZone) -> Result<Vec<NewSubject>> {
         time_zone: None,
         business_unit: None,
         ical_uid: None,
+        ical_series: None,
+        location: None,
+        description: None,
     };
     Ok(match date.weekday() {
         jiff::civil::Weekday::Tuesday => vec![event("Rehearsal", at(19, 0), 2, &everybody)],

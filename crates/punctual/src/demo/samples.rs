@@ -187,6 +187,7 @@ async fn schedules(engine: &Engine, now: Timestamp) -> Result<()> {
             key: format!("demo-daily-{day}"),
             topic: "demo.daily-close".into(),
             run_at: now + SignedDuration::from_hours(24 * day),
+            time_zone: None,
             payload: json!({ "day": day }),
             business_unit: Some("nz".into()),
         };

@@ -284,6 +284,9 @@ async fn create(
         time_zone: None,
         business_unit,
         ical_uid: None,
+        ical_series: None,
+        location: request.location,
+        description: request.description,
     };
     commands::create(&app.engine, &visit.viewer.by, std::slice::from_ref(&new)).await?;
     Ok(new.id)

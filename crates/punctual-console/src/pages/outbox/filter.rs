@@ -11,8 +11,11 @@ const WINDOW: i64 = 20_000;
 /// Longer words than this are cut; no name and no subject that people search for is.
 const LONGEST: usize = 200;
 
+/// Both states in which something is still to be sent: what the figure counts.
+const QUEUED: &str = "queued";
 /// The states that can be chosen, with their words.
-pub const STATES: [(&str, &str); 6] = [
+pub const STATES: [(&str, &str); 7] = [
+    (QUEUED, "to be sent"),
     ("pending", "waiting"),
     ("retrying", "retrying"),
     ("delivered", "delivered"),
@@ -84,6 +87,7 @@ impl Filter {
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         Browse {
             status: NotificationStatus::parse(&self.status),
+            live: self.status == QUEUED,
             kind: given(&self.kind),
             site: given(&self.site),
             list: given(&self.list),

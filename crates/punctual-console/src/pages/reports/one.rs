@@ -218,7 +218,7 @@ async fn act(State(app): State<Shared>, Path(guid): Path<String>, form: Signed) 
         "delete" => (Change::Delete, "deleted"),
         _ => return Err(Problem::new(Code::OutOfRange, "There is no such action.").into()),
     };
-    commands::change(&app.engine, &visit.viewer.by, &row.guid, &change).await?;
+    commands::change(&app.engine, &visit.viewer.by, &row.guid, &change, None).await?;
     match change {
         Change::Delete => see_other("/reports?done=deleted"),
         _ => see_other(&format!("/reports/{}?done={done}", row.guid)),

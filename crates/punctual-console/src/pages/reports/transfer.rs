@@ -70,7 +70,7 @@ async fn transfer(State(app): State<Shared>, form: Signed) -> Page {
     }
     let change = Change::Transfer(owner_of(&fields));
     let by = visit.viewer.by.because(Some(fields.text("reason")));
-    commands::change(&app.engine, &by, &row.guid, &change).await?;
+    commands::change(&app.engine, &by, &row.guid, &change, None).await?;
     see_other(&format!("/reports/{}?done=transferred", row.guid))
 }
 

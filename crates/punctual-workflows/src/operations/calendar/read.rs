@@ -3,10 +3,11 @@
 //! Something that repeats becomes an event for each of its dates within a year: each is announced, moved and deleted on its
 //! own, as people expect of one Tuesday among many. The same file read again finds the same ones.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::RangeInclusive};
 
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use punctual_model::ids::derive_uuid;
+use punctual_wire::operations::subjects::{DESCRIPTION_MAX, LOCATION_MAX};
 
 use super::{
     dates::{Dated, duration, midnight},
@@ -39,6 +40,19 @@ pub struct Component {
     /// The addresses of who organises it and of who attends, in lower case.
     pub organiser: Option<String>,
     pub attendees: Vec<String>,
+    /// The identity of the series that it is a date of.
+    pub series: Option<String>,
+    pub location: Option<String>,
+    pub description: Option<String>,
+}
+
+/// What a file comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    pub components: Vec<Component>,
+    pub skipped: Vec<Skipped>,
+    /// The identities of which the file was read to the end: what else was imported of them is no longer there.
+    pub complete: Vec<String>,
 }
 
 /// A component that is not taken.
@@ -67,10 +81,11 @@ struct Repeats {
 }
 
 /// Reads a file; times without a zone are meant in `zone`, and of what repeats the dates after `now` are taken.
-pub fn read(text: &str, zone: &str, now: Timestamp) -> (Vec<Component>, Vec<Skipped>) {
+pub fn read(text: &str, zone: &str, now: Timestamp) -> Read {
     let lines = unfolded(text);
     let zones = zones(&lines, zone);
     let (mut parsed, mut skipped) = (Vec::new(), Vec::new());
+    let mut unreadable = HashSet::new();
     let mut open: Option<(usize, &'static str, Vec<Line>)> = None;
     let mut inner = 0;
     for (number, content) in &lines {
@@ -87,7 +102,10 @@ pub fn read(text: &str, zone: &str, now: Timestamp) -> (Vec<Component>, Vec<Skip
             ("END", Some((begun, kind, own))) => {
                 match component(*begun, kind, own, &zones) {
                     Ok(one) => parsed.push(one),
-                    Err(reason) => skipped.push(Skipped { line: *begun, reason }),
+                    Err(reason) => {
+                        unreadable.extend(own.iter().find(|line| line.name == "UID").and_then(uid));
+                        skipped.push(Skipped { line: *begun, reason });
+                    }
                 }
                 open = None;
             }
@@ -98,22 +116,24 @@ pub fn read(text: &str, zone: &str, now: Timestamp) -> (Vec<Component>, Vec<Skip
     if let Some((line, _, _)) = open {
         skipped.push(Skipped { line, reason: "it has no end".into() });
     }
-    let mut taken = Vec::new();
+    let mut components = Vec::new();
+    let named: HashSet<String> = parsed.iter().map(|one| one.component.uid.clone()).collect();
     let stood_for: HashSet<String> = parsed.iter().filter_map(Parsed::place).collect();
     for one in parsed {
         let line = one.line;
         let (dates, fault) = one.dates(&stood_for, now);
         skipped.extend(fault.map(|reason| Skipped { line, reason }));
         for date in dates {
-            if taken.len() == COMPONENTS_MAX {
+            if components.len() == COMPONENTS_MAX {
                 let reason = format!("at most {COMPONENTS_MAX} are taken from one file");
                 skipped.push(Skipped { line, reason });
-                return (taken, skipped);
+                return Read { components, skipped, complete: Vec::new() };
             }
-            taken.push(date);
+            components.push(date);
         }
     }
-    (taken, skipped)
+    let complete = named.into_iter().filter(|uid| !unreadable.contains(uid)).collect();
+    Read { components, skipped, complete }
 }
 
 impl Parsed {
@@ -132,8 +152,9 @@ impl Parsed {
         let place = self.place();
         let component = self.component;
         let Some((first, repeats)) = self.repeats.filter(|_| place.is_none()) else {
+            let series = place.as_ref().map(|_| component.uid.clone());
             let uid = place.unwrap_or_else(|| component.uid.clone());
-            return (vec![Component { uid, ..component }], None);
+            return (vec![Component { uid, series, ..component }], None);
         };
         let begins = first.at();
         let lasts = |at: Option<Timestamp>| at.map(|at| at.duration_since(begins));
@@ -154,6 +175,7 @@ impl Parsed {
                     true => component.uid.clone(),
                     false => named(&component.uid, &date.name()),
                 },
+                series: Some(component.uid.clone()),
                 start_at: moved(start, at),
                 end_at: moved(end, at),
                 ..component.clone()
@@ -247,13 +269,14 @@ fn component(begun: usize, kind: &str, lines: &[Line], zones: &Zones) -> Result<
     if title.is_empty() {
         return Err("it has no title".into());
     }
-    let uid = match line("UID").map(|line| unescaped(&line.value)).filter(|uid| !uid.is_empty()) {
-        Some(uid) if uid.len() <= UID_MAX && !uid.chars().any(char::is_control) => uid,
-        Some(uid) => derive_uuid(&["uid", &uid]).to_string(),
-        None => {
-            let date = start_at.or(end_at).map(|at| at.to_string()).unwrap_or_default();
-            derive_uuid(&["no uid", kind, &title, &date]).to_string()
-        }
+    let uid = line("UID").and_then(uid).unwrap_or_else(|| {
+        let date = start_at.or(end_at).map(|at| at.to_string()).unwrap_or_default();
+        derive_uuid(&["no uid", kind, &title, &date]).to_string()
+    });
+    let text = |name: &str, longest: usize| {
+        let text = line(name).map(|line| unescaped(&line.value))?;
+        let text: String = text.chars().filter(|one| *one == '\n' || !one.is_control()).collect();
+        Some(clipped(text.trim(), longest).to_owned()).filter(|text| !text.is_empty())
     };
     let mail = |line: &Line| {
         let address = line.value.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("mailto"));
@@ -268,8 +291,21 @@ fn component(begun: usize, kind: &str, lines: &[Line], zones: &Zones) -> Result<
         is_all_day,
         organiser: line("ORGANIZER").and_then(mail),
         attendees: lines.iter().filter(|line| line.name == "ATTENDEE").filter_map(mail).collect(),
+        series: None,
+        location: text("LOCATION", LOCATION_MAX),
+        description: text("DESCRIPTION", DESCRIPTION_MAX),
     };
     Ok(Parsed { line: begun, component, stands_for, is_cancelled, repeats })
+}
+
+/// The identity that a line gives, in a form that can be kept.
+fn uid(line: &Line) -> Option<String> {
+    let uid = unescaped(&line.value);
+    match uid.len() {
+        0 => None,
+        1..=UID_MAX if !uid.chars().any(char::is_control) => Some(uid),
+        _ => Some(derive_uuid(&["uid", &uid]).to_string()),
+    }
 }
 
 /// How a component repeats, counted from its first date; nothing where it does not.
@@ -300,7 +336,19 @@ fn repeats(lines: &[Line], first: Option<Dated>, zones: &Zones) -> Result<Option
     Ok(Some((first.ok_or("it repeats and has no date")?, repeats)))
 }
 
+/// The years that dates are taken from, as everywhere: an end in 9999 is how some programs write "for ever".
+const YEARS: RangeInclusive<i16> = 1900..=2200;
+
 fn dated(line: &Line, text: &str, zones: &Zones) -> Result<Dated, String> {
+    let date = read_date(line, text, zones)?;
+    if YEARS.contains(&date.date().year()) {
+        Ok(date)
+    } else {
+        Err(format!("`{}` is out of range: dates are from 1900 to 2200", clipped(text, 40)))
+    }
+}
+
+fn read_date(line: &Line, text: &str, zones: &Zones) -> Result<Dated, String> {
     let wrong = || format!("`{}` is no date of {}", clipped(text, 40), line.name);
     if line.parameter("VALUE") == Some("DATE") || text.len() == 8 {
         return jiff::civil::Date::strptime("%Y%m%d", text).map(Dated::Day).map_err(|_| wrong());

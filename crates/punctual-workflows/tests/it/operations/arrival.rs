@@ -23,6 +23,9 @@ on_both! {
     everybody_is_told_in_their_own_zone_and_language;
     a_template_of_that_name_is_used;
     listeners_hear_of_the_arrival_on_its_topic;
+    s3_68_an_arrival_is_published_whatever_the_delivery_decides;
+    a_rule_s_channel_key_is_the_channel_that_is_used;
+    a_rule_for_one_type_never_uses_another;
     who_is_not_reached_is_told_over_their_next_channel;
     only_those_who_were_not_reached_are_told_another_way;
     without_another_channel_the_message_waits_for_a_person;
@@ -226,6 +229,42 @@ async fn listeners_hear_of_the_arrival_on_its_topic(bed: TestBed) {
     let payload: Value = serde_json::from_str(&heard[0].payload).unwrap();
     assert_eq!(payload["notificationRuleId"], rule.id);
     assert_eq!(bed.sent().len(), 1);
+}
+
+async fn s3_68_an_arrival_is_published_whatever_the_delivery_decides(bed: TestBed) {
+    let heard: Arc<Mutex<Vec<Arrival>>> = Arc::default();
+    let kept = heard.clone();
+    let bed = bed.with(|builder| {
+        builder.listener("operations.event.*", move |arrival: &Arrival| {
+            kept.lock().unwrap().push(arrival.clone());
+            Ok(())
+        })
+    });
+    put_person(&bed, "ann", None, &["email"], json!({})).await;
+    let id = create(&bed, &event(&bed, Some(bed.after(60)), None)).await;
+    let rule = only_rule(&bed, &id).await;
+    bed.run_for(60).await;
+    is_skipped(&bed.work(&key_of(&rule)).await, "no-recipients");
+    let heard: Vec<String> = heard.lock().unwrap().iter().map(|arrival| arrival.id.clone()).collect();
+    assert_eq!(heard, [key_of(&rule)], "nobody could be reached, and it arrived all the same");
+}
+
+async fn a_rule_s_channel_key_is_the_channel_that_is_used(bed: TestBed) {
+    bed.channel("email:ops", "memory").await;
+    person(&bed, "ann").await;
+    event_told_over(&bed, &["email:ops"]).await;
+    bed.run_for(60).await;
+    let used: Vec<String> = bed.notifications().await.iter().map(|row| row.channel.to_string()).collect();
+    assert_eq!(used, ["email:ops"]);
+    assert_eq!(bed.sent_to(), ["ann@example.org"]);
+}
+
+async fn a_rule_for_one_type_never_uses_another(bed: TestBed) {
+    person(&bed, "ann").await;
+    let rule = event_told_over(&bed, &["sms"]).await;
+    bed.run_for(60).await;
+    assert!(bed.sent().is_empty());
+    is_skipped(&bed.work(&key_of(&rule)).await, "no-recipients");
 }
 
 /// A bed with a text-message channel that refuses everything for good.

@@ -14,6 +14,7 @@ on_both! {
     on_the_day_in_a_zone;
     new_events_get_the_rules_of_their_organisation;
     at_most_one_rule_stands_at_each_date;
+    the_same_message_is_not_added_twice;
     a_rule_needs_a_date_to_go_by;
     a_paused_rule_is_silent_and_goes_on_when_resumed;
     a_deleted_rule_stays_readable_and_silent;
@@ -110,6 +111,31 @@ async fn at_most_one_rule_stands_at_each_date(bed: TestBed) {
     assert_eq!(rules_of(&bed, &id).await.len(), 2);
     bed.run_for(7_200).await;
     assert_eq!(bed.sent().len(), 2);
+}
+
+async fn the_same_message_is_not_added_twice(bed: TestBed) {
+    let id = starting_in(&bed, 200_000).await;
+    let before = |offset: &str| json!({ "type": "relative", "anchor": "start", "offset": offset });
+    let first = added(&bed, &id, before("-24h")).await;
+    for again in ["-24h", "-1d"] {
+        let refused = add(&bed, &id, before(again)).await;
+        assert!(
+            matches!(&refused, Changed::Refused(RuleRefused::AlreadyThere(there)) if *there == first.id),
+            "{again}: {refused:?}"
+        );
+    }
+    // Another moment is another message, and so is another channel.
+    let other = added(&bed, &id, before("-23h")).await;
+    let change = RuleChange { channels: Some(vec!["sms".into()]), ..Default::default() };
+    let by = Actor::named("test");
+    commands::change_rule(&bed.engine, &by, &other.id, change).await.unwrap();
+    let change = RuleChange { rule: Some(spec(before("-24h"))), ..Default::default() };
+    let done = commands::change_rule(&bed.engine, &by, &other.id, change).await.unwrap();
+    assert!(matches!(done, Changed::Done(_)), "{done:?}");
+    let change = RuleChange { channels: Some(vec!["email".into()]), ..Default::default() };
+    let refused = commands::change_rule(&bed.engine, &by, &other.id, change).await.unwrap();
+    assert!(matches!(refused, Changed::Refused(RuleRefused::AlreadyThere(_))), "{refused:?}");
+    bed.leaves_open("the messages are not due");
 }
 
 async fn a_rule_needs_a_date_to_go_by(bed: TestBed) {

@@ -78,10 +78,9 @@ async fn a_skip_is_logged_with_its_reason(bed: TestBed) {
         json!({ "reason": reason, "notificationRuleId": rule.id, "subjectType": "event",
             "subjectId": rule.subject_id, "kind": "start", "work.key": key_of(rule) })
     };
-    let expected = [
-        ("INFO".to_owned(), fields(&old, "anchor-in-past")),
-        ("WARN".to_owned(), fields(&rule, "no-recipients")),
-    ];
+    let mut nobody = fields(&rule, "no-recipients");
+    nobody["why"] = json!("none of its people has an address for the rule's channels");
+    let expected = [("INFO".to_owned(), fields(&old, "anchor-in-past")), ("WARN".to_owned(), nobody)];
     assert_eq!(logged.events("notifications.operations.skipped"), expected);
 }
 

@@ -10,7 +10,7 @@ fn one(properties: &str) -> Result<Component, Skipped> {
     let text = format!(
         "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:A\r\n{properties}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
     );
-    let (mut taken, mut skipped) = read(&text, "Europe/Berlin", now());
+    let Read { components: mut taken, mut skipped, .. } = read(&text, "Europe/Berlin", now());
     taken.pop().ok_or_else(|| skipped.remove(0))
 }
 
@@ -65,12 +65,12 @@ fn what_cannot_be_taken_is_named_with_its_line() {
         let skipped = one(properties).unwrap_err();
         assert!(skipped.line == 2 && skipped.reason.contains(why), "{properties}: {skipped:?}");
     }
-    let (taken, skipped) = read("BEGIN:VEVENT\nSUMMARY:A\n", "UTC", now());
+    let Read { components: taken, skipped, .. } = read("BEGIN:VEVENT\nSUMMARY:A\n", "UTC", now());
     assert!(taken.is_empty() && skipped[0].reason.contains("no end"));
 }
 
 fn dates(text: &str) -> Vec<(String, String)> {
-    let (taken, skipped) = read(text, "Europe/Berlin", now());
+    let Read { components: taken, skipped, .. } = read(text, "Europe/Berlin", now());
     assert_eq!(skipped, []);
     taken.into_iter().map(|one| (one.uid, one.start_at.unwrap().to_string())).collect()
 }
@@ -110,7 +110,7 @@ fn a_series_is_taken_a_year_ahead_and_no_further() {
     assert_eq!((daily.len(), daily[0].1.as_str()), (367, "2026-05-01T00:00:00Z"));
     assert_eq!(dates(&series("FREQ=YEARLY")).len(), 1);
     let many: String = (0..3).map(|n| series("FREQ=DAILY").replace("UID:a", &format!("UID:{n}"))).collect();
-    let (taken, skipped) = read(&many, "UTC", now());
+    let Read { components: taken, skipped, .. } = read(&many, "UTC", now());
     assert_eq!((taken.len(), skipped.len()), (COMPONENTS_MAX, 1));
 }
 

@@ -1,0 +1,187 @@
+//! What happens to planned and taken runs when a zone, a unit, a cadence or a stage changes.
+
+use punctual_testkit::{TestBed, on_both};
+use serde_json::{Value, json};
+
+use crate::{
+    client::Client,
+    report_ownership::{at_stage, failing, from_failing, key_of, old, ownership_of, rollout_of},
+    reports::{REPORT, client, run, runs, subscribe, weekly, with_sources},
+};
+
+on_both! {
+    s2_32_a_unit_s_zone_moves_the_pending_run_and_repeats_no_period;
+    s2_32_a_subscription_s_zone_and_unit_move_its_pending_run;
+    s2_33_a_lowered_stage_gives_back_what_was_taken;
+    s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s;
+    a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one;
+    a_deleted_subscription_stays_in_the_comparison;
+    pausing_asks_for_the_version_that_was_seen;
+    a_cadence_that_skips_short_months_warns;
+}
+
+async fn put_unit(client: &Client, id: &str, zone: &str) {
+    let body = json!({ "name": id, "timeZone": zone });
+    client.put(&format!("/api/v1/business-units/{id}"), body).await.expect(200);
+}
+
+async fn next_run(client: &Client, guid: &str) -> Value {
+    client.get(&format!("{REPORT}/{guid}")).await.expect(200)["nextRunAt"].clone()
+}
+
+async fn s2_32_a_unit_s_zone_moves_the_pending_run_and_repeats_no_period(bed: TestBed) {
+    let client = client(&bed).await;
+    put_unit(&client, "nz", "Pacific/Auckland").await;
+    let body = weekly(|body| {
+        body["businessUnit"] = json!("nz");
+        body["cadence"] = json!({ "cron": "0 8 * * MON" });
+    });
+    let guid = subscribe(&client, body).await;
+    assert_eq!(next_run(&client, &guid).await, "2026-05-17T20:00:00Z");
+    // Before its moment it moves along; the week that it reports on is that of the new zone.
+    put_unit(&client, "nz", "Asia/Tokyo").await;
+    assert_eq!(next_run(&client, &guid).await, "2026-05-17T23:00:00Z");
+    bed.run_to("2026-05-17T23:00:00Z").await;
+    assert_eq!(bed.sent().len(), 1);
+    // In Berlin the same Monday is still to come, and the same week was reported already.
+    put_unit(&client, "nz", "Europe/Berlin").await;
+    assert_eq!(next_run(&client, &guid).await, "2026-05-25T06:00:00Z");
+    let pending: Vec<Value> =
+        runs(&client, &guid).await.into_iter().filter(|run| run["status"] == "pending").collect();
+    assert_eq!((pending.len(), &pending[0]["timeZone"]), (1, &json!("Europe/Berlin")), "{pending:?}");
+    bed.run_to("2026-05-25T06:00:00Z").await;
+    assert_eq!(bed.sent().len(), 2, "one for each week");
+}
+
+async fn s2_32_a_subscription_s_zone_and_unit_move_its_pending_run(bed: TestBed) {
+    let client = client(&bed).await;
+    put_unit(&client, "nz", "Pacific/Auckland").await;
+    put_unit(&client, "de", "Europe/Berlin").await;
+    let guid = subscribe(&client, weekly(|body| body["businessUnit"] = json!("nz"))).await;
+    let key = key_of(&client, &guid).await;
+    let path = format!("{REPORT}/{guid}");
+    client.patch(&path, json!({ "businessUnit": "de" })).await.expect(200);
+    let row = bed.work(&key).await;
+    assert_eq!((row.status.as_str(), row.business_unit.as_deref()), ("pending", Some("de")));
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    assert_eq!(bed.sent().len(), 1);
+    let cadence = json!({ "cadence": { "cron": "0 8 * * MON", "timeZone": "America/New_York" } });
+    client.patch(&path, cadence).await.expect(200);
+    assert_eq!(next_run(&client, &guid).await, "2026-05-25T12:00:00Z");
+    bed.run_to("2026-05-25T12:00:00Z").await;
+    assert_eq!(bed.sent().len(), 2, "no week twice, and none left out");
+}
+
+async fn s2_33_a_lowered_stage_gives_back_what_was_taken(bed: TestBed) {
+    let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(5, true))).await;
+    let guid = subscribe(&client, from_failing()).await;
+    at_stage(&client, &guid, 3).await;
+    let key = key_of(&client, &guid).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    assert_eq!(run(&client, &guid, &key).await["ownership"]["status"], "owned");
+    client.post(&ownership_of(&key), old()).await.refused(409, "owned_by_other");
+    at_stage(&client, &guid, 1).await;
+    let back = run(&client, &guid, &key).await;
+    assert_eq!(
+        (&back["status"], &back["reasonCode"], &back["ownership"]["status"]),
+        (&json!("deactivated"), &json!("rolled-back"), &json!("cancelled")),
+        "{back}"
+    );
+    client.post(&ownership_of(&key), old()).await.expect(200);
+    bed.run_to("2026-05-21T00:00:00Z").await;
+    assert!(bed.sent().is_empty(), "it is the old scheduler's now");
+}
+
+async fn s2_33_the_end_of_a_rollout_gives_back_what_is_the_unit_s(bed: TestBed) {
+    let (bed, client) = with_sources(&bed, |sources| sources.with_builtin(failing(5, true))).await;
+    put_unit(&client, "nz", "Pacific/Auckland").await;
+    let mut body = from_failing();
+    body["businessUnit"] = json!("nz");
+    let guid = subscribe(&client, body).await;
+    let confirmed = json!(["deliveryPath", "oldScheduler", "ownershipStorage"]);
+    let unit = "/api/v1/rollouts/report-subscription/business-unit/nz";
+    client.put(unit, json!({ "stage": 1, "confirm": confirmed })).await.expect(200);
+    at_stage(&client, &guid, 4).await;
+    let key = key_of(&client, &guid).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    assert_eq!(run(&client, &guid, &key).await["ownership"]["status"], "owned");
+    client.delete(&rollout_of(&guid)).await.expect(204);
+    // Its unit is still in the shadow: the old scheduler makes it.
+    assert_eq!(run(&client, &guid, &key).await["ownership"]["status"], "cancelled");
+    client.post(&ownership_of(&key), old()).await.expect(200);
+}
+
+async fn a_cadence_changed_while_the_old_side_owns_the_run_has_a_next_one(bed: TestBed) {
+    let client = client(&bed).await;
+    let guid = subscribe(&client, weekly(|_| {})).await;
+    let key = key_of(&client, &guid).await;
+    client.post(&ownership_of(&key), old()).await.expect(200);
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    assert_eq!(run(&client, &guid, &key).await["onHold"], true);
+    let later = json!({ "cadence": { "cron": "0 9 * * MON", "timeZone": "Europe/Berlin" } });
+    client.patch(&format!("{REPORT}/{guid}"), later).await.expect(200);
+    assert_eq!(next_run(&client, &guid).await, "2026-05-25T07:00:00Z");
+    assert_eq!(run(&client, &guid, &key).await["onHold"], true, "a hold is for a person to release");
+    bed.run_to("2026-05-25T07:00:00Z").await;
+    assert_eq!(bed.sent().len(), 1);
+}
+
+async fn a_deleted_subscription_stays_in_the_comparison(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    put_unit(&client, "nz", "Pacific/Auckland").await;
+    let guid = subscribe(&client, weekly(|body| body["businessUnit"] = json!("nz"))).await;
+    let confirmed = json!(["deliveryPath", "oldScheduler", "ownershipStorage"]);
+    let unit = "/api/v1/rollouts/report-subscription/business-unit/nz";
+    client.put(unit, json!({ "stage": 1, "confirm": confirmed })).await.expect(200);
+    let key = key_of(&client, &guid).await;
+    bed.run_to("2026-05-18T06:00:00Z").await;
+    let compared = async || {
+        let path = format!("{unit}/comparison?from=2026-05-11T00:00:00Z&to=2026-05-25T00:00:00Z");
+        let found = client.get(&path).await.expect(200);
+        found["items"].as_array().unwrap().iter().map(|item| item["key"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(compared().await, [json!(key)]);
+    client.delete(&format!("{REPORT}/{guid}")).await.expect(204);
+    assert_eq!(compared().await, [json!(key)], "it was expected, whatever came after");
+}
+
+async fn pausing_asks_for_the_version_that_was_seen(bed: TestBed) {
+    let client = client(&bed).await;
+    let made = client.post(REPORT, weekly(|_| {})).await.expect(201);
+    let (guid, version) = (made["guid"].as_str().unwrap(), made["version"].as_i64().unwrap());
+    let path = format!("{REPORT}/{guid}/pause");
+    client.post(&path, json!({ "version": version + 1 })).await.refused(409, "stale_version");
+    client.post(&path, json!({ "versoin": version })).await.refused(422, "unknown_field");
+    assert_eq!(client.get(&format!("{REPORT}/{guid}")).await.expect(200)["paused"], false);
+    let body = json!({ "version": version, "reason": "holidays" });
+    assert_eq!(client.post(&path, body).await.expect(200)["paused"], true);
+    assert_eq!(bed.audit("report-subscription", guid).await, ["create", "pause", "note:holidays"]);
+    let resume = format!("{REPORT}/{guid}/resume");
+    client.post(&resume, json!({ "version": version })).await.refused(409, "stale_version");
+    client.post(&resume, json!({})).await.expect(200);
+    // Going back takes a reason too.
+    at_stage(&client, guid, 3).await;
+    let back = format!("{}/rollback", rollout_of(guid));
+    client.post(&back, json!({ "reason": "the figures differ" })).await.expect(200);
+    let entries = bed.audit("rollout", &format!("report-subscription/subject/{guid}")).await;
+    assert_eq!(entries, ["stage", "roll-back", "note:the figures differ"]);
+}
+
+async fn a_cadence_that_skips_short_months_warns(bed: TestBed) {
+    let client = client(&bed).await;
+    let monthly = |cadence: Value| weekly(|body| body["cadence"] = cadence);
+    let warned = async |cadence: Value| {
+        let made = client.post(REPORT, monthly(cadence)).await.expect(201);
+        let warnings = made["warnings"].as_array().cloned().unwrap_or_default();
+        warnings.iter().any(|warning| warning["code"] == "months_skipped")
+    };
+    let zone = "Europe/Berlin";
+    for day in [29, 30, 31] {
+        let rule = json!({ "rrule": format!("FREQ=MONTHLY;BYMONTHDAY={day}"), "sendTime": "08:00", "timeZone": zone });
+        assert!(warned(rule).await, "{day}");
+        assert!(warned(json!({ "cron": format!("0 8 {day} * *"), "timeZone": zone })).await, "{day}");
+    }
+    for rule in ["FREQ=MONTHLY;BYMONTHDAY=28", "FREQ=MONTHLY;BYMONTHDAY=-1", "FREQ=WEEKLY;BYDAY=MO"] {
+        assert!(!warned(json!({ "rrule": rule, "sendTime": "08:00", "timeZone": zone })).await, "{rule}");
+    }
+}
