@@ -17,7 +17,10 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{Actor, keys::hex};
+use punctual_engine::{
+    Actor, Peer,
+    keys::{hex, is_well_formed},
+};
 use punctual_store::api_keys;
 use punctual_wire::{Code, Problem, RouteReach, keys::Scope};
 use sha2::{Digest, Sha256};
@@ -118,7 +121,7 @@ impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
         let reach = RouteReach::declared(parts.extensions.get())
             .inspect_err(|_| tracing::error!("a route has no reach; it is not in the table of routes"))?;
-        let key = authenticate(app, &parts.headers).await?;
+        let key = authenticate(app, peer(parts), &parts.headers).await?;
         key.need(S::SCOPE)?;
         reach.admit(key.by.units.as_deref())?;
         Ok(Self(key, PhantomData))
@@ -132,7 +135,7 @@ impl FromRequestParts<Shared> for SiteCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Failure> {
-        let key = authenticate(app, &parts.headers).await?;
+        let key = authenticate(app, peer(parts), &parts.headers).await?;
         key.need(Scope::Site)?;
         let named = RawPathParams::from_request_parts(parts, app).await.ok();
         let named = named.as_ref().and_then(|path| {
@@ -149,8 +152,18 @@ impl FromRequestParts<Shared> for SiteCaller {
     }
 }
 
-/// The key of a request, or one and the same refusal.
-pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principal>, Failure> {
+/// Where a request comes from, as far as is known.
+fn peer(parts: &Parts) -> Option<Peer> {
+    parts.extensions.get().copied()
+}
+
+/// The key of a request, or one and the same refusal. Guessing at a text that an operator chose is slowed down; keys
+/// that Punctual made cannot be guessed.
+pub async fn authenticate(
+    app: &App,
+    peer: Option<Peer>,
+    headers: &HeaderMap,
+) -> Result<Arc<Principal>, Failure> {
     let refused = || Failure::from(Problem::auth_failed());
     let text =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).ok_or_else(refused)?;
@@ -162,7 +175,18 @@ pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Arc<Principa
     let now = app.wall.now();
     let key = match app.keys.fresh(&hash, now) {
         Some(key) => key,
-        None => look_up(app, hash, now).await?.ok_or_else(refused)?,
+        None => {
+            let address = peer.map(|Peer(peer)| peer.ip().to_canonical());
+            let is_guessable = !is_well_formed(key.trim());
+            if let Some(seconds) = app.guesses.wait_with_key(address, now).filter(|_| is_guessable) {
+                return Err(Problem::rate_limited(seconds).into());
+            }
+            let found = look_up(app, hash, now).await?;
+            if found.is_none() && is_guessable {
+                app.guesses.failed_with_key(address, now);
+            }
+            found.ok_or_else(refused)?
+        }
     };
     if key.expires_at.is_some_and(|at| at <= now) {
         return Err(refused());

@@ -7,7 +7,7 @@ use std::{
 
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::{MatchedPath, Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -46,7 +46,7 @@ impl RequestIds {
 pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
     let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
-    let (method, path) = (request.method().clone(), loggable(request.uri().path()));
+    let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
     let permit = app.in_flight.try_acquire();
     let mut response = if permit.is_err() && !is_probe {
         Failure::from(Problem::rate_limited(1)).into_response()
@@ -58,21 +58,13 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
     };
     drop(permit);
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
-        response = write_failure(failure, &id, &method, &path);
+        response = write_failure(failure, &id, &method, route.as_ref().map_or("none", MatchedPath::as_str));
     }
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
-}
-
-/// A path as it may appear in the log: that of a callback may end in the secret of a channel.
-fn loggable(path: &str) -> String {
-    match path.strip_prefix("/api/v1/callbacks/").and_then(|rest| rest.split_once('/')) {
-        Some((channel, _)) => format!("/api/v1/callbacks/{channel}/***"),
-        None => path.to_owned(),
-    }
 }
 
 /// The id that the client gave, if it is valid in a log line.
@@ -83,12 +75,13 @@ fn own_id(request: &Request) -> Option<HeaderValue> {
     fits.then(|| id.clone())
 }
 
-/// The one place where a failure becomes problem+json, and where a fault of ours is logged.
-fn write_failure(failure: Failure, id: &HeaderValue, method: &Method, path: &str) -> Response {
+/// The one place where a failure becomes problem+json, and where a fault of ours is logged. The log has the route and not
+/// the path: that of a calendar, a survey link or a callback is a secret.
+fn write_failure(failure: Failure, id: &HeaderValue, method: &Method, route: &str) -> Response {
     let Failure { problem, cause } = failure;
     let id = id.to_str().unwrap_or_default();
     if let Some(cause) = cause {
-        tracing::error!(request.id = id, %method, path, status = problem.status, error = cause, "a request failed");
+        tracing::error!(request.id = id, %method, route, status = problem.status, error = cause, "a request failed");
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let retry_after = problem.retry_after_seconds();

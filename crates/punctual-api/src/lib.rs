@@ -50,7 +50,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Extension, routing::get};
 use punctual_channels::Captured;
-use punctual_engine::{Engine, EventSinks, PublicLimits};
+use punctual_engine::{Engine, EventSinks, PublicLimits, SlowDown};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_wire::RouteReach;
@@ -156,6 +156,8 @@ pub(crate) struct App {
     pub reports: Arc<Sources>,
     pub options: ApiOptions,
     pub keys: auth::KeyCache,
+    /// Guesses at keys that an operator chose.
+    pub guesses: SlowDown,
     pub request_ids: envelope::RequestIds,
     pub in_flight: Semaphore,
     /// Calls of providers under way at once: they have a budget of their own.
@@ -207,6 +209,7 @@ fn app(state: ApiState, document: String) -> Shared {
     sinks.add(Arc::new(SurveySink::new(state.engine.clone(), state.surveys.clone())));
     Arc::new(App {
         keys: auth::KeyCache::default(),
+        guesses: SlowDown::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
         in_flight: Semaphore::new(state.options.in_flight),
         callbacks: Semaphore::new(CALLBACKS_AT_ONCE),

@@ -23,9 +23,10 @@ pub async fn metrics(
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let is_local = peer.is_some_and(|Extension(Peer(peer))| peer.ip().to_canonical().is_loopback());
+    let peer = peer.map(|Extension(peer)| peer);
+    let is_local = peer.is_some_and(|Peer(peer)| peer.ip().to_canonical().is_loopback());
     if !is_local && !app.options.open_metrics {
-        let key = authenticate(&app, &headers).await?;
+        let key = authenticate(&app, peer, &headers).await?;
         key.need(Scope::Read)?;
         RouteReach::Installation.admit(key.by.units.as_deref())?;
     }

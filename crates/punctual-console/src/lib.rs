@@ -19,7 +19,6 @@ mod pages;
 mod preference_page;
 mod session;
 mod sign_in;
-mod slow_down;
 mod survey_page;
 mod times;
 mod words;
@@ -71,7 +70,7 @@ pub(crate) struct App {
     pub public: Arc<PublicLimits>,
     /// What is published, as this node has read it.
     pub surveys: Arc<Catalogue>,
-    pub slow_down: slow_down::SlowDown,
+    pub slow_down: punctual_engine::SlowDown,
     pub figures: figures::Kept,
     pub live: live::Watch,
     /// One at a time moves the sandbox's clock.
@@ -98,7 +97,7 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         public_in_flight: Semaphore::new(PUBLIC_IN_FLIGHT),
         public: state.public,
         surveys: state.surveys,
-        slow_down: slow_down::SlowDown::default(),
+        slow_down: punctual_engine::SlowDown::default(),
         figures: figures::Kept::default(),
         live: live::Watch::default(),
         driver: Mutex::new(()),

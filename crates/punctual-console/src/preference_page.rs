@@ -6,7 +6,7 @@
 
 mod words;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use askama::Template;
 use axum::{
@@ -102,7 +102,7 @@ async fn page(
     let mut names: Vec<&str> = settings.topics.iter().map(|topic| topic.name.as_str()).collect();
     names.extend(wants.topics.keys().map(String::as_str));
     names.extend(holder.topic.as_deref());
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     names.retain(|name| seen.insert(*name));
     let wanted = |name: &str| wants.topics.get(name).is_none_or(|topic| topic.subscribed);
     let topics = names
@@ -177,8 +177,12 @@ async fn change(
         Ok(wishes) => wishes,
         Err(fault) => return page(&app, &headers, &token, &holder, None, Some(fault)).await,
     };
+    app.engine.look_again().await?;
+    let settings = app.engine.policy.settings();
+    let mut known: HashSet<String> = settings.topics.iter().map(|topic| topic.name.clone()).collect();
+    known.extend(holder.topic.clone());
     app.engine
-        .change_preference(&Actor::recipient(), &holder.address, move |wants| wishes.put(wants))
+        .change_preference(&Actor::recipient(), &holder.address, move |wants| wishes.put(&known, wants))
         .await?;
     page(&app, &headers, &token, &holder, Some(|words| words.saved), None).await
 }
@@ -214,8 +218,13 @@ impl Wishes {
         Ok(Self { topics, quiet_hours, time_zone })
     }
 
-    fn put(self, wants: &mut Preference) {
+    /// Only topics that there are, and those that they have said something about, are kept: whoever has the link may post
+    /// whatever they like.
+    fn put(self, known: &HashSet<String>, wants: &mut Preference) {
         for (topic, subscribed) in self.topics {
+            if !known.contains(&topic) && !wants.topics.contains_key(&topic) {
+                continue;
+            }
             let channels = wants.topics.remove(&topic).and_then(|before| before.channels);
             wants.topics.insert(topic, Topic { subscribed, channels });
         }
@@ -237,6 +246,18 @@ mod tests {
         }
         assert_eq!(fields(b"List-Unsubscribe=maybe").text("List-Unsubscribe"), "maybe");
         assert_eq!(fields(&[0xff, 0xfe]).text("List-Unsubscribe"), "");
+    }
+
+    #[test]
+    fn only_topics_that_there_are_are_kept() {
+        let wishes =
+            Wishes::read(&Fields::read(b"topic=offers&topic=news&topic=junk&wanted=news")).ok().unwrap();
+        let mut wants = Preference::default();
+        wants.topics.insert("news".to_owned(), Topic { subscribed: false, channels: None });
+        wishes.put(&HashSet::from(["offers".to_owned()]), &mut wants);
+        let kept: Vec<(&str, bool)> =
+            wants.topics.iter().map(|(name, topic)| (name.as_str(), topic.subscribed)).collect();
+        assert_eq!(kept, [("news", true), ("offers", false)]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod sandbox;
 pub mod secrets;
 pub mod settings;
 pub mod sites;
+mod slow_down;
 pub mod subscribers;
 mod suppressions;
 mod sweep;
@@ -65,6 +66,7 @@ pub use registration::Registration;
 pub use run::Running;
 pub use sandbox::{AdvanceReport, PassReport};
 pub use secrets::SecretsError;
+pub use slow_down::SlowDown;
 pub use sweep::SweepReport;
 pub use vault::Vault;
 pub use workflow::{

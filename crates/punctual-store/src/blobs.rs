@@ -3,7 +3,10 @@
 #[cfg(feature = "object-stores")]
 mod remote;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use object_store::{
@@ -11,17 +14,26 @@ use object_store::{
 };
 use punctual_boxed::boxed;
 
-use crate::{StoreError, db::Result};
+use crate::{
+    StoreError,
+    db::Result,
+    private::{close_file, missing_folders},
+};
 
 /// A folder by default; any object store by configuration.
 #[derive(Clone)]
-pub struct Blobs(Arc<dyn ObjectStore>);
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+    /// Where they are files.
+    folder: Option<PathBuf>,
+}
 
 impl Blobs {
     /// A local folder, made if it is missing.
     pub fn folder(path: &Path) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|e| StoreError::File(path.to_owned(), e))?;
-        Ok(Self(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))))
+        missing_folders(path).map_err(|e| StoreError::File(path.to_owned(), e))?;
+        let store = Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true));
+        Ok(Self { store, folder: Some(path.to_owned()) })
     }
 
     /// What a configuration names: a folder, or the address of an object store such as `s3://bucket/prefix`. `settings`
@@ -46,19 +58,22 @@ impl Blobs {
 
     /// Kept in memory only: for benchmarks and tests that look at no blob.
     pub fn in_memory() -> Self {
-        Self(Arc::new(InMemory::new()))
+        Self { store: Arc::new(InMemory::new()), folder: None }
     }
 
     #[boxed]
     pub async fn put(&self, name: &str, content: Vec<u8>) -> Result<()> {
-        self.0.put(&BlobPath::from(name), PutPayload::from(content)).await?;
+        self.store.put(&BlobPath::from(name), PutPayload::from(content)).await?;
+        if let Some(folder) = &self.folder {
+            close_file(&folder.join(name));
+        }
         Ok(())
     }
 
     /// Removes a blob; one that is not there is gone already.
     #[boxed]
     pub async fn delete(&self, name: &str) -> Result<()> {
-        match self.0.delete(&BlobPath::from(name)).await {
+        match self.store.delete(&BlobPath::from(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -67,7 +82,7 @@ impl Blobs {
     /// The content of a blob, or `None` where there is none of that name.
     #[boxed]
     pub async fn get(&self, name: &str) -> Result<Option<Bytes>> {
-        match self.0.get(&BlobPath::from(name)).await {
+        match self.store.get(&BlobPath::from(name)).await {
             Ok(found) => Ok(Some(found.bytes().await?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

@@ -26,6 +26,7 @@ mod named;
 pub mod notifications;
 pub mod operations;
 pub mod outbox;
+mod private;
 pub mod receipts;
 pub mod reminders;
 pub mod report_subscriptions;
@@ -56,6 +57,7 @@ pub use db::{
 pub use error::StoreError;
 pub use migrate::{Schema, schema_digest};
 pub use named::{Named, Owned};
+pub use private::private_folder;
 pub use wake::{Stage, Wake};
 
 db::statements![

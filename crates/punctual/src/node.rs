@@ -14,7 +14,7 @@ use punctual_engine::{
 };
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_reports::Sources;
-use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs};
+use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs, private_folder};
 use punctual_workflows::{
     reminders::{Providers, reconcile, zones},
     reports::with_built_ins,
@@ -65,7 +65,7 @@ impl Node {
             faults: config.crash_at.clone().map_or_else(Faults::default, Faults::crash_at),
             ..StoreOptions::new(config.database_url.expose())
         };
-        std::fs::create_dir_all(&config.data_dir)
+        private_folder(&config.data_dir)
             .with_context(|| format!("cannot make the data folder {}", config.data_dir.display()))?;
         let store = Store::open(options, wall.now()).await?;
         if time == Time::Real {

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use punctual_store::{StoreError, work::instant};
 use punctual_wire::{
-    Problem, RouteReach,
+    Problem,
     reports::{Ownership, OwnershipReport, OwnershipRequest},
 };
 use punctual_workflows::{
@@ -30,8 +30,7 @@ use crate::{
 #[utoipa::path(get, path = "/api/v1/report-runs/{key}/ownership", tag = "Report runs", security(("key" = ["read"])),
     params(("key" = String, Path)), responses((status = 200, body = Ownership)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key): Segments<String>) -> Answer {
-    let named =
-        named(&app, &key, |named| !named.is_known || caller.by.may_see(named.unit.as_deref())).await?;
+    let named = named(&app, &caller, &key).await?;
     let (row, stage) = commands::look(&app.engine, &named).await?;
     JsonResponse::ok(&shape(&key, row.as_ref(), stage)?)
 }
@@ -48,7 +47,7 @@ pub async fn take(
     Segments(key): Segments<String>,
     body: Json,
 ) -> Answer {
-    let named = touchable(&app, &caller, &key).await?;
+    let named = named(&app, &caller, &key).await?;
     let request = OwnershipRequest::read(&body.value, "")?;
     let owner = Owner::parse(&request.owner).unwrap_or(Owner::OldScheduler);
     let (taken, stage) = commands::take(&app.engine, &named, owner, &request.owner_version).await?;
@@ -79,7 +78,7 @@ pub async fn report(
     Segments(key): Segments<String>,
     body: Json,
 ) -> Answer {
-    let named = touchable(&app, &caller, &key).await?;
+    let named = named(&app, &caller, &key).await?;
     let report = OwnershipReport::read(&body.value, "")?;
     let report = Report {
         owner: Owner::parse(&report.owner).unwrap_or(Owner::OldScheduler),
@@ -98,17 +97,13 @@ pub async fn report(
     }
 }
 
-async fn touchable(app: &App, caller: &Principal, key: &str) -> Result<NamedRun, Failure> {
-    let named =
-        named(app, key, |named| !named.is_known || caller.by.may_touch(named.unit.as_deref())).await?;
-    if !named.is_known {
-        // A subscription that is not known here belongs to no unit that a limited key could have.
-        RouteReach::Installation.admit(caller.by.units.as_deref())?;
-    }
-    Ok(named)
-}
-
-async fn named(app: &App, key: &str, allows: impl Fn(&NamedRun) -> bool) -> Result<NamedRun, Failure> {
+/// The run that a key names. One of a subscription that is not known here belongs to no unit that a limited key could
+/// have.
+async fn named(app: &App, caller: &Principal, key: &str) -> Result<NamedRun, Failure> {
+    let allows = |named: &NamedRun| match named.is_known {
+        true => caller.by.may_touch(named.unit.as_deref()),
+        false => caller.by.units.is_none(),
+    };
     let named = commands::named(&app.engine, key).await?.filter(allows);
     named.ok_or_else(|| Problem::not_found("report run", key).into())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_store::{
-    StoreError,
+    StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
     work::instant,
 };
@@ -43,15 +43,23 @@ const BACK: SignedDuration = SignedDuration::from_hours(24 * 35);
     responses((status = 200, body = Page<Rollout>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
-    let mut items = Vec::new();
-    for row in rows {
-        let scope = scope_of(&row);
-        if caller.by.units.is_none() || may(&app, &caller, &scope, false).await?.is_some() {
-            items.push(shape(row)?);
-        }
+    let mut rows = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
+    if caller.by.units.is_some() {
+        let guids = rows.iter().filter_map(|row| match scope_of(row) {
+            Scope::Subject(guid) => Some(guid),
+            Scope::BusinessUnit(_) => None,
+        });
+        let known = report_subscriptions::by_guids(&mut reader.conn(), guids.collect()).await?;
+        rows.retain(|row| match scope_of(row) {
+            Scope::BusinessUnit(unit) => caller.by.may_see(Some(&unit)),
+            Scope::Subject(guid) => {
+                let own = known.iter().find(|row| row.guid == guid && !row.deleted);
+                own.is_some_and(|row| caller.by.may_see(row.business_unit.as_deref()))
+            }
+        });
     }
-    JsonResponse::ok(&Page::whole(items))
+    drop(reader);
+    JsonResponse::ok(&Page::whole(rows.into_iter().map(shape).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Look at a rollout

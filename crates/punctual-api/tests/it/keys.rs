@@ -16,6 +16,7 @@ on_both! {
     a_revoked_key_is_refused_everywhere_within_five_seconds;
     the_last_use_is_written_once_a_minute;
     an_operator_s_key_is_taken_as_it_is;
+    t01_guessing_at_an_operator_s_key_is_slow;
 }
 
 async fn whatever_is_wrong_with_a_key_the_answer_is_the_same(bed: TestBed) {
@@ -125,4 +126,22 @@ async fn an_operator_s_key_is_taken_as_it_is(bed: TestBed) {
     client.delete(&format!("/api/v1/keys/{id}")).await.expect(204);
     client.get("/api/v1/keys").await.refused(401, "auth_failed");
     assert!(matches!(ensure_admin_key(&bed.store, now, ADMIN).await, Err(KeyRefused::Revoked)));
+}
+
+async fn t01_guessing_at_an_operator_s_key_is_slow(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let made = client.new_key(&["read"], None).await;
+    for n in 0..200 {
+        client.with_key(&format!("guess-{n}")).get("/api/v1/work").await.refused(401, "auth_failed");
+    }
+    let reply = client.with_key("one-more-guess").get("/api/v1/work").await;
+    assert_eq!(reply.headers["retry-after"], "601");
+    reply.refused(429, "rate_limited");
+    // Keys that Punctual made cannot be guessed, and what was good a moment ago goes on.
+    made.get("/api/v1/work").await.expect(200);
+    client.get("/api/v1/work").await.expect(200);
+    client.wall.set(client.wall.now() + SignedDuration::from_secs(60));
+    client.get("/api/v1/work").await.refused(429, "rate_limited");
+    client.wall.set(client.wall.now() + SignedDuration::from_secs(540));
+    client.get("/api/v1/work").await.expect(200);
 }

@@ -13,6 +13,7 @@ mod handling;
 mod idempotency;
 mod inbox;
 mod keys;
+mod matrix;
 mod operations;
 mod pages;
 mod reminder_changes;

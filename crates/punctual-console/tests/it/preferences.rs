@@ -3,7 +3,7 @@
 use axum::http::Method;
 use punctual_engine::Actor;
 use punctual_engine::delivery_policy::links::Holder;
-use punctual_model::delivery_policy::Preference;
+use punctual_model::delivery_policy::{Preference, Topic};
 use punctual_testkit::{TestBed, on_both};
 use serde_json::json;
 
@@ -60,9 +60,14 @@ async fn one_click_unsubscribes_from_the_topic_of_the_mail(bed: TestBed) {
 async fn a_person_chooses_topics_and_quiet_hours(bed: TestBed) {
     let stranger = Client::stranger(&bed).await;
     let path = path(&bed, Some("offers"));
+    let said = |wants: &mut Preference| {
+        wants.topics.insert("news".into(), Topic { subscribed: false, channels: None });
+    };
+    bed.engine.change_preference(&Actor::named("test"), "ann@example.org", said).await.unwrap();
     let fields = [
         ("topic", "offers"),
         ("topic", "news"),
+        ("topic", "of nobody"),
         ("wanted", "news"),
         ("quietFrom", "22:00"),
         ("quietTo", "07:00"),
@@ -72,6 +77,7 @@ async fn a_person_chooses_topics_and_quiet_hours(bed: TestBed) {
     assert!(reply.text.contains("Your choices are saved."), "{}", reply.text);
     let kept = wants(&bed).await.unwrap();
     assert!(!kept.topics["offers"].subscribed && kept.topics["news"].subscribed);
+    assert!(!kept.topics.contains_key("of nobody"), "only topics that there are are kept");
     assert_eq!(kept.time_zone.as_deref(), Some("Europe/Berlin"));
     assert!(kept.quiet_hours.is_some());
     let page = stranger.page(&path).await;

@@ -175,7 +175,7 @@ async fn a_host_that_fails_holds_back_its_own_targets_alone(bed: TestBed) {
     bed.wait(30);
     bed.engine.delivery_tick(bed.now(), 100).await.unwrap();
     assert_eq!(attempts.load(Ordering::Relaxed), 11);
-    let state = bed.engine.attention(None, 10).await.unwrap();
+    let state = bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap();
     let circuits: Vec<_> = state.items.iter().filter(|item| item.kind == Kind::Circuit).collect();
     assert_eq!((circuits.len(), circuits[0].title.as_str()), (1, "slow over webhook:default"));
     assert!(
@@ -187,7 +187,7 @@ async fn a_host_that_fails_holds_back_its_own_targets_alone(bed: TestBed) {
     let open =
         bed.notifications().await.into_iter().filter(|row| row.status != NotificationStatus::Delivered);
     assert_eq!(open.count(), 0);
-    assert!(bed.engine.attention(None, 10).await.unwrap().items.is_empty());
+    assert!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().items.is_empty());
 }
 
 async fn what_waits_for_an_open_circuit_is_stuck_and_needs_attention(bed: TestBed) {
@@ -202,11 +202,12 @@ async fn what_waits_for_an_open_circuit_is_stuck_and_needs_attention(bed: TestBe
     let rows = bed.notifications().await;
     let stuck = rows.iter().filter(|row| held.is_stuck(*row)).count();
     assert_eq!(i64::try_from(stuck).unwrap(), total.stuck, "one row and all of them say the same");
-    let needs = bed.engine.attention(None, 50).await.unwrap();
+    let needs = bed.engine.attention(&punctual_model::Reach::Everything, 50).await.unwrap();
     let circuit = needs.items.iter().find(|item| item.kind == Kind::Circuit).unwrap();
     assert_eq!((circuit.title.as_str(), circuit.link.as_str()), ("sms:default", "/channels"));
     assert!(needs.counts.contains(&(Kind::Circuit, 1)));
-    let limited = bed.engine.attention(Some(&["nz".to_owned()]), 50).await.unwrap();
+    let limited =
+        bed.engine.attention(&punctual_model::Reach::Units(vec!["nz".to_owned()]), 50).await.unwrap();
     assert!(limited.items.iter().all(|item| item.kind != Kind::Circuit));
     bed.leaves_open("the provider is down");
 }

@@ -29,7 +29,11 @@ use super::{
     gate::{Gate, Permit},
     open::keeps_at_a_power_cut,
 };
-use crate::{StoreError, error::DriverError};
+use crate::{
+    StoreError,
+    error::DriverError,
+    private::{close_file, missing_folders, private_file},
+};
 use readers::Readers;
 
 /// Connections that read, for each purpose.
@@ -66,13 +70,20 @@ pub(super) struct Sqlite {
 impl Sqlite {
     pub(super) async fn open(file: &Path) -> Result<Self> {
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|e| StoreError::File(folder.to_owned(), e))?;
+            missing_folders(folder).map_err(|e| StoreError::File(folder.to_owned(), e))?;
         }
         let mut lock_file = file.as_os_str().to_owned();
         lock_file.push(".lock");
         let lock_file = PathBuf::from(lock_file);
-        let owner = File::create(&lock_file).map_err(|e| StoreError::File(lock_file.clone(), e))?;
+        let owner = private_file(&lock_file).map_err(|e| StoreError::File(lock_file.clone(), e))?;
         owner.try_lock().map_err(|_| StoreError::Owned(file.to_owned()))?;
+        // SQLite gives its journals the permissions of the database.
+        private_file(file).map_err(|e| StoreError::File(file.to_owned(), e))?;
+        for journal in ["-wal", "-shm"] {
+            let mut path = file.as_os_str().to_owned();
+            path.push(journal);
+            close_file(Path::new(&path));
+        }
 
         let start = async |name: &str| {
             let path = file.to_owned();

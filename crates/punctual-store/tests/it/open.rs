@@ -13,6 +13,34 @@ on_both! {
     opening_again_changes_nothing;
 }
 
+/// SQLite on Unix alone: what is in a file, its owner reads.
+#[cfg(unix)]
+#[tokio::test]
+async fn t12_files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("data");
+    let file = folder.join("punctual.db");
+    let store = open(&format!("sqlite:{}", file.display())).await.unwrap();
+    assert_eq!(mode(&folder), 0o700);
+    for name in ["punctual.db", "punctual.db-wal", "punctual.db-shm", "punctual.db.lock"] {
+        assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
+    }
+    store.close().await;
+    drop(store);
+    // Those of an earlier version are closed when they are opened.
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    open(&format!("sqlite:{}", file.display())).await.unwrap().close().await;
+    assert_eq!(mode(&file), 0o600);
+    let blobs = punctual_store::blobs::Blobs::folder(&folder.join("blobs")).unwrap();
+    blobs.put("a", b"x".to_vec()).await.unwrap();
+    assert_eq!((mode(&folder.join("blobs")), mode(&folder.join("blobs/a"))), (0o700, 0o600));
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+    punctual_store::private_folder(&folder).unwrap();
+    assert_eq!(mode(&folder), 0o700);
+}
+
 async fn open(url: &str) -> Result<Store, StoreError> {
     let now = punctual_testkit::START.parse().unwrap();
     Store::open(StoreOptions { accept_weak_durability: true, ..StoreOptions::new(url) }, now).await
