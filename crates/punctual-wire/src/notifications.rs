@@ -50,9 +50,7 @@ impl SourceRequest {
     }
 
     fn read(fields: &mut Fields<'_>) -> Self {
-        let source =
-            Self { instance: fields.optional_name("instance"), script: fields.optional_name("script") };
-        source
+        Self { instance: fields.optional_name("instance"), script: fields.optional_name("script") }
     }
 }
 

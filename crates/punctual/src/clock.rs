@@ -5,7 +5,6 @@
 //!
 //! tokio's own timer has a resolution of a millisecond and is late by one or two; a thread that waits on a condition
 //! variable is late by some tens of microseconds.
-#![expect(clippy::disallowed_methods, reason = "this is the Clock that everybody else takes the time from")]
 
 pub mod database;
 mod source;
