@@ -144,6 +144,8 @@ pub struct Channels {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
+    /// Counts definitions written here: what was read before the last of them is not the last word.
+    written_here: u64,
     opened: HashMap<String, Arc<Opened>>,
     broken: HashMap<String, Broken>,
     subscribers: Arc<Vec<Arc<Subscriber>>>,
@@ -237,7 +239,9 @@ impl Channels {
 
     /// The next look reads the table again: a definition was just written here.
     pub fn invalidate(&self) {
-        self.lock().read_at = None;
+        let mut state = self.lock();
+        state.read_at = None;
+        state.written_here += 1;
     }
 
     /// Whether the definitions should be read again.
@@ -248,6 +252,7 @@ impl Channels {
     /// Reads the definitions and opens what is new or changed.
     #[boxed]
     pub async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let written_here = self.lock().written_here;
         let subscriber_rows = subscribers::all(conn).await?;
         let subscribers = Arc::new(self.subscribers.read(&subscriber_rows));
         let mut rows = channels::all(conn).await?;
@@ -276,7 +281,8 @@ impl Channels {
             }
         }
         let mut state = self.lock();
-        *state = State { read_at: Some(now), opened, broken, subscribers };
+        let read_at = (state.written_here == written_here).then_some(now);
+        *state = State { read_at, written_here: state.written_here, opened, broken, subscribers };
         Ok(())
     }
 

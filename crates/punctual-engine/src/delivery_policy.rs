@@ -56,6 +56,8 @@ pub struct PolicyCache {
 #[derive(Default)]
 struct State {
     read_at: Option<Timestamp>,
+    /// Counts what was written here: what was read before the last of it is not the last word.
+    written_here: u64,
     settings: Arc<DeliveryPolicy>,
     has_preferences: bool,
     circuits: HashMap<CircuitKey, Circuit>,
@@ -84,10 +86,13 @@ impl PolicyCache {
 
     /// The next use reads the tables again.
     pub fn invalidate(&self) {
-        self.lock().read_at = None;
+        let mut state = self.lock();
+        state.read_at = None;
+        state.written_here += 1;
     }
 
     pub(crate) async fn refresh(&self, conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let written_here = self.lock().written_here;
         let rows = standing(conn).await?;
         let (mut settings, mut has_preferences, mut circuits) =
             (DeliveryPolicy::default(), false, HashMap::new());
@@ -99,6 +104,10 @@ impl PolicyCache {
             }
         }
         let mut state = self.lock();
+        if state.written_here != written_here {
+            state.read_at = None;
+            return Ok(());
+        }
         state.read_at = Some(now);
         state.settings = Arc::new(settings);
         state.has_preferences = has_preferences;
@@ -207,11 +216,14 @@ impl PolicyCache {
     }
 
     pub(crate) fn open_circuit(&self, key: &CircuitKey, circuit: Circuit) {
-        self.lock().circuits.insert(key.clone(), circuit);
+        let mut state = self.lock();
+        state.written_here += 1;
+        state.circuits.insert(key.clone(), circuit);
     }
 
     pub(crate) fn close_circuit(&self, key: &CircuitKey) {
         let mut state = self.lock();
+        state.written_here += 1;
         state.circuits.remove(key);
         state.full.remove(&key.channel);
     }

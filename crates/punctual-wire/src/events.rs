@@ -57,7 +57,7 @@ impl EventRequest {
             kind: fields.required_text("type", 1..=KEY_MAX),
             subject: fields.optional_text("subject", 1..=KEY_MAX),
             sequence: fields.optional_sequence("sequence"),
-            time: fields.optional_instant("time"),
+            time: fields.optional_past_instant("time"),
             data: fields.json("data", EVENT_DATA_MAX),
         };
         if !request.specversion.is_empty() && request.specversion != "1.0" {

@@ -21,13 +21,15 @@ pub enum NotAnInstant {
     Form,
     /// It has the form, but no such day or time exists.
     NotOnTheCalendar,
-    /// It exists, in a year that nothing here is about.
-    OutOfRange,
+    /// It lies before anything that is kept here.
+    TooEarly,
+    /// It lies after anything that is planned here.
+    TooLate,
 }
 
 /// Reads an instant such as `2026-05-14T09:00:00+02:00` or `2026-05-14T07:00:00.250Z`.
 pub fn parse(text: &str) -> Result<Timestamp, NotAnInstant> {
-    use NotAnInstant::{Form, NoOffset, NotOnTheCalendar, OutOfRange};
+    use NotAnInstant::{Form, NoOffset, NotOnTheCalendar, TooEarly, TooLate};
 
     let bytes = text.as_bytes();
     let (year, month, day) = parse_date_form(bytes.get(..10).unwrap_or(bytes)).ok_or(Form)?;
@@ -60,8 +62,11 @@ pub fn parse(text: &str) -> Result<Timestamp, NotAnInstant> {
     let local = local.map_err(|_| NotOnTheCalendar)?;
     // A local time at the end of the calendar exists, and its instant does not.
     let instant = Offset::from_seconds(offset).and_then(|offset| offset.to_timestamp(local));
-    let instant = instant.map_err(|_| OutOfRange)?;
-    if instant >= Timestamp::UNIX_EPOCH && instant < END { Ok(instant) } else { Err(OutOfRange) }
+    match instant.map_err(|_| if local.year() > 0 { TooLate } else { TooEarly })? {
+        early if early < Timestamp::UNIX_EPOCH => Err(TooEarly),
+        late if late >= END => Err(TooLate),
+        instant => Ok(instant),
+    }
 }
 
 /// The end of the year 2200: far enough from the last instant there is that nothing added to it overflows.
@@ -74,7 +79,11 @@ const DATE_YEARS: RangeInclusive<i16> = 1900..=2200;
 pub fn parse_date(text: &str) -> Result<civil::Date, NotAnInstant> {
     let (year, month, day) = parse_date_form(text.as_bytes()).ok_or(NotAnInstant::Form)?;
     let date = civil::Date::new(year, month, day).map_err(|_| NotAnInstant::NotOnTheCalendar)?;
-    if DATE_YEARS.contains(&date.year()) { Ok(date) } else { Err(NotAnInstant::OutOfRange) }
+    match date.year() {
+        early if early < *DATE_YEARS.start() => Err(NotAnInstant::TooEarly),
+        late if late > *DATE_YEARS.end() => Err(NotAnInstant::TooLate),
+        _ => Ok(date),
+    }
 }
 
 impl NotAnInstant {
@@ -82,7 +91,7 @@ impl NotAnInstant {
         match self {
             Self::NoOffset => Code::TimeNoOffset,
             Self::Form | Self::NotOnTheCalendar => Code::DateInvalid,
-            Self::OutOfRange => Code::DateOutOfRange,
+            Self::TooEarly | Self::TooLate => Code::DateOutOfRange,
         }
     }
 
@@ -94,7 +103,7 @@ impl NotAnInstant {
                 format!("`{text}` has no offset, so its instant is not known; write `{example}`.")
             }
             Self::Form => format!("`{text}` is not written as RFC 3339 asks; write `{example}`."),
-            Self::OutOfRange => {
+            Self::TooEarly | Self::TooLate => {
                 format!(
                     "`{text}` is out of range, which is 1900 to 2200, or 1970 to 2200 for an instant; write `{example}`."
                 )

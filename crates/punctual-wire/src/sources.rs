@@ -60,7 +60,7 @@ impl SourceRequest {
             active: fields.bool("active", true),
             state: state(fields),
             sequence: fields.optional_sequence("sequence"),
-            occurred_at: fields.optional_instant("occurredAt"),
+            occurred_at: fields.optional_past_instant("occurredAt"),
         }
     }
 }

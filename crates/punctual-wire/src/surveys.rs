@@ -128,7 +128,7 @@ impl IngestItem {
             locale: fields.optional_locale("locale"),
             customer_ref: fields.optional_name("customerRef"),
         });
-        let occurred_at = fields.optional_instant("occurredAt");
+        let occurred_at = fields.optional_past_instant("occurredAt");
         fields.finish()?;
         let payload = match payload {
             Some(Value::Object(payload)) => payload,

@@ -72,6 +72,7 @@ async fn open_beside(bed: &TestBed) -> Result<Store, StoreError> {
 
 async fn a_database_of_a_newer_program_is_refused(bed: TestBed) {
     meddle(&bed, "INSERT INTO schema_steps (version, name, applied_at) VALUES (99, '0099_future', 0)").await;
+    meddle(&bed, "INSERT INTO facts (name, value, updated_at) VALUES ('schema.oldest-node', '99', 0) ON CONFLICT (name) DO UPDATE SET value = '99'").await;
     let Err(error) = open_beside(&bed).await else { panic!("it was opened") };
     assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error:?}");
     let text = error.to_string();

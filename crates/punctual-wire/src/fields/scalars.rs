@@ -6,7 +6,10 @@ use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
 use super::Fields;
-use crate::{instant, problem::Code};
+use crate::{
+    instant::{self, NotAnInstant},
+    problem::{Code, excerpt},
+};
 
 impl<'v> Fields<'v> {
     pub fn required_int(&mut self, name: &'static str, range: RangeInclusive<i64>) -> i64 {
@@ -72,6 +75,18 @@ impl<'v> Fields<'v> {
         instant::parse(text)
             .map_err(|error| self.push(error.at(self.pointer_to(name), text, instant::EXAMPLE)))
             .ok()
+    }
+
+    /// When something happened. What lies beyond the calendar of plans is in the future, as everything that is more than a day
+    /// ahead (which only a clock can tell).
+    pub fn optional_past_instant(&mut self, name: &'static str) -> Option<Timestamp> {
+        let text = self.get(name)?.as_str();
+        if let Some((text, Err(NotAnInstant::TooLate))) = text.map(|text| (text, instant::parse(text))) {
+            let detail = format!("`{}` lies in the future; `{name}` is when it happened.", excerpt(text));
+            self.refuse(name, Code::TimeInFuture, detail);
+            return None;
+        }
+        self.optional_instant(name)
     }
 
     /// A date without time, such as `2026-05-14`.

@@ -43,11 +43,11 @@ fn edge(fields: &mut Fields<'_>, name: &'static str) -> Option<Edge> {
     let text = fields.optional_text(name, 1..=64)?;
     let date = instant::parse_date(&text).map(Edge::Day);
     match date.or_else(|fault| match fault {
-        NotAnInstant::OutOfRange => Err(fault),
+        NotAnInstant::TooEarly | NotAnInstant::TooLate => Err(fault),
         _ => instant::parse(&text).map(Edge::At),
     }) {
         Ok(edge) => Some(edge),
-        Err(fault @ NotAnInstant::OutOfRange) => {
+        Err(fault @ (NotAnInstant::TooEarly | NotAnInstant::TooLate)) => {
             fields.push(fault.at(fields.pointer_to(name), &text, "2026-05-14"));
             None
         }
