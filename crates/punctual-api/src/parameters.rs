@@ -83,8 +83,8 @@ pub fn row_id(text: &str, what: &str) -> Result<i64, Failure> {
 /// How far the clock of a producer may be ahead of ours.
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
 
-/// Refuses a moment at which something is said to have happened and that lies more than a day ahead: whatever is told about it later
-/// would count as older.
+/// Refuses a moment at which something is said to have happened and that lies more than a day ahead: what is reported about it
+/// later would count as older.
 pub fn not_in_future(at: Timestamp, now: Timestamp, pointer: &str) -> Result<(), Problem> {
     if at.duration_since(now) <= AHEAD {
         return Ok(());

@@ -66,8 +66,8 @@ pub async fn post(State(app): State<Shared>, SiteCaller(site): SiteCaller, body:
     }
     // What the site forwards is stored; a report that could not be comes again with the next contact.
     let (now, answered) = (app.wall.now(), acks.len());
-    let told = read.report.map(|report| told(report, answered, now));
-    if let Err(error) = app.engine.note_contact(now, &site, told).await {
+    let contact = read.report.map(|report| contact_of(report, answered, now));
+    if let Err(error) = app.engine.note_contact(now, &site, contact).await {
         tracing::warn!(site.id = site, %error, "what a site said about itself was not kept");
     }
     JsonResponse::ok(&Batch { items: acks })
@@ -134,7 +134,7 @@ fn ack(
 
 /// What a site said, as it is kept. Its clock is data: the offset to ours is all that is drawn from it. What this request
 /// brought waits there no longer once it is answered.
-fn told(report: SiteReport, answered: usize, now: Timestamp) -> (Contact, Vec<SiteEventRow>) {
+fn contact_of(report: SiteReport, answered: usize, now: Timestamp) -> (Contact, Vec<SiteEventRow>) {
     let backlog = report.backlog.saturating_sub(i64::try_from(answered).unwrap_or(i64::MAX)).max(0);
     let contact = Contact {
         version: report.version,

@@ -3,7 +3,7 @@
 //! those, are claimed and worked one by one. A row that kills the process is then counted, and ends on hold.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -75,6 +75,7 @@ impl Engine {
             tx = self.store.begin(Lane::Settle).await?;
             rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
             // What became ready meanwhile is for the next batch.
+            let noted: HashSet<i64> = noted.into_iter().collect();
             rows.retain(|row| noted.contains(&row.id));
         } else {
             let mut note = self.store.begin(Lane::Claim).await?;

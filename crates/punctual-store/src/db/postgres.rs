@@ -79,7 +79,7 @@ pub(super) async fn durability(conn: &mut PgConnection) -> Result<Durability> {
         .fetch_one(&mut *conn)
         .await
         .map_err(StoreError::connection)?;
-    // A pooler that was told to ignore the settings of a session drops the limits too.
+    // A pooler that is set to ignore the settings of a session drops the limits too.
     let seqscan: String = sqlx::query_scalar("SELECT current_setting('enable_seqscan')")
         .fetch_one(conn)
         .await
