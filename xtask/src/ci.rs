@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::{run, suite, tidy};
+use crate::{run, suite, supply, tidy};
 
 /// A name and what to do, which returns an exit code.
 type Step = (&'static str, fn() -> Result<u8>);
 
 /// Stops at the first step that fails and returns its exit code.
 pub fn run() -> Result<u8> {
-    let steps: [Step; 5] = [
+    let steps: [Step; 6] = [
         ("format", format),
         ("tidy", tidy::run),
+        ("supply", supply::check),
         ("clippy", clippy),
         ("docs", docs),
         ("tests", || suite::test(&[])),

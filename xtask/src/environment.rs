@@ -7,12 +7,13 @@ use anyhow::Result;
 
 use crate::brokers::Brokers;
 use crate::postgres::{Purpose, Server};
-use crate::{chromium, ci, keeper, python, run, tools};
+use crate::{chromium, ci, keeper, node, python, run, tools};
 
 pub struct Environment {
     server: Server,
     brokers: Brokers,
     python: PathBuf,
+    node_modules: PathBuf,
 }
 
 impl Environment {
@@ -22,18 +23,20 @@ impl Environment {
         // RabbitMQ takes seconds to start, and meanwhile there is something to do.
         let mut brokers = Brokers::launch()?;
         let python = python::ensure()?;
+        let node_modules = node::ensure()?;
         let server = Server::start(&bin, Purpose::Tests)?;
         eprintln!("PostgreSQL from {} at {}", bin.display(), server.url());
         brokers.wait_until_ready()?;
         for (variable, url) in brokers.variables() {
             eprintln!("{variable}={url}");
         }
-        Ok(Self { server, brokers, python })
+        Ok(Self { server, brokers, python, node_modules })
     }
 
     /// Runs a command that finds the environment in its variables; returns its exit code.
     pub fn run(&mut self, mut command: Command) -> Result<u8> {
         command.env("PUNCTUAL_TEST_POSTGRES", self.server.url()).env(python::VARIABLE, &self.python);
+        command.env(node::VARIABLE, &self.node_modules);
         command.envs(self.brokers.variables());
         if let Some(browser) = chromium::find() {
             command.env(chromium::VARIABLE, browser);

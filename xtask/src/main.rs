@@ -3,16 +3,23 @@
 mod brokers;
 mod chromium;
 mod ci;
+mod dist;
+mod docs;
 mod environment;
 mod keeper;
+mod node;
 mod postgres;
 mod python;
+mod reliability;
 mod run;
+mod sbom;
 mod source;
 mod suite;
+mod supply;
 mod tidy;
 mod tools;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -34,23 +41,32 @@ enum Task {
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// Check what a submission must pass: format, tidy, clippy, docs, tests.
+    /// Check what a submission must pass: format, tidy, dependencies, clippy, docs, tests.
     Ci,
     /// Check the sources for what no compiler lint sees.
     Tidy,
-    /// Run a long trial at full scale; `list` shows them.
+    /// Run a long trial at full scale; `list` shows them, `report` makes the page from the committed records.
     Rig {
-        /// The trial, or `list`, or `all`.
+        /// The trial, or `list`, or `all`, or `report`.
         name: String,
+        #[command(flatten)]
+        limits: suite::Limits,
         /// Arguments for the test runner, such as `--release`.
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Make what people install: an archive, a Debian package, a folder to build an image from, checksums.
+    Dist(dist::DistArgs),
     /// Start a PostgreSQL to throw away, print its URL and keep it until ctrl-c.
     Postgres {
         /// Settings of a benchmark server: more memory, fewer checkpoints, full durability.
         #[arg(long)]
         durable_bench: bool,
+    },
+    /// Write the bill of materials of the binary, as CycloneDX JSON.
+    Sbom {
+        /// The file to write; the output without one.
+        file: Option<PathBuf>,
     },
     /// Start message brokers to throw away, print where they are and keep them until ctrl-c.
     Brokers,
@@ -72,8 +88,11 @@ fn perform(task: Task) -> Result<u8> {
         Task::Test { args } => suite::test(&args),
         Task::Ci => ci::run(),
         Task::Tidy => tidy::run(),
-        Task::Rig { name, args } => suite::rig(&name, &args),
+        Task::Dist(args) => dist::run(&args),
+        Task::Rig { name, .. } if name == "report" => reliability::report(),
+        Task::Rig { name, limits, args } => suite::rig(&name, &limits, &args),
         Task::Postgres { durable_bench } => postgres::serve(durable_bench),
+        Task::Sbom { file } => sbom::write(file.as_deref()),
         Task::Brokers => brokers::serve(),
     }
 }

@@ -1,5 +1,6 @@
 //! The tests of all crates, in their environment, and the long trials among them.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -15,9 +16,27 @@ struct Trial {
 
 const TRIALS: &[Trial] = &[
     Trial {
-        name: "kill",
-        about: "the server killed at random moments under load; nothing lost, nothing sent twice",
+        name: "abort",
+        about: "a row that ends the process whenever it is decided; it ends on hold, its neighbours are worked",
     },
+    Trial {
+        name: "clock",
+        about: "clocks of nodes that are 90 s or 2 h wrong, are set while they run, or stand still",
+    },
+    Trial {
+        name: "database",
+        about: "PostgreSQL stopped, killed, cut off, made read-only and frozen under load",
+    },
+    Trial { name: "disk", about: "the disk of the server, of PostgreSQL and of a site full under load" },
+    Trial {
+        name: "failover",
+        about: "the primary of a PostgreSQL killed under load and its synchronous standby promoted",
+    },
+    Trial {
+        name: "flood",
+        about: "3,000 slow clients, receivers that hang, and long lists of slow ones; probes are answered and nothing else is held up",
+    },
+    Trial { name: "kill", about: "the server killed at random moments and at crash points under load" },
     Trial {
         name: "nodes",
         about: "several nodes on one PostgreSQL, one of them killed; each row worked once",
@@ -31,6 +50,18 @@ const TRIALS: &[Trial] = &[
         about: "a provider that is down for an hour with 100,000 messages waiting, under a limit; all delivered after",
     },
     Trial {
+        name: "partition",
+        about: "links cut between a node and its database or provider, a site and central; both ways and one way",
+    },
+    Trial {
+        name: "poison",
+        about: "one bad row in a hundred, of each kind and in each stage; it is held or parked, no other is harmed",
+    },
+    Trial {
+        name: "power",
+        about: "the power of the machine cut under load; what was acknowledged is on the disk",
+    },
+    Trial {
         name: "reminders",
         about: "a year of sources, edits and changed settings against a plain model; each reminder once, on time",
     },
@@ -39,14 +70,95 @@ const TRIALS: &[Trial] = &[
         about: "two schedulers race for 10,000 runs on each database; each is delivered once",
     },
     Trial {
+        name: "schemathesis",
+        about: "requests made from the OpenAPI document, right and wrong ones, against a server on each database",
+    },
+    Trial {
         name: "sites",
         about: "a site agent and central killed at random moments under load; nothing lost, nothing doubled",
     },
+    Trial { name: "stall", about: "a node stopped for longer than its lease and continued under load" },
     Trial {
         name: "zones",
         about: "every change of every time zone against an oracle; run it when jiff or its zones are updated",
     },
 ];
+
+/// How many faults a trial injects on a database at full scale, for those that leave records.
+pub const FULL_SCALE: &[(&str, &str, u64)] = &[
+    ("abort", "sqlite", 200),
+    ("abort", "postgres", 200),
+    ("clock", "sqlite", 200),
+    ("clock", "postgres", 200),
+    ("database", "postgres", 3_000),
+    ("disk", "sqlite", 200),
+    ("disk", "postgres", 200),
+    ("disk", "site", 200),
+    ("failover", "postgres", 50),
+    ("flood", "sqlite", 200),
+    ("flood", "postgres", 200),
+    ("kill", "sqlite", 10_000),
+    ("kill", "postgres", 2_000),
+    ("partition", "postgres", 500),
+    ("partition", "site", 500),
+    ("poison", "sqlite", 10_000),
+    ("poison", "postgres", 10_000),
+    ("power", "sqlite", 1_000),
+    ("power", "postgres", 200),
+    ("power", "site", 1_000),
+    ("stall", "sqlite", 2_000),
+    ("stall", "postgres", 2_000),
+];
+
+/// What a trial does.
+pub fn about(name: &str) -> Option<&'static str> {
+    TRIALS.iter().find(|trial| trial.name == name).map(|trial| trial.about)
+}
+
+/// How far a trial goes. What is recorded for the present commit counts, so that a trial that was stopped goes on.
+#[derive(clap::Args)]
+pub struct Limits {
+    /// So many faults instead of the trial's own number.
+    #[arg(long)]
+    count: Option<u64>,
+    /// Begin no round after so many minutes.
+    #[arg(long)]
+    minutes: Option<u64>,
+    /// Where records are appended; `target/rig` by default. Those in `docs/reliability` make the page.
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// The seed of the first round.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl Limits {
+    /// As the trials read them.
+    fn variables(&self) -> Result<Vec<(&'static str, String)>> {
+        let folder = match &self.records {
+            Some(folder) => std::path::absolute(folder)?,
+            None => run::kept().with_file_name("rig"),
+        };
+        let mut variables = vec![
+            ("PUNCTUAL_RIG_RECORDS", folder.to_string_lossy().into_owned()),
+            ("PUNCTUAL_RIG_COMMIT", commit()?),
+        ];
+        let numbers = [
+            ("PUNCTUAL_RIG_COUNT", self.count),
+            ("PUNCTUAL_RIG_MINUTES", self.minutes),
+            ("PUNCTUAL_RIG_SEED", self.seed),
+        ];
+        variables.extend(numbers.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))));
+        Ok(variables)
+    }
+}
+
+/// The commit that is tried; with a `+` where files differ from it.
+fn commit() -> Result<String> {
+    let git = |args: &[&str]| run::quiet(Command::new("git").current_dir(run::root()).args(args));
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Ok(format!("{}{}", git(&["rev-parse", "--short=12", "HEAD"])?, if changed { "+" } else { "" }))
+}
 
 /// Runs the tests, and the examples in the docs when nothing was selected.
 pub fn test(args: &[String]) -> Result<u8> {
@@ -61,10 +173,10 @@ pub fn test(args: &[String]) -> Result<u8> {
 }
 
 /// Runs one trial, or `all`, at full scale, or shows the `list`.
-pub fn rig(name: &str, args: &[String]) -> Result<u8> {
+pub fn rig(name: &str, limits: &Limits, args: &[String]) -> Result<u8> {
     if name == "list" {
         for Trial { name, about } in TRIALS {
-            println!("{name:<8} {about}");
+            println!("{name:<12} {about}");
         }
         return Ok(0);
     }
@@ -80,7 +192,7 @@ pub fn rig(name: &str, args: &[String]) -> Result<u8> {
         Runner::Nextest => command.args(["--profile", "rig", "--no-capture", "-E"]).arg(in_trial(&prefix)),
         Runner::CargoTest => command.args([&prefix, "--", "--nocapture", "--test-threads=1"]),
     };
-    command.env("PUNCTUAL_RIG_SCALE", "release");
+    command.env("PUNCTUAL_RIG_SCALE", "release").envs(limits.variables()?);
     environment.run(command)
 }
 
@@ -158,6 +270,14 @@ mod tests {
         }
         for Trial { name, .. } in TRIALS {
             assert!(sources.contains(&format!("fn rig_{name}_")), "`rig {name}` would run nothing");
+        }
+        // What ends a process needs no other proof that it can: the test itself dies of it.
+        for (name, _, _) in FULL_SCALE.iter().filter(|(name, ..)| *name != "abort") {
+            assert!(about(name).is_some(), "{name} is no trial");
+            assert!(
+                sources.contains(&format!("fn rig_{name}_control_")),
+                "nothing shows that {name} can fail"
+            );
         }
     }
 }

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::run;
 use crate::source::{Literal, Source};
+use crate::{docs, run};
 
 const ALLOW: &str = "tidy-allow:";
 /// Beyond this a file probably has two subjects.
 const LONG_FILE: usize = 500;
-/// The only places with SQL: the store, the making of databases for tests, and tests of what people ask of databases of
-/// their own.
-const SQL_PLACES: [&str; 4] = [
+/// The only places with SQL: the store, the making of databases for tests, the judge of the trials, the test of what somebody does
+/// who has the database itself, and tests of what people ask of databases of their own.
+const SQL_PLACES: [&str; 6] = [
     "crates/punctual-store/",
+    "crates/punctual-testkit/src/history/stored.rs",
     "crates/punctual-testkit/src/postgres.rs",
+    "crates/punctual-engine/tests/it/r25_audit.rs",
     "crates/punctual/tests/it/reports.rs",
     "crates/punctual-api/tests/it/reminder_external.rs",
 ];
@@ -46,7 +48,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks every Rust file of the workspace; returns 1 when something was found.
+/// Checks every Rust file of the workspace and the documentation; returns 1 when something was found.
 pub fn run() -> Result<u8> {
     let root = run::root();
     let mut files = Vec::new();
@@ -67,6 +69,10 @@ pub fn run() -> Result<u8> {
         if path.contains("/src/") && lines > LONG_FILE {
             eprintln!("{path}: warning: {lines} lines; are there two subjects in it?");
         }
+    }
+    for finding in docs::check(&root)? {
+        eprintln!("{finding}");
+        found += 1;
     }
     eprintln!("tidy: {} files, {found} findings", files.len());
     Ok(u8::from(found > 0))

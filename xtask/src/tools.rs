@@ -33,8 +33,19 @@ const CHROMIUM: Tool = Tool {
     is_there: || crate::chromium::find().is_some(),
 };
 
+const NODE: Tool = Tool {
+    name: "Node.js 20 or newer with npm",
+    package: "npm",
+    is_there: || {
+        run::works(Command::new("node").arg("--version")) && run::works(Command::new("npm").arg("--version"))
+    },
+};
+
 const NATS: Tool =
     Tool { name: "nats-server", package: "nats-server", is_there: || found("nats-server").is_some() };
+
+const PGBOUNCER: Tool =
+    Tool { name: "PgBouncer", package: "pgbouncer", is_there: || found("pgbouncer").is_some() };
 
 const RABBITMQ: Tool = Tool {
     name: "RabbitMQ with its plugin for AMQP 1.0",
@@ -68,9 +79,12 @@ pub fn postgres() -> Result<PathBuf> {
 
 /// Makes sure of all that tests need and returns the folder with PostgreSQL's programs.
 pub fn for_tests() -> Result<PathBuf> {
-    let mut tools = vec![POSTGRES, CHROMIUM, NATS, RABBITMQ];
+    let mut tools = vec![POSTGRES, PGBOUNCER, CHROMIUM, NATS, RABBITMQ];
     if !crate::python::is_chosen() {
         tools.push(PYTHON);
+    }
+    if !crate::node::is_chosen() {
+        tools.push(NODE);
     }
     ensure(&tools)?;
     Ok(postgres_folder().expect("ensured above"))

@@ -170,7 +170,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping | EngineError::Clock(_) => Self::unavailable(&error),
-            EngineError::Panicked(_) => Self::internal(&error),
+            EngineError::Panicked(_) | EngineError::AuditChain(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { subject, state, allowed } => {
                 let detail = format!("{} is {state}; {allowed}.", capitalised(subject));

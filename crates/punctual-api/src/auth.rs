@@ -18,7 +18,7 @@ use axum::{
 };
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{
-    Actor, Peer,
+    Actor, OwnUnit, Peer, Units,
     keys::{hex, is_well_formed},
 };
 use punctual_store::api_keys;
@@ -100,20 +100,30 @@ impl<S> Deref for Caller<S> {
     }
 }
 
-/// A scope as a type, so that a route says in its signature what it needs.
+/// Scopes as a type, so that a route says in its signature what it needs: any of these.
 pub trait Needed: Send + Sync {
-    const SCOPE: Scope;
+    const SCOPES: &'static [Scope];
 }
 
 macro_rules! needed {
-    ($($scope:ident),*) => { $(
-        pub struct $scope;
-        impl Needed for $scope {
-            const SCOPE: Scope = Scope::$scope;
+    ($($name:ident: $($scope:ident)|+;)*) => { $(
+        pub struct $name;
+        impl Needed for $name {
+            const SCOPES: &'static [Scope] = &[$(Scope::$scope),+];
         }
     )* };
 }
-needed!(Admin, Operate, Author, Ingest, Read);
+needed! {
+    Admin: Admin;
+    Operate: Operate;
+    Author: Author;
+    Ingest: Ingest;
+    Read: Read;
+    SendNow: Ingest | Send;
+    SendLater: Author | Send;
+    // Whoever may only send sees what keys of the same client sent.
+    ReadSent: Read | Send;
+}
 
 impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
     type Rejection = Failure;
@@ -122,7 +132,7 @@ impl<S: Needed> FromRequestParts<Shared> for Caller<S> {
         let reach = RouteReach::declared(parts.extensions.get())
             .inspect_err(|_| tracing::error!("a route has no reach; it is not in the table of routes"))?;
         let key = authenticate(app, peer(parts), &parts.headers).await?;
-        key.need(S::SCOPE)?;
+        key.need_any(S::SCOPES)?;
         reach.admit(key.by.units.as_deref())?;
         Ok(Self(key, PhantomData))
     }
@@ -232,14 +242,35 @@ fn touch(app: &App, id: String, now: Timestamp) {
 
 impl Principal {
     pub fn need(&self, scope: Scope) -> Result<(), Failure> {
-        if self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin) {
-            return Ok(());
-        }
-        Err(Problem::scope_missing(scope.as_str()).into())
+        self.need_any(&[scope])
     }
 
-    /// The business unit of something new, for one item of a request.
-    pub fn unit_for(&self, given: Option<String>, pointer: &str) -> Result<Option<String>, Problem> {
-        self.by.unit_for(given, pointer).map_err(|refused| *Failure::from(refused).problem)
+    /// Refuses a key that has none of these; the first is named.
+    fn need_any(&self, scopes: &[Scope]) -> Result<(), Failure> {
+        if self.scopes.contains(&Scope::Admin) || scopes.iter().any(|scope| self.scopes.contains(scope)) {
+            return Ok(());
+        }
+        Err(Problem::scope_missing(scopes.first().map_or("", |scope| scope.as_str())).into())
     }
+
+    /// The client that is kept with what a key sends, so that keys of the same name may look at it.
+    pub fn client(&self) -> Option<String> {
+        self.scopes.contains(&Scope::Send).then(|| self.name.clone())
+    }
+
+    /// The client whose messages alone a key may see, where it may not read everything.
+    pub fn only_client(&self) -> Option<&str> {
+        let reads = self.scopes.contains(&Scope::Read) || self.scopes.contains(&Scope::Admin);
+        (!reads).then_some(self.name.as_str())
+    }
+
+    /// Whether a key may see what this client sent.
+    pub fn may_see_sent(&self, client: Option<&str>) -> bool {
+        self.only_client().is_none_or(|only| client == Some(only))
+    }
+}
+
+/// The business unit of one item of a request.
+pub fn unit_for(units: &Units, given: Option<String>, pointer: &str) -> Result<OwnUnit, Problem> {
+    units.unit_for(given, pointer).map_err(|refused| *Failure::from(refused).problem)
 }

@@ -42,6 +42,14 @@ impl Kind for Optional {
     const MAY_BE_EMPTY: bool = true;
 }
 
+/// JSON of messages, which may bring files along.
+pub struct WithFiles;
+impl Kind for WithFiles {
+    fn limit(options: &ApiOptions) -> usize {
+        options.bulk_body_limit
+    }
+}
+
 /// JSON of a bulk import.
 pub struct Bulk;
 impl Kind for Bulk {
@@ -96,7 +104,7 @@ impl Kind for Calendar {
 
 /// A body that has arrived and is no JSON.
 pub struct Text<K> {
-    bytes: Bytes,
+    pub bytes: Bytes,
     kind: PhantomData<K>,
 }
 

@@ -12,7 +12,8 @@ use axum::{
 use punctual_engine::receipts::Called;
 use punctual_model::{Callback, CallbackFault};
 use punctual_wire::{Code, Problem};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     Shared,
@@ -24,12 +25,22 @@ use crate::{
 /// What a call may have: the largest batch of a provider is below this.
 const BODY_LIMIT: usize = 1 << 20;
 
+/// How much a call of a provider said.
+#[derive(Serialize, ToSchema)]
+pub struct ReceiptsTaken {
+    pub receipts: usize,
+    /// Receipts that said something new.
+    pub new: usize,
+    /// Receipts about messages that are not known.
+    pub unknown: usize,
+}
+
 /// What a provider reports about messages
 ///
 /// Called by providers. Twilio, Meta, SendGrid and gateways sign; others know the channel's secret, as the last part of
 /// the address or as `Authorization: Bearer`.
 #[utoipa::path(post, path = "/api/v1/callbacks/{channel}", tag = "Callbacks", params(("channel" = String, Path, example = "sms:default")),
-    request_body(content = String, content_type = "*/*"), responses((status = 200, description = "Stored, also where nothing was new")))]
+    request_body(content = String, content_type = "*/*"), responses((status = 200, description = "Stored, also where nothing was new", body = ReceiptsTaken)))]
 pub async fn post(State(app): State<Shared>, request: Request) -> Result<Response, Failure> {
     take(app, request).await
 }
@@ -46,7 +57,7 @@ pub async fn get(State(app): State<Shared>, request: Request) -> Result<Response
 /// The same, for providers that sign nothing: the address itself is the secret
 #[utoipa::path(post, path = "/api/v1/callbacks/{channel}/{secret}", tag = "Callbacks",
     params(("channel" = String, Path), ("secret" = String, Path)),
-    request_body(content = String, content_type = "*/*"), responses((status = 200, description = "Stored, also where nothing was new")))]
+    request_body(content = String, content_type = "*/*"), responses((status = 200, description = "Stored, also where nothing was new", body = ReceiptsTaken)))]
 pub async fn post_secret(State(app): State<Shared>, request: Request) -> Result<Response, Failure> {
     take(app, request).await
 }
@@ -74,8 +85,7 @@ async fn take(app: Shared, request: Request) -> Result<Response, Failure> {
         }
         Ok(Called::Receipts { count: receipts, new, unknown }) => {
             tracing::debug!(channel.key = channel, receipts, new, unknown, "a provider called back");
-            Ok(JsonResponse::ok(&json!({ "receipts": receipts, "new": new, "unknown": unknown }))?
-                .into_response())
+            Ok(JsonResponse::ok(&ReceiptsTaken { receipts, new, unknown })?.into_response())
         }
         Err(fault) => {
             tracing::info!(channel.key = channel, %fault, "a callback was refused");

@@ -5,6 +5,7 @@ pub mod rotate;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_engine::{
+    Actor,
     channels::retry_of,
     commands::NewChannel,
     delivery_policy::channel_state,
@@ -155,13 +156,22 @@ pub async fn test(
     let kind = key.split(':').next().unwrap_or_default();
     let request = ChannelTestRequest::read(&body.value, "", kind)?;
     let key = key.parse::<ChannelKey>().map_err(|_| Failure::from(Problem::not_found("channel", &key)))?;
-    once.run(app, caller, &body.bytes, |ids| async move { try_out(app, key, request, ids.at(0)).await }).await
+    once.run(app, caller, &body.bytes, |ids| async move {
+        try_out(app, &caller.by, key, request, ids.at(0)).await
+    })
+    .await
 }
 
-async fn try_out(app: &App, key: ChannelKey, request: ChannelTestRequest, id: uuid::Uuid) -> Answer {
+async fn try_out(
+    app: &App,
+    by: &Actor,
+    key: ChannelKey,
+    request: ChannelTestRequest,
+    id: uuid::Uuid,
+) -> Answer {
     let ChannelTestRequest { address, subject, body } = request;
     let message = TrialMessage { id, address: address.clone(), subject, body };
-    let (outcome, took) = match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
+    let (outcome, took) = match app.engine.try_channel(app.wall.as_ref(), by, &key, message).await? {
         Trial::NoChannel => return Err(Problem::not_found("channel", key).into()),
         Trial::Address(why) => return Err(FieldError::address_invalid("/address", &address, why).into()),
         Trial::Broken(why) => {

@@ -1,4 +1,4 @@
-//! What every request has in common: an id, a bound on how many are under way, and how failures are written.
+//! What every request has in common: an id, and how failures are written. How many are under way the server bounds.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -8,9 +8,9 @@ use std::{
 use axum::{
     body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use futures_util::FutureExt;
 use punctual_model::Random;
@@ -42,15 +42,11 @@ impl RequestIds {
     }
 }
 
-/// Around every route: the request's id, the bound on requests under way, panics, failures and common headers.
+/// Around every route: the request's id, panics, failures and common headers.
 pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
-    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
     let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
-    let permit = app.in_flight.try_acquire();
-    let mut response = if permit.is_err() && !is_probe {
-        Failure::from(Problem::rate_limited(1)).into_response()
-    } else if let Err(faults) = app.known_parameters.check(&request) {
+    let mut response = if let Err(faults) = app.known_parameters.check(&request) {
         Failure::from(faults).into_response()
     } else {
         AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
@@ -58,7 +54,6 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
             Failure { problem, cause: Some("a handler panicked".to_owned()) }.into_response()
         })
     };
-    drop(permit);
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         response = write_failure(failure, &id, &method, route.as_ref().map_or("none", MatchedPath::as_str));
     }
@@ -102,8 +97,22 @@ fn write_failure(failure: Failure, id: &HeaderValue, method: &Method, route: &st
     response
 }
 
-pub async fn no_such_route() -> Failure {
-    Problem::route_not_found().into()
+/// An address that ends in a slash leads to the one without; nothing is there at any other.
+pub async fn no_such_route(uri: Uri) -> Response {
+    match without_slash(&uri) {
+        Some(target) => Redirect::permanent(&target).into_response(),
+        None => Failure::from(Problem::route_not_found()).into_response(),
+    }
+}
+
+/// The same address without the slashes at its end. One that begins with two would lead to another host.
+fn without_slash(uri: &Uri) -> Option<String> {
+    let path = uri.path().trim_end_matches('/');
+    let is_other = path.len() < uri.path().len() && path.starts_with('/') && !path.starts_with("//");
+    is_other.then(|| match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    })
 }
 
 /// A node with the role `worker` serves nothing but its probes.

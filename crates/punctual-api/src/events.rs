@@ -1,7 +1,12 @@
 //! `/api/v1/events`: what happened elsewhere, as CloudEvents, one or a batch.
 
+mod body;
+
 use axum::extract::State;
-use punctual_engine::events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED};
+use punctual_engine::{
+    OwnUnit, Units,
+    events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED},
+};
 use punctual_store::sources::SourceChange;
 use punctual_wire::{
     Batch, Code, FieldError, Problem,
@@ -17,26 +22,29 @@ use serde_json::{Value, json};
 use crate::{
     App, Shared,
     answer::{Answer, JsonResponse},
-    auth::{Caller, Ingest, Principal},
-    body::{Events, Json},
+    auth::{Caller, Ingest, Principal, unit_for},
     idempotency::IdempotencyKey,
+    openapi::shapes,
     parameters::not_in_future,
     sources::counts,
 };
 
+use body::EventBody;
+
 /// Report an event, or an array of at most 1,000
 ///
 /// `source.changed` and `source.deleted` with a subject `type/id` report the state of a source; any other type goes to
-/// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error.
+/// whoever listens to it. Each event has its own outcome; one that nobody listens to is no error. In binary mode the attributes
+/// are headers (`ce-specversion`, `ce-id`, `ce-source`, `ce-type`, …) and the body is the data: JSON or text.
 #[utoipa::path(post, path = "/api/v1/events", tag = "Events", security(("key" = ["ingest"])),
     request_body(content((EventRequest = "application/cloudevents+json"), (Vec<EventRequest> = "application/cloudevents-batch+json"),
-        (EventRequest = "application/json"))),
+        (inline(shapes::OneOrMany<EventRequest>) = "application/json"))),
     responses((status = 200, body = Batch<EventOutcome>)))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     once: IdempotencyKey,
-    body: Json<Events>,
+    body: EventBody,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let (requests, is_batch) = match EventRequest::read_body(&body.value)? {
@@ -48,10 +56,14 @@ pub async fn post(
         let mut reader = app.engine.store.read_for_people().await?;
         app.surveys.current(&mut reader.conn()).await?;
         drop(reader);
+        let named =
+            requests.iter().flatten().filter_map(|one| one.data.as_ref()?.get("businessUnit")?.as_str());
+        let units = app.engine.units_named(&caller.by, named.collect()).await?;
         let (mut accepted, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
         for (index, request) in requests.into_iter().enumerate() {
             let pointer = if is_batch { format!("/{index}") } else { String::new() };
-            match request.map_err(Problem::from).and_then(|one| incoming(app, caller, one, &pointer)) {
+            match request.map_err(Problem::from).and_then(|one| incoming(app, caller, &units, one, &pointer))
+            {
                 Ok(one) => {
                     accepted.push(one);
                     refused.push(None);
@@ -103,6 +115,7 @@ fn rejected(index: usize, problem: Problem) -> EventOutcome {
 fn incoming(
     app: &App,
     caller: &Principal,
+    units: &Units,
     request: EventRequest,
     pointer: &str,
 ) -> Result<IncomingEvent, Problem> {
@@ -121,35 +134,39 @@ fn incoming(
         data: data.unwrap_or(Value::Null),
         business_units,
     };
-    let change = match event.kind.as_str() {
-        SOURCE_CHANGED | SOURCE_DELETED => Some(change(caller, &mut event, pointer)?),
+    match event.kind.as_str() {
+        SOURCE_CHANGED | SOURCE_DELETED => {
+            let (unit, change) = change(units, &mut event, pointer)?;
+            return Ok(IncomingEvent::of_source(event, unit, change));
+        }
         kind if app.surveys.last_seen().subscribes_to(kind) => {
             IngestItem::read(&event.data, &format!("{pointer}/data"))?;
-            None
         }
-        _ => None,
-    };
-    Ok(IncomingEvent { event, change })
+        _ => {}
+    }
+    Ok(IncomingEvent::new(event))
 }
 
-/// The state of a source that an event carries.
-fn change(caller: &Principal, event: &mut Event, pointer: &str) -> Result<SourceChange, Problem> {
+/// The state of a source that an event carries, and whose it is.
+fn change(units: &Units, event: &mut Event, pointer: &str) -> Result<(OwnUnit, SourceChange), Problem> {
     let (source_type, source_id) = subject(event.subject.as_deref(), &format!("{pointer}/subject"))?;
     let deleted = event.kind == SOURCE_DELETED;
     if deleted && event.data.is_null() {
         event.data = json!({});
     }
     let request = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
-    Ok(SourceChange {
+    let unit = unit_for(units, request.business_unit, &format!("{pointer}/data"))?;
+    let change = SourceChange {
         source_type,
         source_id,
-        business_unit: caller.unit_for(request.business_unit, &format!("{pointer}/data"))?,
+        business_unit: None,
         active: request.active && !deleted,
         deleted,
         state: if deleted { "{}".to_owned() } else { request.state.to_string() },
         sequence: event.sequence.or(request.sequence),
         occurred_at: event.time,
-    })
+    };
+    Ok((unit, change))
 }
 
 fn subject(subject: Option<&str>, pointer: &str) -> Result<(String, String), Problem> {

@@ -47,7 +47,10 @@ pub async fn forecast(
         return Err(FieldError::new("/to", Code::OutOfRange, detail).into());
     }
     let kinds = app.engine.kinds_of_interest();
-    let unit = query.business_unit;
+    let unit = match query.business_unit {
+        Some(unit) => app.engine.unit_for(&caller.by, Some(unit), "").await?.into_name(),
+        None => None,
+    };
     let sees = |of: Option<&str>| caller.by.may_touch(of) && (unit.is_none() || unit.as_deref() == of);
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from, to };

@@ -17,6 +17,7 @@ use crate::{
     answer::{Answer, JsonResponse},
     auth::{Caller, Read},
     body::Json,
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
 
@@ -45,17 +46,36 @@ pub async fn list(
 /// Mark a message as read
 #[utoipa::path(post, path = "/api/v1/inbox/{id}/read", tag = "Inbox", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = InboxMessage)))]
-pub async fn read(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    JsonResponse::ok(&shape(app.engine.read_message(&caller.name, &id).await?)?)
+pub async fn read(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    Segments(id): Segments<String>,
+    once: IdempotencyKey,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    once.run(app, caller, &[], |_| async move {
+        JsonResponse::ok(&shape(app.engine.read_message(&caller.name, &id).await?)?)
+    })
+    .await
 }
 
 /// Mark every message up to one as read
 #[utoipa::path(post, path = "/api/v1/inbox/read", tag = "Inbox", security(("key" = ["read"])),
     request_body = InboxRead, responses((status = 204)))]
-pub async fn read_all(State(app): State<Shared>, caller: Caller<Read>, body: Json) -> Answer {
-    let request = InboxRead::read(&body.value, "")?;
-    app.engine.read_messages_up_to(&caller.name, &request.up_to).await?;
-    JsonResponse::no_content()
+pub async fn read_all(
+    State(app): State<Shared>,
+    caller: Caller<Read>,
+    once: IdempotencyKey,
+    body: Json,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let request = InboxRead::read(&body.value, "")?;
+        app.engine.read_messages_up_to(&caller.name, &request.up_to).await?;
+        JsonResponse::no_content()
+    })
+    .await
 }
 
 fn shape(row: InboxRow) -> Result<InboxMessage, StoreError> {

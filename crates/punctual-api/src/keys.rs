@@ -40,7 +40,7 @@ pub async fn post(
         }
         let ApiKeyRequest { name, scopes, business_units, expires_at } = request;
         let new = NewKey { name, scopes, business_units, expires_at };
-        let api_key = shape(app.engine.make_key(app.wall.now(), &minted, &new).await?)?;
+        let api_key = shape(app.engine.make_key(&caller.by, app.wall.now(), &minted, &new).await?)?;
         let kept = serde_json::to_vec(&api_key).unwrap_or_default();
         let answer = JsonResponse::created(&ApiKeyCreated { api_key, key: minted.text })?;
         // The secret is not kept, not even for a repeat of this request.

@@ -6,7 +6,9 @@
 
 mod answer;
 mod attention;
+mod audit;
 mod auth;
+mod blobs;
 mod body;
 mod business_units;
 mod callbacks;
@@ -45,6 +47,8 @@ mod subscribers;
 mod suppressions;
 mod surveys;
 mod templates;
+mod trace_context;
+mod users;
 mod work;
 
 use std::{sync::Arc, time::Duration};
@@ -64,7 +68,7 @@ use tokio::sync::{Mutex, Semaphore};
 
 pub use openapi::document;
 pub use proxies::{InvalidProxy, TrustedProxies, behind_proxies};
-pub use serve::serve;
+pub use serve::{Budget, Limits, serve, serve_within};
 
 /// What the API works with. The binary fills it in.
 pub struct ApiState {
@@ -126,8 +130,6 @@ pub struct ApiOptions {
     pub body_limit: usize,
     /// Bytes of a body on routes for bulk imports.
     pub bulk_body_limit: usize,
-    /// Requests under way at once; more are refused for now.
-    pub in_flight: usize,
     /// How long a body may take to arrive.
     pub body_time: Duration,
 }
@@ -138,7 +140,6 @@ impl Default for ApiOptions {
             open_metrics: false,
             body_limit: 2 << 20,
             bulk_body_limit: 16 << 20,
-            in_flight: 1_024,
             body_time: Duration::from_secs(30),
         }
     }
@@ -160,7 +161,6 @@ pub(crate) struct App {
     /// Guesses at keys that an operator chose.
     pub guesses: SlowDown,
     pub request_ids: envelope::RequestIds,
-    pub in_flight: Semaphore,
     /// Calls of providers under way at once: they have a budget of their own.
     pub callbacks: Semaphore,
     /// One at a time moves the clock or ticks, so that a response describes its own request alone.
@@ -203,7 +203,7 @@ pub fn probes(state: ApiState) -> axum::Router {
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
         .fallback(envelope::only_works);
-    wrapped(routes, app(state, &openapi::document()))
+    wrapped(routes, app(state, &openapi::described()))
 }
 
 fn app(state: ApiState, document: &utoipa::openapi::OpenApi) -> Shared {
@@ -213,7 +213,6 @@ fn app(state: ApiState, document: &utoipa::openapi::OpenApi) -> Shared {
         keys: auth::KeyCache::default(),
         guesses: SlowDown::default(),
         request_ids: envelope::RequestIds::new(state.engine.random.as_ref()),
-        in_flight: Semaphore::new(state.options.in_flight),
         callbacks: Semaphore::new(CALLBACKS_AT_ONCE),
         driver: Mutex::new(()),
         known_parameters: parameters::KnownParameters::of(document),

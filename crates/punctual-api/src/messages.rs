@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use axum::extract::State;
-use punctual_engine::{EnsureOutcome, Ensured};
-use punctual_model::{NotificationId, WorkKey, delivery_policy::Handling};
+use punctual_engine::{EnsureOutcome, Ensured, OwnUnit};
+use punctual_model::{Envelope, FileRef, NotificationId, WorkKey, delivery_policy::Handling};
 use punctual_store::{
     messages::{self, MessageRow},
     work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
     Batch, BatchItem, Page, PageQuery, Problem,
+    attachments::{Attachment, AttachmentRequest},
     batch::{Item, OneOrMany},
     content::Content,
     limits::BATCH_MAX,
@@ -22,12 +23,17 @@ use serde_json::Value;
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Author, Caller, Principal, Read},
-    body::Json,
+    auth::{Author, Caller, Principal, Read, ReadSent, SendLater, unit_for},
+    body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
-    notifications::intake::with_content,
+    notifications::{
+        files::{self, Wanted},
+        intake::{Sender, with_content},
+    },
+    openapi::shapes,
     parameters::{Parameters, Segments},
     schedules::{cancel, check_window},
+    trace_context::TraceContext,
     work::{refuse_foreign, status_after},
 };
 
@@ -35,21 +41,30 @@ use crate::{
 ///
 /// The same id with the same content again moves the message; with other content it is refused, and nothing is changed. One
 /// that was cancelled is returned as it is, unless `revive` brings it back.
-#[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"])),
-    request_body(content = MessageRequest, example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
-    responses((status = 201, body = MessageAccepted), (status = 200, body = Batch<BatchItem>)))]
+#[utoipa::path(post, path = "/api/v1/messages", tag = "Messages", security(("key" = ["author"]), ("key" = ["send"])),
+    request_body(content = inline(shapes::OneOrMany<MessageRequest>), example = json!({"sendAt": "2030-05-14T07:00:00Z", "targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It is time."})),
+    responses((status = 201, body = MessageAccepted),
+        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<MessageAccepted>))))]
 pub async fn post(
     State(app): State<Shared>,
-    caller: Caller<Author>,
+    caller: Caller<SendLater>,
     once: IdempotencyKey,
-    body: Json,
+    trace: TraceContext,
+    body: Json<WithFiles>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = OneOrMany::read(&body.value, BATCH_MAX, MessageRequest::read)?;
     once.run(app, caller, &body.bytes, |ids| async move {
+        let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
+        let units = app.engine.units_named(&caller.by, named.collect()).await?;
+        let from = Sender { app, caller, units: &units, trace: &trace };
         match request {
-            OneOrMany::One(one) => post_one(app, caller, wanted(app, caller, one, &ids, 0, "")?).await,
-            OneOrMany::Many(many) => post_many(app, caller, many, &ids).await,
+            OneOrMany::One(one) => {
+                let one = wanted(from, one, &ids, 0, "")?;
+                let mut made = complete(app, caller, vec![one]).await?;
+                post_one(app, caller, made.pop().ok_or_else(Problem::internal)??).await
+            }
+            OneOrMany::Many(many) => post_many(from, many, &ids).await,
         }
     })
     .await
@@ -80,16 +95,29 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
     }
 }
 
-async fn post_many(app: &App, caller: &Principal, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
-    let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
+async fn post_many(from: Sender<'_>, many: Vec<Item<MessageRequest>>, ids: &Ids<'_>) -> Answer {
+    let Sender { app, caller, .. } = from;
+    let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(app, caller, one, ids, index, &format!("/{index}"))) {
+        match item.and_then(|one| wanted(from, one, ids, index, &format!("/{index}"))) {
             Ok(wanted) => {
-                outcomes.push(Ok((index, wanted.id.clone())));
-                good.push(wanted);
+                outcomes.push(Ok((index, wanted.0.id.clone())));
+                read.push(wanted);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
+        }
+    }
+    let mut good = Vec::with_capacity(read.len());
+    let mut made = complete(app, caller, read).await?.into_iter();
+    for outcome in &mut outcomes {
+        let Ok((index, id)) = outcome else { continue };
+        match made.next() {
+            Some(Ok(new)) => good.push(new),
+            Some(Err(problem)) => {
+                *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
+            }
+            None => {}
         }
     }
     let mut ensured = ensure(app, caller, good).await?.into_iter();
@@ -119,20 +147,36 @@ async fn ensure(app: &App, caller: &Principal, wanted: Vec<NewMessage>) -> Resul
     Ok(path::send_at(&app.engine, &caller.by, &wanted).await?)
 }
 
-fn wanted(
+/// Keeps the files of new messages and names them in each.
+async fn complete(
     app: &App,
     caller: &Principal,
+    many: Vec<(NewMessage, Wanted)>,
+) -> Result<Vec<Result<NewMessage, Problem>>, Failure> {
+    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
+    let files = files::attach(app, caller, wanted).await?;
+    let made = many.into_iter().zip(files).map(|(mut new, files): (NewMessage, _)| {
+        new.content.attachments = files?;
+        Ok(new)
+    });
+    Ok(made.collect())
+}
+
+fn wanted(
+    Sender { app, caller, units, trace }: Sender<'_>,
     request: MessageRequest,
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
-) -> Result<NewMessage, Problem> {
+) -> Result<(NewMessage, Wanted), Problem> {
     let MessageRequest { id, send_at, revive, content, handling } = request;
     check_window(app.engine.clock.now(), send_at, &format!("{pointer}/sendAt"))?;
-    let mut content = with_content(app, caller, NotificationId(Default::default()), content, "", pointer)?;
-    Handling::from(handling).give(&mut content);
+    let unit = unit_for(units, content.business_unit.clone(), pointer)?;
+    let unnamed = NotificationId(Default::default());
+    let (content, wanted) =
+        with_content(app, caller, unit, trace, unnamed, content, handling.into(), "", pointer)?;
     let id = id.unwrap_or_else(|| ids.at(index).to_string());
-    Ok(NewMessage { id, send_at, revive, content })
+    Ok((NewMessage { id, send_at, revive, content }, wanted))
 }
 
 /// List messages, newest first
@@ -163,10 +207,17 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 }
 
 /// Look at a message
-#[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/messages/{id}", tag = "Messages", security(("key" = ["read"]), ("key" = ["send"])),
     params(("id" = String, Path)), responses((status = 200, body = Message)))]
-pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<ReadSent>,
+    Segments(id): Segments<String>,
+) -> Answer {
     let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    if !caller.may_see_sent(content.client.as_deref()) {
+        return Err(Problem::not_found("message", id).into());
+    }
     JsonResponse::ok(&shape(row, content)?)
 }
 
@@ -182,17 +233,21 @@ pub async fn patch(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(id): Segments<String>,
-    body: Json,
+    trace: TraceContext,
+    body: Json<WithFiles>,
 ) -> Answer {
     let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
-    let unit = content.business_unit.clone();
+    let (unit, client) = (OwnUnit::stored(content.business_unit.clone()), content.client.clone());
     let stored = as_requested(shape(row, content)?)?;
     let MessageRequest { send_at, content, handling, .. } = MessageChange::over(stored, &body.value)?;
     check_window(app.engine.clock.now(), send_at, "/sendAt")?;
-    let content = Content { business_unit: unit, ..content };
-    let mut content = with_content(&app, &caller, NotificationId(Default::default()), content, "", "")?;
-    Handling::from(handling).give(&mut content);
+    let unnamed = NotificationId(Default::default());
+    let (mut content, wanted) =
+        with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", "")?;
+    content.client = client;
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
+    let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;
+    let changed = changed.pop().ok_or_else(Problem::internal)??;
     path::change(&app.engine, &caller.by, &changed).await?;
     let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
     JsonResponse::ok(&shape(row, content)?)
@@ -203,6 +258,12 @@ fn as_requested(message: Message) -> Result<Value, Failure> {
     let Message {
         send_at, channel, list, targets, subject, body, html, template, context, type_data, ..
     } = message;
+    let file = |file: Attachment| AttachmentRequest {
+        name: file.name,
+        content_type: Some(file.content_type),
+        content: None,
+        blob: file.blob,
+    };
     let content = Content {
         list,
         targets: targets.unwrap_or_default(),
@@ -215,6 +276,9 @@ fn as_requested(message: Message) -> Result<Value, Failure> {
         type_data,
         locale: message.locale,
         business_unit: None,
+        attachments: message.attachments.into_iter().map(file).collect(),
+        reply_to: message.reply_to,
+        headers: message.headers,
     };
     let handling = message.handling;
     let request = MessageRequest { id: None, send_at, revive: false, content, handling };
@@ -249,7 +313,13 @@ async fn found(
 }
 
 fn shape(row: WorkRow, content: MessageRow) -> Result<Message, Failure> {
+    let files = content.attachments.and_then(|text| serde_json::from_str::<Vec<FileRef>>(&text).ok());
+    let envelope = content.envelope.and_then(|text| serde_json::from_str::<Envelope>(&text).ok());
+    let envelope = envelope.unwrap_or_default();
     Ok(Message {
+        attachments: files.unwrap_or_default().into_iter().map(Attachment::from).collect(),
+        reply_to: envelope.reply_to,
+        headers: envelope.headers,
         notifications: row.queued(),
         work_id: row.id,
         status: row.status.into(),

@@ -1,5 +1,7 @@
 //! `/metrics`: figures for Prometheus, open to this machine and to whoever has a key that reads.
 
+mod prometheus_text;
+
 use axum::{
     extract::{Extension, State},
     http::{HeaderMap, header},
@@ -11,13 +13,16 @@ use punctual_wire::{RouteReach, keys::Scope};
 
 use crate::{Shared, answer::Failure, auth::authenticate};
 
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Figures for Prometheus
 ///
-/// Open on loopback; elsewhere it takes a key with the scope `read`.
+/// The text format of Prometheus, or OpenMetrics where `Accept` asks for it. Open on loopback; elsewhere it takes a key with
+/// the scope `read`.
 #[utoipa::path(get, path = "/metrics", tag = "Health", security((), ("key" = ["read"])),
-    responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
+    responses((status = 200, content(
+        (String = "text/plain"), (String = "application/openmetrics-text")
+    ))))]
 pub async fn metrics(
     State(app): State<Shared>,
     peer: Option<Extension<Peer>>,
@@ -52,5 +57,22 @@ pub async fn metrics(
     for (state, count) in gauges {
         app.engine.metrics.set_rows(state, count);
     }
-    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], app.engine.metrics.encode()).into_response())
+    let text = app.engine.metrics.encode();
+    Ok(if wants_open_metrics(&headers) {
+        ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
+    } else {
+        ([(header::CONTENT_TYPE, prometheus_text::CONTENT_TYPE)], prometheus_text::of(&text)).into_response()
+    })
+}
+
+/// Whoever can read OpenMetrics says so by name; `*/*` and nothing at all get what every scraper reads.
+fn wants_open_metrics(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut accepted = accepted.flat_map(|value| value.split(','));
+    accepted.any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        let is_it =
+            parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"));
+        is_it && !parts.any(|part| part == "q=0" || part == "q=0.0")
+    })
 }

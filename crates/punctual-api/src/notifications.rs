@@ -1,5 +1,6 @@
 //! `/api/v1/notifications`: messages to be sent now, and what became of them.
 
+pub(crate) mod files;
 pub(crate) mod intake;
 mod targets;
 
@@ -11,9 +12,11 @@ use punctual_model::{NotificationStatus, Priority};
 use punctual_store::{
     StoreError,
     notifications::{self, NotificationFilter, NotificationRow},
+    work,
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
+    attachments::Attachment,
     notifications::{
         KpiFigures, Kpis, LastPurge, Notification, NotificationQuery, NotificationSource, SiteKpis,
     },
@@ -24,7 +27,7 @@ use punctual_wire::{
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Caller, Operate, Principal, Read},
+    auth::{Caller, Operate, Principal, Read, ReadSent},
     body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
@@ -33,24 +36,28 @@ use crate::{
 use targets::Ends;
 
 /// Look at a notification
-#[utoipa::path(get, path = "/api/v1/notifications/{id}", tag = "Notifications", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/notifications/{id}", tag = "Notifications", security(("key" = ["read"]), ("key" = ["send"])),
     params(("id" = String, Path)), responses((status = 200, body = Notification)))]
-pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
+pub async fn get(
+    State(app): State<Shared>,
+    caller: Caller<ReadSent>,
+    Segments(id): Segments<String>,
+) -> Answer {
     let row = visible(&app, &caller, &id).await?;
     answer_with(&app, row).await
 }
 
 /// List notifications, newest first
-#[utoipa::path(get, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["read"]), ("key" = ["send"])),
     params(NotificationQuery, PageQuery), responses((status = 200, body = Page<Notification>)))]
 pub async fn list(
     State(app): State<Shared>,
-    caller: Caller<Read>,
+    caller: Caller<ReadSent>,
     Parameters(parameters): Parameters,
 ) -> Answer {
     let query = NotificationQuery::read(parameters)?;
     let blocked = app.engine.blocked_channels().await?;
-    let filter = NotificationFilter {
+    let mut filter = NotificationFilter {
         status: query.status.as_deref().and_then(NotificationStatus::parse),
         kind: query.kind,
         site: query.site,
@@ -59,10 +66,19 @@ pub async fn list(
         created_to: query.to.map(|at| at.as_microsecond()),
         stuck: query.stuck.then(|| blocked.stuck()),
         q: query.q,
+        ids: None,
+        client: caller.only_client().map(str::to_owned),
         before: query.page.cursor,
         limit: i64::from(query.page.limit) + 1,
     };
     let mut reader = app.engine.store.read_for_people().await?;
+    if let Some(id) = query.work {
+        // What the caller does not reach is as empty as what is not there.
+        let row = work::by_id(&mut reader.conn(), id).await?;
+        let row = row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
+        let queued = work::queued(&mut reader.conn(), row.as_slice()).await?;
+        filter.ids = Some(queued.into_values().flatten().collect());
+    }
     let rows = notifications::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.seq);
     let ends = Ends::of(&mut reader.conn(), page.items.iter().map(|row| row.seq).collect()).await?;
@@ -75,11 +91,11 @@ pub async fn list(
 }
 
 /// The timeline of a notification, from its cause to the provider's answer
-#[utoipa::path(get, path = "/api/v1/notifications/{id}/timeline", tag = "Notifications", security(("key" = ["read"])),
+#[utoipa::path(get, path = "/api/v1/notifications/{id}/timeline", tag = "Notifications", security(("key" = ["read"]), ("key" = ["send"])),
     params(("id" = String, Path)), responses((status = 200, body = Timeline)))]
 pub async fn timeline(
     State(app): State<Shared>,
-    caller: Caller<Read>,
+    caller: Caller<ReadSent>,
     Segments(id): Segments<String>,
 ) -> Answer {
     let row = visible(&app, &caller, &id).await?;
@@ -212,6 +228,7 @@ async fn visible(app: &App, caller: &Principal, id: &str) -> Result<Notification
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
     let row = notifications::by_id(&mut reader.conn(), &id).await?;
     row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()))
+        .filter(|row| caller.may_see_sent(row.client.as_deref()))
         .ok_or_else(|| Problem::not_found("notification", id).into())
 }
 
@@ -232,7 +249,12 @@ async fn answer_with(app: &App, row: NotificationRow) -> Answer {
 }
 
 fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {
+    let files = row.attachments.and_then(|files| files.read().ok()).unwrap_or_default();
+    let envelope = row.envelope.and_then(|envelope| envelope.read().ok()).unwrap_or_default();
     Ok(Notification {
+        attachments: files.into_iter().map(Attachment::from).collect(),
+        reply_to: envelope.reply_to,
+        headers: envelope.headers,
         resolved_targets: ends.targets(row.seq)?,
         enqueued_at: row.site_enqueued_at,
         created_at: row.created_at,

@@ -1,6 +1,13 @@
-//! The OpenAPI document: every route, described beside its handler and put together here.
+//! The OpenAPI document: every route, described beside its handler and put together here; `finish` makes of it what is served.
+
+mod changes;
+mod closed;
+mod finish;
+mod operation_ids;
+pub mod shapes;
 
 use punctual_wire::RouteReach;
+use serde_json::Value;
 use utoipa::{
     OpenApi as _,
     openapi::{
@@ -14,10 +21,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, business_units, callbacks, channels, events, forecast, health, inbox, keys, lists,
-    messages, metrics, nodes, notifications, operations, preferences, reconciliations, reminder_settings,
-    reports, retention, sandbox, scheduler, schedules, secrets, sites, sources, subscribers, suppressions,
-    surveys, templates, work,
+    Shared, attention, audit, blobs, business_units, callbacks, channels, events, forecast, health, inbox,
+    keys, lists, messages, metrics, nodes, notifications, operations, preferences, reconciliations,
+    reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites, sources,
+    subscribers, suppressions, surveys, templates, users, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -27,8 +34,8 @@ use crate::{
         description = "Business events become messages that are sent on time, once, and can be explained.\n\n\
             Every route but health takes a key as `Authorization: Bearer KEY`. Times are RFC 3339 in UTC. Errors are \
             `application/problem+json` with a stable `code` and a JSON pointer for each field at fault. Lists come in \
-            pages: give `nextCursor` back as `cursor`. Any POST may carry an `Idempotency-Key`; the same request with \
-            the same key gets the same answer and does nothing again.",
+            pages: give `nextCursor` back as `cursor`. A POST may carry an `Idempotency-Key` where it is described; the same \
+            request with the same key gets the same answer and does nothing again.",
     ),
     tags(
         (name = "Notifications", description = "Messages to be sent now, and what became of them"),
@@ -36,6 +43,7 @@ use crate::{
         (name = "Schedules", description = "A topic that is published at a given instant"),
         (name = "Work", description = "What becomes due, and what a person can do about it"),
         (name = "Attention", description = "What needs attention"),
+        (name = "Audit", description = "Who did what, sealed in a chain of digests"),
         (name = "Events", description = "What happened elsewhere"),
         (name = "Sources", description = "The last known state of the things that reminders are about"),
         (name = "Surveys", description = "Questionnaires that events send, and what became of each link"),
@@ -56,11 +64,28 @@ use crate::{
         (name = "Operations", description = "Events and tasks that notify their people"),
         (name = "Sites", description = "Agents that forward notifications from where scripts run"),
         (name = "Keys", description = "Who may call, and what for"),
+        (name = "Users", description = "People who sign in to the console"),
         (name = "Scheduler", description = "One pass over all that is due"),
         (name = "Sandbox", description = "A clock that the API moves; only under `serve --sandbox`"),
         (name = "Health", description = "Whether the server is well"),
     ),
-    components(schemas(punctual_wire::Problem, punctual_wire::FieldError, punctual_wire::Code))
+    // The last ones are taken alone or many at once, which the macros write out.
+    components(schemas(
+        punctual_wire::Problem,
+        punctual_wire::FieldError,
+        punctual_wire::Code,
+        punctual_wire::BatchItem,
+        punctual_wire::Batch<punctual_wire::BatchItem>,
+        punctual_wire::events::EventRequest,
+        punctual_wire::messages::MessageAccepted,
+        punctual_wire::messages::MessageRequest,
+        punctual_wire::notifications::NotificationAccepted,
+        punctual_wire::notifications::NotificationRequest,
+        punctual_wire::notifications::SourceRequest,
+        punctual_wire::schedules::Schedule,
+        punctual_wire::schedules::ScheduleRequest,
+        punctual_wire::sources::SequenceShape,
+    ))
 )]
 struct Outline;
 
@@ -96,6 +121,7 @@ fn of_units() -> OpenApiRouter<Shared> {
         .routes(routes!(notifications::retry))
         .routes(routes!(notifications::discard))
         .routes(routes!(notifications::acknowledge))
+        .routes(routes!(blobs::post))
         .routes(routes!(messages::list, messages::post))
         .routes(routes!(messages::get, messages::patch, messages::delete))
         .routes(routes!(schedules::list, schedules::post))
@@ -107,6 +133,7 @@ fn of_units() -> OpenApiRouter<Shared> {
         .routes(routes!(work::retry))
         .routes(routes!(work::cancel))
         .routes(routes!(attention::get))
+        .routes(routes!(audit::list))
         .routes(routes!(events::post))
         .routes(routes!(sources::bulk))
         .routes(routes!(sources::list))
@@ -218,6 +245,7 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(retention::purge))
         .routes(routes!(subscribers::list))
         .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
+        .routes(routes!(subscribers::retry_all))
         .routes(routes!(reconciliations::list))
         .routes(routes!(reconciliations::run))
         .routes(routes!(channels::health))
@@ -240,6 +268,9 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(sites::events))
         .routes(routes!(keys::list, keys::post))
         .routes(routes!(keys::delete))
+        .routes(routes!(users::list, users::post))
+        .routes(routes!(users::get, users::patch, users::delete))
+        .routes(routes!(users::invite))
         .routes(routes!(scheduler::tick))
         .routes(routes!(sandbox::move_clock))
         .routes(routes!(sandbox::sent))
@@ -268,14 +299,23 @@ fn without_key() -> OpenApiRouter<Shared> {
         .routes(routes!(health::readyz))
 }
 
-/// The whole document.
-pub fn document() -> OpenApi {
+/// The whole document, as it is served.
+pub fn document() -> Value {
+    finished(&described())
+}
+
+/// What the macros say beside the handlers.
+pub(crate) fn described() -> OpenApi {
     routes().into_openapi()
 }
 
-/// The document as it is served and checked in.
-pub(crate) fn text(document: &OpenApi) -> String {
-    let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
+fn finished(described: &OpenApi) -> Value {
+    finish::finished(serde_json::to_value(described).unwrap_or_default())
+}
+
+/// The text that is served and checked in.
+pub(crate) fn text(described: &OpenApi) -> String {
+    let mut text = serde_json::to_string_pretty(&finished(described)).unwrap_or_default();
     text.push('\n');
     text
 }
@@ -287,38 +327,16 @@ fn complete(document: &mut OpenApi) {
     components.add_security_scheme("key", bearer);
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
-            operation.operation_id = Some(operation_id(&method, path));
             let problem = ResponseBuilder::new()
                 .description("What went wrong")
                 .content("application/problem+json", Content::new(Some(Ref::from_schema_name("Problem"))))
                 .build();
             operation.responses.responses.insert("default".to_owned(), RefOr::T(problem));
-            if method == HttpMethod::Post {
+            if method == HttpMethod::Post && takes_idempotency_key(operation, path) {
                 operation.parameters.get_or_insert_default().push(RefOr::T(idempotency_key()));
             }
         }
     }
-}
-
-/// A name for generated clients: `getNotificationsById`.
-fn operation_id(method: &HttpMethod, path: &str) -> String {
-    let mut id = match method {
-        HttpMethod::Get => "get",
-        HttpMethod::Put => "put",
-        HttpMethod::Post => "post",
-        HttpMethod::Delete => "delete",
-        _ => "patch",
-    }
-    .to_owned();
-    for part in path.trim_start_matches("/api/v1").split(['/', '-', '.']).filter(|part| !part.is_empty()) {
-        let name = part.trim_matches(['{', '}']);
-        if name.len() < part.len() {
-            id.push_str("By");
-        }
-        let mut letters = name.chars();
-        id.extend(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters));
-    }
-    id
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
@@ -332,11 +350,25 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Ope
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
 }
 
+/// Whether the handler asks for the key, as a test compares: those that know their caller and write something.
+fn takes_idempotency_key(operation: &Operation, path: &str) -> bool {
+    let has_caller = operation.security.is_some();
+    has_caller
+        && !path.starts_with("/api/v1/reminder-settings/")
+        && path != "/api/v1/sites/{site}/notifications"
+}
+
 fn idempotency_key() -> Parameter {
     ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
         .description(Some("1 to 255 visible ASCII characters; the same request again gets the same answer"))
-        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(255))
+                .pattern(Some("^[!-~]+$")),
+        ))
         .build()
 }

@@ -54,12 +54,12 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
-    fn has(&self, address: IpAddr) -> bool {
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 
     /// The address that a request came from, as far as anybody we believe knows.
-    fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         let entries = headers.get_all(HEADER).iter().rev().flat_map(|value| {
             let text = value.to_str().unwrap_or_default();

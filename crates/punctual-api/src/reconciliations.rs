@@ -3,7 +3,7 @@
 use axum::extract::State;
 use jiff::Timestamp;
 use punctual_engine::{EngineError, EnsureOutcome};
-use punctual_model::Cause;
+use punctual_model::{AuditAction, Cause};
 use punctual_store::{reminders::reconciliations, work::instant};
 use punctual_wire::{
     Code, Fields, Page, Problem,
@@ -19,6 +19,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Read},
     body::{Json, Optional},
+    idempotency::IdempotencyKey,
     parameters::Segments,
 };
 
@@ -29,12 +30,13 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = reconciliations::all(&mut reader.conn()).await?;
     let mut items = Vec::new();
-    let triggers = app.reminders.triggers.iter().map(|(provider, trigger)| {
-        let bounds = trigger.bounds();
+    let triggers = app.reminders.triggers.keys().map(|provider| {
+        let bounds = app.reminders.bounds_of(provider).unwrap_or_default();
         (provider.to_owned(), bounds.window_days.unwrap_or(0), bounds.batch.unwrap_or(0))
     });
-    // What another database says of a source counts whenever it is due.
-    let externals = app.reminders.externals.iter().map(|one| (one.provider(), 0, one.batch));
+    let externals = app.reminders.externals.iter();
+    let externals =
+        externals.map(|one| (one.provider(), one.window_days.unwrap_or(0), one.batch.unwrap_or(0)));
     for (provider, window_days, batch) in triggers.chain(externals) {
         let row = rows.iter().find(|row| row.provider == provider);
         let report: Option<Report> = row.and_then(|row| serde_json::from_str(&row.report).ok());
@@ -61,47 +63,59 @@ pub async fn list(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     responses((status = 200, body = ReconciliationRun)))]
 pub async fn run(
     State(app): State<Shared>,
-    _caller: Caller<Operate>,
+    caller: Caller<Operate>,
     Segments(provider): Segments<String>,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
-    let mut fields = Fields::new(&body.value, "");
-    let request = RunRequest { dry_run: fields.bool("dryRun", false) };
-    fields.finish()?;
-    let missing = || Failure::from(Problem::not_found("trigger provider", &provider));
-    let now = app.engine.clock.now();
-    if let Some(name) = provider.strip_prefix("external:") {
-        let external = app.reminders.external(name).ok_or_else(missing)?;
-        return look(&app, external, now, request.dry_run).await;
-    }
-    app.reminders.triggers.get(&provider).ok_or_else(missing)?;
-    if request.dry_run {
-        let mut reader = app.engine.store.read_for_people().await?;
-        let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
-        let (report, plan) = found.ok_or_else(missing)?;
-        return JsonResponse::ok(&ReconciliationRun {
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let mut fields = Fields::new(&body.value, "");
+        let request = RunRequest { dry_run: fields.bool("dryRun", false) };
+        fields.finish()?;
+        let missing = || Failure::from(Problem::not_found("trigger provider", &provider));
+        let now = app.engine.clock.now();
+        if let Some(name) = provider.strip_prefix("external:") {
+            let external = app.reminders.external(name).ok_or_else(missing)?;
+            if !request.dry_run {
+                app.engine
+                    .record_act(&caller.by, AuditAction::RunNow, "reconciliation", &provider, None)
+                    .await?;
+            }
+            return look(app, external, now, request.dry_run).await;
+        }
+        app.reminders.triggers.get(&provider).ok_or_else(missing)?;
+        if request.dry_run {
+            let mut reader = app.engine.store.read_for_people().await?;
+            let found = reconcile::dry_run(&mut reader.conn(), &app.reminders, &provider, now).await?;
+            let (report, plan) = found.ok_or_else(missing)?;
+            return JsonResponse::ok(&ReconciliationRun {
+                provider,
+                dry_run: true,
+                sources: Some(report.sources),
+                create: Some(plan.create),
+                moved: Some(plan.moved),
+                deactivate: Some(plan.deactivate),
+                work_id: None,
+            });
+        }
+        app.engine.record_act(&caller.by, AuditAction::RunNow, "reconciliation", &provider, None).await?;
+        let row = reconcile::at(&provider, now).ok_or_else(missing)?;
+        let ensured = app.engine.ensure(&[row], Cause::Person).await?.pop();
+        let ensured = ensured.ok_or_else(|| Failure::from(EngineError::NotFound))?;
+        debug_assert!(!matches!(ensured.outcome, EnsureOutcome::Conflict { .. }));
+        JsonResponse::ok(&ReconciliationRun {
             provider,
-            dry_run: true,
-            sources: Some(report.sources),
-            create: Some(plan.create),
-            moved: Some(plan.moved),
-            deactivate: Some(plan.deactivate),
-            work_id: None,
-        });
-    }
-    let row = reconcile::at(&provider, now).ok_or_else(missing)?;
-    let ensured = app.engine.ensure(&[row], Cause::Person).await?.pop();
-    let ensured = ensured.ok_or_else(|| Failure::from(EngineError::NotFound))?;
-    debug_assert!(!matches!(ensured.outcome, EnsureOutcome::Conflict { .. }));
-    JsonResponse::ok(&ReconciliationRun {
-        provider,
-        dry_run: false,
-        sources: None,
-        create: None,
-        moved: None,
-        deactivate: None,
-        work_id: Some(ensured.id),
+            dry_run: false,
+            sources: None,
+            create: None,
+            moved: None,
+            deactivate: None,
+            work_id: Some(ensured.id),
+        })
     })
+    .await
 }
 
 /// A look at another system's database, or what it would do.

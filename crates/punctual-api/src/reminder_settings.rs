@@ -42,7 +42,7 @@ pub async fn post(
     let (app, caller) = (&*app, &*caller);
     let value = body.value.clone();
     once.run(app, caller, &body.bytes, |ids| async move {
-        let draft = draft(app, caller, ids.at(0).to_string(), None, &value)?;
+        let draft = draft(app, caller, ids.at(0).to_string(), None, &value).await?;
         JsonResponse::created(&saved(app, caller, draft).await?)
     })
     .await
@@ -78,7 +78,7 @@ pub async fn put(
 ) -> Answer {
     checked_name(&id, "/id")?;
     let before = touchable(&app, &caller, &id).await?;
-    let draft = draft(&app, &caller, id, before, &body.value)?;
+    let draft = draft(&app, &caller, id, before, &body.value).await?;
     JsonResponse::ok(&saved(&app, &caller, draft).await?)
 }
 
@@ -96,7 +96,7 @@ pub async fn patch(
 ) -> Answer {
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
     let merged = merged(&before, &body.value)?;
-    let draft = draft(&app, &caller, id, Some(before), &merged)?;
+    let draft = draft(&app, &caller, id, Some(before), &merged).await?;
     JsonResponse::ok(&saved(&app, &caller, draft).await?)
 }
 
@@ -129,7 +129,7 @@ pub async fn plan(
 ) -> Answer {
     let before = touchable(&app, &caller, &id).await?.ok_or_else(|| missing(&id))?;
     let merged = merged(&before, &body.value)?;
-    let draft = draft(&app, &caller, id, Some(before), &merged)?;
+    let draft = draft(&app, &caller, id, Some(before), &merged).await?;
     JsonResponse::ok(&planned(&app, &draft).await?)
 }
 
@@ -138,18 +138,18 @@ pub async fn plan(
     request_body = ReminderSettingRequest, responses((status = 200, body = ReminderPlan)))]
 pub async fn plan_new(State(app): State<Shared>, caller: Caller<Author>, body: Json) -> Answer {
     let id = app.engine.random.ordered_uuid(app.engine.clock.now()).to_string();
-    let draft = draft(&app, &caller, id, None, &body.value)?;
+    let draft = draft(&app, &caller, id, None, &body.value).await?;
     JsonResponse::ok(&planned(&app, &draft).await?)
 }
 
-fn draft(
+async fn draft(
     app: &App,
     caller: &Principal,
     id: String,
     before: Option<SettingRow>,
     value: &Value,
 ) -> Result<Draft, Failure> {
-    Ok(Draft::read(&app.reminders, id, before, value, |unit| caller.by.unit_for(unit, ""))?)
+    Ok(Draft::read(&app.engine, &app.reminders, &caller.by, id, before, value).await?)
 }
 
 async fn saved(app: &App, caller: &Principal, draft: Draft) -> Result<ReminderSetting, Failure> {

@@ -21,6 +21,7 @@ pub async fn get(State(app): State<Shared>, _caller: Caller<Read>) -> Answer {
     JsonResponse::ok(&Retention {
         keep_for_days: days(app.engine.config.keep_for),
         keep_files_for_days: days(app.engine.config.keep_files_for),
+        keep_audit_for_days: app.engine.config.keep_audit_for.map(days),
         last_run,
     })
 }

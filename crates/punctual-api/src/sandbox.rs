@@ -8,7 +8,7 @@ use axum::{
 };
 use jiff::SignedDuration;
 use punctual_channels::Misbehaviour;
-use punctual_model::{ChannelKey, Clock, durations};
+use punctual_model::{AuditAction, ChannelKey, Clock, durations};
 use punctual_wire::{
     FieldError, Problem,
     names::channel_fault,
@@ -54,7 +54,7 @@ pub async fn clock(State(app): State<Shared>, _here: InSandbox, _caller: Caller<
 pub async fn move_clock(
     State(app): State<Shared>,
     _here: InSandbox,
-    _caller: Caller<Operate>,
+    caller: Caller<Operate>,
     body: Json,
 ) -> Answer {
     let clock = &sandbox(&app)?.clock;
@@ -73,7 +73,11 @@ pub async fn move_clock(
             app.engine.advance(clock, until).await?;
         }
     }
-    JsonResponse::ok(&SandboxClock { now: clock.now() })
+    let now = clock.now();
+    app.engine
+        .record_act(&caller.by, AuditAction::MoveClock, "sandbox", "clock", Some(&now.to_string()))
+        .await?;
+    JsonResponse::ok(&SandboxClock { now })
 }
 
 /// What the channels were given, oldest first
@@ -99,7 +103,7 @@ pub async fn sent(State(app): State<Shared>, _here: InSandbox, _caller: Caller<R
 pub async fn misbehave(
     State(app): State<Shared>,
     _here: InSandbox,
-    _caller: Caller<Operate>,
+    caller: Caller<Operate>,
     Segments(key): Segments<String>,
     body: Json,
 ) -> Answer {
@@ -116,6 +120,8 @@ pub async fn misbehave(
     };
     let times = request.times.and_then(|times| u64::try_from(times).ok()).unwrap_or(u64::MAX);
     let error = request.error.unwrap_or_else(|| "made to fail".to_owned());
+    let (name, to) = (key.to_string(), request.outcome.as_str());
     sandbox(&app)?.captured.misbehave(key, outcome, times, error);
+    app.engine.record_act(&caller.by, AuditAction::Misbehave, "channel", &name, Some(to)).await?;
     JsonResponse::no_content()
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::Timestamp;
-use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested};
+use punctual_engine::{Actor, CommandError, EngineError, EnsureOutcome, Ensured, Requested, Units};
 use punctual_model::ScheduleId;
 use punctual_store::work::{self, WorkFilter, WorkRow, instant};
 use punctual_wire::{
@@ -20,9 +20,10 @@ use punctual_workflows::{
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Author, Caller, Principal, Read},
+    auth::{Author, Caller, Principal, Read, unit_for},
     body::Json,
     idempotency::{IdempotencyKey, Ids},
+    openapi::shapes,
     parameters::{Parameters, Segments},
     work::{refuse_foreign, status_after},
 };
@@ -32,8 +33,9 @@ use crate::{
 /// The same key again moves the same schedule; with another topic or payload it is refused, and nothing is changed. One that
 /// was cancelled is returned as it is, unless `revive` brings it back.
 #[utoipa::path(post, path = "/api/v1/schedules", tag = "Schedules", security(("key" = ["author"])),
-    request_body(content = ScheduleRequest, example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
-    responses((status = 201, body = Schedule), (status = 200, body = Batch<BatchItem>)))]
+    request_body(content = inline(shapes::OneOrMany<ScheduleRequest>), example = json!({"topic": "invoices.close", "runAt": "2030-05-14T07:00:00Z", "payload": {"month": "2030-04"}, "key": "close-2030-04"})),
+    responses((status = 201, body = Schedule),
+        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<Schedule>))))]
 pub async fn post(
     State(app): State<Shared>,
     caller: Caller<Author>,
@@ -43,9 +45,11 @@ pub async fn post(
     let (app, caller) = (&*app, &*caller);
     let request = OneOrMany::read(&body.value, BATCH_MAX, ScheduleRequest::read)?;
     once.run(app, caller, &body.bytes, |ids| async move {
+        let named = request.readable().filter_map(|one| one.business_unit.as_deref());
+        let units = app.engine.units_named(&caller.by, named.collect()).await?;
         match request {
-            OneOrMany::One(one) => post_one(app, caller, wanted(app, caller, one, &ids, 0, "")?).await,
-            OneOrMany::Many(many) => post_many(app, caller, many, &ids).await,
+            OneOrMany::One(one) => post_one(app, caller, wanted(app, &units, one, &ids, 0, "")?).await,
+            OneOrMany::Many(many) => post_many(app, caller, &units, many, &ids).await,
         }
     })
     .await
@@ -69,11 +73,17 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
     }
 }
 
-async fn post_many(app: &App, caller: &Principal, many: Vec<Item<ScheduleRequest>>, ids: &Ids<'_>) -> Answer {
+async fn post_many(
+    app: &App,
+    caller: &Principal,
+    units: &Units,
+    many: Vec<Item<ScheduleRequest>>,
+    ids: &Ids<'_>,
+) -> Answer {
     let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| wanted(app, caller, one, ids, index, &format!("/{index}"))) {
+        match item.and_then(|one| wanted(app, units, one, ids, index, &format!("/{index}"))) {
             Ok(wanted) => {
                 outcomes.push(Ok(index));
                 good.push(wanted);
@@ -107,7 +117,7 @@ fn item(index: usize, key: &str, ensured: Option<Ensured>) -> BatchItem {
 
 fn wanted(
     app: &App,
-    caller: &Principal,
+    units: &Units,
     request: ScheduleRequest,
     ids: &Ids<'_>,
     index: usize,
@@ -115,7 +125,7 @@ fn wanted(
 ) -> Result<Requested, Problem> {
     let ScheduleRequest { topic, run_at, time_zone, payload, key, business_unit, revive } = request;
     check_window(app.engine.clock.now(), run_at, &format!("{pointer}/runAt"))?;
-    let business_unit = caller.unit_for(business_unit, pointer)?;
+    let business_unit = unit_for(units, business_unit, pointer)?;
     let key = key.unwrap_or_else(|| ids.at(index).to_string());
     let wanted = NewSchedule { key, topic, run_at, time_zone, payload, business_unit }.into_work();
     let work = wanted.map_err(|why| FieldError::key_invalid(format!("{pointer}/key"), why))?;

@@ -1,60 +1,99 @@
-//! Accepting connections: bounded, without delay, with a limit on how long a request's head may take.
+//! Accepting connections: bounded, without delay, with a limit on how long each part of a request may take.
+//!
+//! A probe always gets through: what waits makes room for it (`connections.rs`), and its requests have a budget of their own
+//! (`limits.rs`).
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+mod connections;
+mod framing;
+mod limits;
+mod stream;
 
-use axum::{Router, body::Body};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
 use punctual_engine::Peer;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use punctual_wire::{Problem, problem};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-/// Connections at once; the next ones wait in the system's queue.
-const CONNECTIONS: usize = 2_048;
-/// How long the head of a request may take, and how long a connection may idle.
-const HEAD_TIME: Duration = Duration::from_secs(30);
+pub use self::limits::{Budget, Limits};
+use self::{
+    connections::{Connections, Refused, Slot},
+    limits::Part,
+    stream::Stream,
+};
+
 /// How long requests that are under way may take when the server stops.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// How long to wait when the system gives no connection.
 const REST_AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// Serves what arrives at the listener, until `shutdown`; then what is under way is finished.
+/// A handler that reads a body in time of its own answers that it did not come, before the body breaks off here.
+const HANDLER_FIRST: Duration = Duration::from_secs(1);
+
+/// Serves what arrives at the listener, until `shutdown`; then what is under way is finished. With the limits that ship.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    serve_within(Limits::default(), listener, router, shutdown).await;
+}
+
+/// As [`serve`], within these limits.
+pub async fn serve_within(
+    limits: Limits,
+    listener: TcpListener,
+    router: Router,
+    shutdown: CancellationToken,
+) {
+    let limits = Arc::new(limits);
+    let connections = Connections::new(limits.clone());
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &connections) => accepted,
+            accepted = accept(&listener) => accepted,
             () = shutdown.cancelled() => break,
         };
-        let Some((stream, peer, permit)) = accepted else { continue };
+        let Some((stream, peer)) = accepted else { continue };
+        let slot = connections.open(peer.ip());
+        let end = slot.end.clone();
+        let is_ambiguous = Arc::new(AtomicBool::new(false));
+        let stream = Stream::new(stream, limits.head_bytes, limits.write_time, is_ambiguous.clone());
+        let client = Arc::new(Client { limits: limits.clone(), slot, peer, is_ambiguous });
         let router = router.clone();
-        let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let mut router = router.clone();
-            async move {
-                let mut request = request.map(Body::new);
-                request.extensions_mut().insert(Peer(peer));
-                let answer: Result<_, Infallible> = router.call(request).await;
-                answer
-            }
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (client, router) = (client.clone(), router.clone());
+            async move { Ok::<_, Infallible>(client.answer(request, router).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME)
+            .header_read_timeout(limits.head_time)
+            .max_header_size(limits.head_bytes)
             .serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             // A connection that breaks is the client's affair.
-            let _ = connection.await;
-            drop(permit);
+            tokio::select! {
+                _ = connection => {}
+                () = end.cancelled() => {}
+            }
         });
     }
     drop(listener);
@@ -63,17 +102,61 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
     }
 }
 
-/// The next connection, when there is room for it.
-async fn accept(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = connections.clone().acquire_owned().await.ok()?;
+/// One connection, as its requests see it.
+struct Client {
+    limits: Arc<Limits>,
+    slot: Slot,
+    peer: SocketAddr,
+    is_ambiguous: Arc<AtomicBool>,
+}
+
+impl Client {
+    async fn answer(&self, request: Request<Incoming>, mut router: Router) -> Response {
+        let part = Part::of(request.uri().path());
+        if self.is_ambiguous.load(Ordering::Acquire) {
+            return refused(part, &Problem::framing_ambiguous(), true);
+        }
+        let client = self.limits.proxies.client(self.peer.ip(), request.headers());
+        let (under_way, busy) = match self.slot.admit(part, client) {
+            Ok(begun) => begun,
+            Err(why) => return refused(part, &Problem::rate_limited(1), why == Refused::Connections),
+        };
+        let body_time = self.limits.body_time + HANDLER_FIRST;
+        let mut request = request.map(|body| stream::arriving(body, body_time));
+        request.extensions_mut().insert(Peer(self.peer));
+        let Ok(answer) = router.call(request).await;
+        drop(under_way);
+        answer.map(|body| stream::leaving(body, busy))
+    }
+}
+
+/// A refusal before anybody looked at the request: in JSON for programs, in plain words for people.
+fn refused(part: Part, problem: &Problem, closes: bool) -> Response {
+    let (kind, text) = match part {
+        Part::Console | Part::Public => ("text/plain; charset=utf-8", problem.detail.clone()),
+        _ => (problem::CONTENT_TYPE, serde_json::to_string(problem).unwrap_or_default()),
+    };
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(seconds) = problem.retry_after_seconds() {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if closes {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// The next connection.
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             // Without it small answers wait for the client's acknowledgement.
             let _ = stream.set_nodelay(true);
-            Some((stream, peer, permit))
+            Some((stream, peer))
         }
         Err(error) => {
             // Out of descriptors, most likely: others must end before there is room.

@@ -12,7 +12,9 @@ use punctual_store::{
 use punctual_wire::{
     Page, PageQuery, Problem,
     page::NamePageQuery,
-    sites::{Site, SiteChange, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken},
+    sites::{
+        Site, SiteAgent, SiteChange, SiteEvent, SiteIdentity, SiteRequest, SiteRotateRequest, SiteToken,
+    },
 };
 
 use crate::{
@@ -90,10 +92,15 @@ pub async fn revoke(
     State(app): State<Shared>,
     caller: Caller<Admin>,
     Segments(id): Segments<String>,
+    once: IdempotencyKey,
 ) -> Answer {
-    let row = app.engine.revoke_site(&caller.by, app.wall.now(), &id).await?;
-    app.keys.forget();
-    JsonResponse::ok(&row.shape()?)
+    let (app, caller) = (&*app, &*caller);
+    once.run(app, caller, &[], |_| async move {
+        let row = app.engine.revoke_site(&caller.by, app.wall.now(), &id).await?;
+        app.keys.forget();
+        JsonResponse::ok(&row.shape()?)
+    })
+    .await
 }
 
 /// All sites, by id
@@ -164,7 +171,19 @@ impl Definition for SiteRow {
     }
 
     fn shape(self) -> Result<Site, StoreError> {
+        let agents = self.agents().into_iter().map(|one| {
+            Ok(SiteAgent {
+                name: Some(one.agent).filter(|name| !name.is_empty()),
+                last_contact_at: instant(one.last_contact_at)?,
+                version: one.version,
+                backlog: one.backlog,
+                oldest_buffered_age_seconds: one.oldest_buffered_age_seconds,
+                refused: one.refused,
+                clock_offset_ms: one.clock_offset_ms,
+            })
+        });
         Ok(Site {
+            agents: agents.collect::<Result<_, StoreError>>()?,
             created_at: instant(self.created_at)?,
             revoked_at: self.revoked_at.map(instant).transpose()?,
             last_contact_at: self.last_contact_at.map(instant).transpose()?,

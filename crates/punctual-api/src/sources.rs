@@ -1,7 +1,10 @@
 //! `/api/v1/sources`: the last known state of the things that reminders are about. A change is an event.
 
 use axum::extract::State;
-use punctual_engine::events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED, Touched};
+use punctual_engine::{
+    OwnUnit, Units,
+    events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED, Touched},
+};
 use punctual_store::{
     StoreError,
     sources::{self, SourceChange, SourceRow},
@@ -19,7 +22,7 @@ use serde_json::{Value, json};
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Caller, Ingest, Principal, Read},
+    auth::{Caller, Ingest, Principal, Read, unit_for},
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, checked_name, not_in_future},
@@ -43,7 +46,9 @@ pub async fn put(
     checked_name(&kind, "/type")?;
     checked_name(&id, "/id")?;
     let request = SourceRequest::read(&body.value, "")?;
-    let incoming = changed(&app, &caller, kind.clone(), id.clone(), request, "")?;
+    let units =
+        app.engine.units_named(&caller.by, request.business_unit.as_deref().into_iter().collect()).await?;
+    let incoming = changed(&app, &caller, &units, kind.clone(), id.clone(), request, "")?;
     let taken = app.engine.take_events(&app.sinks, &[incoming]).await?.pop();
     let mut source = known(&app, &caller, &kind, &id, true).await?;
     match taken {
@@ -73,11 +78,13 @@ pub async fn bulk(
 }
 
 async fn take_all(app: &App, caller: &Principal, items: Vec<Item<NamedSourceRequest>>) -> Answer {
+    let named = items.iter().flatten().filter_map(|one| one.source.business_unit.as_deref()).collect();
+    let units = app.engine.units_named(&caller.by, named).await?;
     let (mut incoming, mut outcomes) = (Vec::new(), Vec::with_capacity(items.len()));
     for (index, item) in items.into_iter().enumerate() {
         let pointer = format!("/items/{index}");
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| changed(app, caller, one.kind, one.id, one.source, &pointer)) {
+        match item.and_then(|one| changed(app, caller, &units, one.kind, one.id, one.source, &pointer)) {
             Ok(one) => {
                 outcomes.push(None);
                 incoming.push(one);
@@ -162,7 +169,7 @@ pub async fn delete(
     let change = SourceChange {
         source_type: kind.clone(),
         source_id: id.clone(),
-        business_unit: source.business_unit,
+        business_unit: None,
         active: false,
         deleted: true,
         state: "{}".to_owned(),
@@ -170,10 +177,8 @@ pub async fn delete(
         // Whoever deletes means the source as it is now, even if its producer's clock runs ahead of ours.
         occurred_at: now.max(source.occurred_at),
     };
-    let incoming = IncomingEvent {
-        event: event(&app, &caller, SOURCE_DELETED, &change, Value::Null),
-        change: Some(change),
-    };
+    let event = event(&app, &caller, SOURCE_DELETED, &change, Value::Null);
+    let incoming = IncomingEvent::of_source(event, OwnUnit::stored(source.business_unit), change);
     match app.engine.take_events(&app.sinks, &[incoming]).await?.pop() {
         Some(EventTaken::NotYours) => Err(missing(&kind, &id)),
         _ => JsonResponse::no_content(),
@@ -184,6 +189,7 @@ pub async fn delete(
 fn changed(
     app: &App,
     caller: &Principal,
+    units: &Units,
     kind: String,
     id: String,
     request: SourceRequest,
@@ -192,19 +198,20 @@ fn changed(
     let now = app.engine.clock.now();
     let occurred_at = request.occurred_at.unwrap_or(now);
     not_in_future(occurred_at, now, &format!("{pointer}/occurredAt"))?;
+    let unit = unit_for(units, request.business_unit, pointer)?;
     let change = SourceChange {
         source_type: kind,
         source_id: id,
-        business_unit: caller.unit_for(request.business_unit, pointer)?,
+        business_unit: None,
         active: request.active,
         deleted: false,
         state: request.state.to_string(),
         sequence: request.sequence,
         occurred_at,
     };
-    let data =
-        json!({ "businessUnit": change.business_unit, "active": change.active, "state": request.state });
-    Ok(IncomingEvent { event: event(app, caller, SOURCE_CHANGED, &change, data), change: Some(change) })
+    let data = json!({ "businessUnit": unit.as_deref(), "active": change.active, "state": request.state });
+    let event = event(app, caller, SOURCE_CHANGED, &change, data);
+    Ok(IncomingEvent::of_source(event, unit, change))
 }
 
 fn event(app: &App, caller: &Principal, kind: &str, change: &SourceChange, data: Value) -> Event {

@@ -12,7 +12,8 @@ use punctual_store::{
 use punctual_wire::{
     Page, PageQuery, Problem,
     names::channel_fault,
-    subscribers::{OutboxDelivery, OutboxEvent, Subscriber, SubscriberRequest},
+    subscribers::{OutboxDelivery, OutboxEvent, RetriedDeliveries, Subscriber, SubscriberRequest},
+    work::ReasonRequest,
 };
 use punctual_workflows::{
     subscribers::{self as commands, NewSubscriber},
@@ -24,7 +25,7 @@ use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
     auth::{Admin, Caller, Operate, Read},
-    body::Json,
+    body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
 };
@@ -165,6 +166,30 @@ pub async fn retry(
         app.engine.retry_notification(&caller.by, &delivery.notification_id, None).await?;
         let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
         JsonResponse::ok(&event(row, deliveries)?)
+    })
+    .await
+}
+
+/// Retry all failed deliveries of a subscriber
+///
+/// Everything that was given up for it is queued again, oldest first, up to 10,000 with one request; what arrived is left
+/// alone. Each delivery is in the audit, and the reason with the subscriber.
+#[utoipa::path(post, path = "/api/v1/subscribers/{key}/retry", tag = "Subscribers", security(("key" = ["operate"])),
+    params(("key" = String, Path)), request_body = Option<ReasonRequest>, responses((status = 200, body = RetriedDeliveries)))]
+pub async fn retry_all(
+    State(app): State<Shared>,
+    caller: Caller<Operate>,
+    once: IdempotencyKey,
+    Segments(key): Segments<String>,
+    body: Json<Optional>,
+) -> Answer {
+    let (app, caller) = (&*app, &*caller);
+    let request = ReasonRequest::read(&body.value, "")?;
+    once.run(app, caller, &body.bytes, |_| async move {
+        let by = caller.by.because(request.reason.as_deref());
+        let done = app.engine.retry_subscriber(&by, &key).await?;
+        let retried = i64::try_from(done.retried).unwrap_or(i64::MAX);
+        JsonResponse::ok(&RetriedDeliveries { retried, remaining: done.remaining })
     })
     .await
 }

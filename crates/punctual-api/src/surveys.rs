@@ -45,7 +45,7 @@ pub async fn post(
     let (app, caller) = (&*app, &*caller);
     let request = SurveyRequest::read(&body.value, "")?;
     once.run(app, caller, &body.bytes, |_| async move {
-        let draft = draft(caller, request)?;
+        let draft = draft(request);
         let row = author::create(&app.engine, &caller.by, &draft).await?;
         JsonResponse::created(&shape(row)?)
     })
@@ -65,18 +65,18 @@ pub async fn put(
 ) -> Answer {
     let request = SurveyRequest::read(&body.value, "")?;
     let before = changeable(&app, &caller, &id).await?;
-    let draft = draft(&caller, request)?;
+    let draft = draft(request);
     let row = author::change(&app.engine, &caller.by, before.id, &draft).await?;
     JsonResponse::ok(&shape(row)?)
 }
 
-fn draft(caller: &Principal, request: SurveyRequest) -> Result<SurveyDraft, Failure> {
-    Ok(SurveyDraft {
+fn draft(request: SurveyRequest) -> SurveyDraft {
+    SurveyDraft {
         name: request.name,
         integration_id: request.integration_id,
-        business_unit: caller.unit_for(request.business_unit, "")?,
+        business_unit: request.business_unit,
         draft: request.schema.to_string(),
-    })
+    }
 }
 
 /// Look at a survey

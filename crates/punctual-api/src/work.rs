@@ -225,7 +225,7 @@ pub(crate) fn shape(row: WorkRow, outcome: Option<&'static str>) -> Result<Work,
 }
 
 fn result_of(row: &WorkRow) -> Option<Value> {
-    row.result.as_deref().and_then(|text| serde_json::from_str(text).ok())
+    row.coordinates()
 }
 
 /// The status of a row after it was ensured with this outcome.

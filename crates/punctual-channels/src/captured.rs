@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use jiff::Timestamp;
-use punctual_model::{Channel, ChannelKey, NotificationId, Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{Channel, ChannelKey, Envelope, NotificationId, Outgoing, ReasonCode, SendOutcome};
 
 /// How many messages are kept; older ones make room.
 const MOST_MESSAGES: usize = 10_000;
@@ -40,6 +40,8 @@ pub struct Sent {
     pub type_data: Option<serde_json::Value>,
     /// Names of the files that went along; their contents are not kept.
     pub attachments: Vec<String>,
+    /// Where answers go, and the headers it brought.
+    pub envelope: Envelope,
     /// Where its recipient says no with one click.
     pub unsubscribe: Option<String>,
 }
@@ -189,6 +191,7 @@ impl State {
             message_id: message.message_id,
             type_data: message.type_data,
             attachments: message.attachments.into_iter().map(|file| file.file_name).collect(),
+            envelope: message.envelope,
             unsubscribe: message.unsubscribe,
         };
         self.text += sent.text_len();
@@ -215,6 +218,10 @@ impl CapturedChannel {
 impl Channel for CapturedChannel {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, SendOutcome> {
         ready(self.0.take(message)).boxed()
+    }
+
+    fn carries_files(&self) -> bool {
+        true
     }
 
     fn timeout(&self) -> Duration {

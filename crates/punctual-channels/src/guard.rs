@@ -32,6 +32,14 @@ pub fn check_ip(ip: IpAddr, port: u16, allow: &AllowList) -> Result<(), Refused>
     if allow.allows(ip, port) || ranges::is_public(ip) { Ok(()) } else { Err(Refused) }
 }
 
+/// What a start with an address allowed would say, such as `--outgoing-allow 10.1.2.3:25`.
+pub fn allowing(ip: IpAddr, port: u16) -> String {
+    match ip {
+        IpAddr::V4(ip) => format!("--outgoing-allow {ip}:{port}"),
+        IpAddr::V6(ip) => format!("--outgoing-allow [{ip}]:{port}"),
+    }
+}
+
 /// The internal networks that an admin opened, such as `127.0.0.0/8,10.1.0.0/16:8443,[fd00::/8]:443`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowList(Vec<(IpNet, Option<u16>)>);

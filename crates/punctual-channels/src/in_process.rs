@@ -86,6 +86,10 @@ impl Channel for InProcessChannel {
         async move { (self.0)(&message) }.boxed()
     }
 
+    fn carries_files(&self) -> bool {
+        true
+    }
+
     fn timeout(&self) -> Duration {
         TIMEOUT
     }

@@ -7,7 +7,8 @@
 //! Where to look: `smtp` for mail, `webhook` for HTTP, one file for each provider (`twilio`, `slack`, …) and `provider`
 //! for what they share, `http` for the one way out over HTTP, `nats`, `amqp` and `amqp1` for message brokers and `broker`
 //! for what these share (each comes with a cargo feature of its name), `captured` for what stays in memory (the memory
-//! channel and the sandbox), `callback` for what providers report later, `guard` for the addresses that must not be reached,
+//! channel and the sandbox), `callback` for what providers report later, `oidc` for the
+//! single sign-on of people, `guard` for the addresses that must not be reached,
 //! `connect` for the connections themselves, `trust` for certificates.
 //!
 //! [`Channel`]: punctual_model::Channel
@@ -30,6 +31,7 @@ pub mod in_process;
 pub mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
+pub mod oidc;
 pub mod provider;
 mod room;
 pub mod sendgrid;
@@ -109,6 +111,7 @@ fn test_message() -> punctual_model::Outgoing {
         locale: None,
         context: None,
         attachments: Vec::new(),
+        envelope: punctual_model::Envelope::default(),
         unsubscribe: None,
         at: "2026-11-03T08:30:00Z".parse().unwrap(),
     }

@@ -42,6 +42,11 @@ pub trait Provider: Sized + Send + Sync + 'static {
     /// Whether this text can be an address.
     fn check_address(address: &str) -> Result<(), String>;
 
+    /// Whether files go along.
+    fn carries_files(&self) -> bool {
+        false
+    }
+
     /// Whether the channel is set up for what the provider reports later.
     fn takes_receipts(&self) -> bool {
         false
@@ -139,6 +144,10 @@ impl<P: Provider> Channel for ProviderChannel<P> {
 
     fn permits(&self) -> usize {
         P::PERMITS
+    }
+
+    fn carries_files(&self) -> bool {
+        self.provider.carries_files()
     }
 
     fn takes_receipts(&self) -> bool {

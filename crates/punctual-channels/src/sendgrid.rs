@@ -19,7 +19,7 @@ use crate::{
     http::{Answer, Call, Meaning, by_status, failed, not_understood, permanent},
     provider::{Provider, ProviderAdapter},
     settings::Reader,
-    smtp::{ONE_CLICK, check_attachment, is_link, message_id, parse_address},
+    smtp::{ONE_CLICK, check_attachment, is_link, message_id, own_headers, parse_address, reply_to},
     text::is_header_text,
 };
 
@@ -87,18 +87,25 @@ impl Provider for SendGrid {
             "from": party(&self.from),
             "subject": message.subject,
             "content": content,
-            "headers": {"Message-ID": message_id(&message.message_id), "Auto-Submitted": "auto-generated"},
+            "headers": {
+                "Message-ID": message_id(&message.message_id, &self.from), "Auto-Submitted": "auto-generated",
+            },
         });
+        let refused = |detail: String| permanent(ReasonCode::HeaderInvalid, &detail);
+        for (name, value) in own_headers(&message.envelope).map_err(refused)? {
+            mail["headers"][name] = value.into();
+        }
         if let Some(link) = message.unsubscribe.as_deref().filter(|link| is_link(link)) {
             mail["headers"]["List-Unsubscribe"] = format!("<{link}>").into();
             mail["headers"]["List-Unsubscribe-Post"] = ONE_CLICK.into();
         }
-        if let Some(reply_to) = &self.reply_to {
+        let own_reply_to = reply_to(&message.envelope).map_err(refused)?;
+        if let Some(reply_to) = own_reply_to.as_ref().or(self.reply_to.as_ref()) {
             mail["reply_to"] = party(reply_to);
         }
         let mut files = Vec::new();
         for file in &message.attachments {
-            check_attachment(file).map_err(|detail| permanent(ReasonCode::AttachmentInvalid, detail))?;
+            check_attachment(file).map_err(|detail| permanent(ReasonCode::AttachmentInvalid, &detail))?;
             let mut part = json!({
                 "content": STANDARD.encode(&file.content), "type": file.media_type,
                 "filename": file.file_name, "disposition": "attachment",
@@ -126,6 +133,10 @@ impl Provider for SendGrid {
 
     fn check_address(address: &str) -> Result<(), String> {
         parse_address(address).map(drop)
+    }
+
+    fn carries_files(&self) -> bool {
+        true
     }
 
     fn takes_receipts(&self) -> bool {

@@ -15,7 +15,7 @@ mod session;
 
 use std::{
     error::Error as StdError,
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -31,24 +31,28 @@ use lettre::{
     transport::smtp::{
         authentication::Credentials,
         client::{Certificate, CertificateStore, TlsParameters},
+        extension::ClientId,
     },
 };
-use punctual_model::{Adapter, Channel, Outgoing, ReasonCode, Secret, SendOutcome, SettingsFault};
+use punctual_model::{
+    Adapter, Channel, Outgoing, ReasonCode, Secret, SecretReference, SendOutcome, SettingsFault,
+};
 use rustls::pki_types::ServerName;
 use serde_json::Value;
 use session::{Failure, Protection};
 
 pub use classify::classify;
-pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id};
+pub(crate) use compose::{ONE_CLICK, check_attachment, is_link, message_id, own_headers, reply_to};
 
 use crate::{
-    guard::Guard,
+    guard::{Guard, allowing},
     settings::{Reader, first},
     text::is_header_text,
     trust::Trust,
 };
 
-const FIELDS: &[&str] = &["host", "port", "tls", "username", "password", "from", "timeoutSeconds"];
+const FIELDS: &[&str] =
+    &["host", "port", "tls", "username", "password", "from", "helo", "ca", "timeoutSeconds"];
 /// A relay that takes longer is in trouble; a slow one may have up to ten minutes, which the standard allows.
 const DEFAULT_TIMEOUT: u64 = 60;
 
@@ -73,6 +77,8 @@ struct Settings {
     security: Security,
     credentials: Option<(String, Secret)>,
     from: Mailbox,
+    hello: ClientId,
+    trust: Trust,
     timeout: Duration,
 }
 
@@ -81,7 +87,7 @@ impl SmtpAdapter {
         Self { guard, trust }
     }
 
-    fn read(settings: &Value) -> Result<Settings, Vec<SettingsFault>> {
+    fn read(&self, settings: &Value) -> Result<Settings, Vec<SettingsFault>> {
         let mut reader = Reader::new(settings, FIELDS);
         let host = reader.required_text("host", "the name of the relay, such as mail.example.com");
         let host = host.filter(|host| {
@@ -120,8 +126,27 @@ impl SmtpAdapter {
                 }
                 mailbox
             });
+        let helo = reader.text("helo").filter(|name| {
+            let is_full = is_full_name(name);
+            if !is_full {
+                let detail = "`helo` is the full name of this host, such as mail.example.com";
+                reader.fault("helo", "host_invalid", detail);
+            }
+            is_full
+        });
+        let trust = match reader.text("ca") {
+            // It is looked up when the channel is opened.
+            Some(text) if SecretReference::is_meant(text) => self.trust.clone(),
+            Some(text) => self.trust.with_pem(text.as_bytes()).unwrap_or_else(|fault| {
+                reader.fault("ca", "out_of_range", format!("`ca`: {fault}; write `file:NAME`"));
+                self.trust.clone()
+            }),
+            None => self.trust.clone(),
+        };
         let seconds = reader.integer("timeoutSeconds", 1..=600).unwrap_or(DEFAULT_TIMEOUT);
         let read = host.zip(from).map(|(host, from)| Settings {
+            hello: hello(helo, &from),
+            trust,
             host: host.to_owned(),
             port,
             security,
@@ -131,25 +156,50 @@ impl SmtpAdapter {
         });
         reader.finish(read)
     }
+}
 
-    fn protection(&self, settings: &Settings) -> Result<Protection, Box<dyn StdError>> {
-        Ok(match settings.security {
+impl Settings {
+    fn protection(&self) -> Result<Protection, Box<dyn StdError>> {
+        Ok(match self.security {
             Security::None => Protection::None,
-            Security::StartTls => Protection::StartTls(self.starttls(&settings.host)?),
+            Security::StartTls => Protection::StartTls(self.starttls()?),
             Security::Implicit => Protection::Implicit(
-                ServerName::try_from(settings.host.clone())?,
+                ServerName::try_from(self.host.clone())?,
                 Arc::new(self.trust.client_config()?),
             ),
         })
     }
 
-    fn starttls(&self, host: &str) -> Result<TlsParameters, lettre::transport::smtp::Error> {
-        let mut builder = TlsParameters::builder(host.to_owned()).certificate_store(CertificateStore::None);
+    fn starttls(&self) -> Result<TlsParameters, lettre::transport::smtp::Error> {
+        let mut builder = TlsParameters::builder(self.host.clone()).certificate_store(CertificateStore::None);
         for certificate in self.trust.certificates() {
             builder = builder.add_root_certificate(Certificate::from_der(certificate.to_vec())?);
         }
         builder.build_rustls()
     }
+}
+
+/// The name that the relay is greeted with: the one that was set, the domain of the sender, or the host's own full name. Many
+/// relays refuse a bare host name.
+fn hello(set: Option<&str>, from: &Mailbox) -> ClientId {
+    if let Some(name) = set {
+        return ClientId::Domain(name.to_owned());
+    }
+    match (compose::ascii_domain(from), ClientId::default()) {
+        (Some(domain), _) => ClientId::Domain(domain),
+        (None, ClientId::Domain(host)) if !is_full_name(&host) => ClientId::Ipv4(Ipv4Addr::LOCALHOST),
+        (None, own) => own,
+    }
+}
+
+fn is_full_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.contains('.') && name.split('.').all(is_label)
 }
 
 /// Whether a host is this machine, where a password crosses no network.
@@ -163,12 +213,29 @@ impl Adapter for SmtpAdapter {
     }
 
     fn check(&self, settings: &Value) -> Vec<SettingsFault> {
-        Self::read(settings).err().unwrap_or_default()
+        self.read(settings).err().unwrap_or_default()
+    }
+
+    fn check_destination<'a>(&'a self, settings: &'a Value) -> BoxFuture<'a, Vec<SettingsFault>> {
+        async move {
+            let Ok(settings) = self.read(settings) else { return Vec::new() };
+            let Some(ip) = self.guard.refused(&settings.host, settings.port).await else { return Vec::new() };
+            vec![SettingsFault {
+                pointer: "/host".to_owned(),
+                code: "url_forbidden",
+                detail: format!(
+                    "`{}` leads to {ip}, a network that is not called unless it is allowed: start with `{}`",
+                    settings.host,
+                    allowing(ip, settings.port)
+                ),
+            }]
+        }
+        .boxed()
     }
 
     fn open(&self, settings: &Value) -> Result<Arc<dyn Channel>, SettingsFault> {
-        let settings = Self::read(settings).map_err(first)?;
-        let protection = self.protection(&settings).map_err(|fault| SettingsFault {
+        let settings = self.read(settings).map_err(first)?;
+        let protection = settings.protection().map_err(|fault| SettingsFault {
             pointer: "/host".to_owned(),
             code: "host_invalid",
             detail: format!("TLS cannot be set up for this host: {fault}"),
@@ -177,14 +244,21 @@ impl Adapter for SmtpAdapter {
             .credentials
             .map(|(username, password)| Credentials::new(username, password.expose().to_owned()));
         Ok(Arc::new(SmtpChannel {
-            relay: Relay::new(self.guard.clone(), settings.host, settings.port, protection, credentials),
+            relay: Relay::new(
+                self.guard.clone(),
+                settings.host,
+                settings.port,
+                protection,
+                credentials,
+                settings.hello,
+            ),
             from: settings.from,
             timeout: settings.timeout,
         }))
     }
 
     fn secret_fields(&self) -> &'static [&'static str] {
-        &["password"]
+        &["password", "ca"]
     }
 
     fn check_address(&self, address: &str) -> Result<(), String> {
@@ -222,6 +296,10 @@ impl Channel for SmtpChannel {
         self.timeout
     }
 
+    fn carries_files(&self) -> bool {
+        true
+    }
+
     fn permits(&self) -> usize {
         // What relays accept at once from one client; lettre's own pool has ten.
         10
@@ -234,8 +312,8 @@ impl SmtpChannel {
         let to =
             parse_address(&message.address).map_err(|error| refused(ReasonCode::AddressInvalid, error))?;
         let at = message.at;
-        let mail = compose::compose(&self.from, to, message)
-            .map_err(|fault| refused(fault.reason, fault.detail.to_owned()))?;
+        let mail =
+            compose::compose(&self.from, to, message).map_err(|fault| refused(fault.reason, fault.detail))?;
         let dot_sent = AtomicBool::new(false);
         let sent = tokio::time::timeout(self.timeout, self.relay.send(&mail, at, &dot_sent)).await;
         let failure = match sent {

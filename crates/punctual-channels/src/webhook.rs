@@ -125,6 +125,10 @@ impl Channel for WebhookChannel {
         self.client.timeout()
     }
 
+    fn carries_files(&self) -> bool {
+        true
+    }
+
     fn host_of(&self, address: &str) -> Option<String> {
         let url = looks_like_url(address).then(|| self.guard.check_url(address).ok())??;
         Some(url.host.to_ascii_lowercase())
@@ -142,6 +146,10 @@ impl WebhookChannel {
             .map_err(|_| permanent(ReasonCode::MessageIdInvalid, "the message id is not valid in a header"))?
             .with("webhook-timestamp", &timestamp.to_string())?
             .with("webhook-signature", &signatures)?;
+        let call = match &message.envelope.traceparent {
+            Some(traceparent) => call.with("traceparent", traceparent)?,
+            None => call,
+        };
         let answer = self.client.send(call, message.at).await?;
         Ok(match classify(&answer) {
             SendOutcome::Delivered { .. } => {

@@ -13,15 +13,31 @@
     if (kind === "many") return chosen.length ? chosen : undefined;
     if (kind === "one" || kind === "scale") return chosen[0];
     const text = inputs[0].value.trim();
-    return text === "" ? undefined : text;
+    if (text === "") return undefined;
+    return kind === "number" ? number(text) : text;
   };
 
+  // What follows, down to `matches`, decides as the server does; a test compares the two.
+  const number = (text) => {
+    const plain = text.replaceAll(",", ".");
+    if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(plain)) return plain;
+    const value = Number(plain);
+    if (!Number.isFinite(value)) return plain;
+    return /[.eE]/.test(plain) && Number.isInteger(value) && Math.abs(value) < 1e16 ? value.toFixed(1) : String(value);
+  };
+  // By code points, as UTF-8 is ordered.
+  const compare = (a, b) => {
+    const [x, y] = [[...a], [...b]];
+    const at = x.findIndex((c, n) => c !== y[n]);
+    if (at < 0) return Math.sign(x.length - y.length);
+    return at >= y.length ? 1 : Math.sign(x[at].codePointAt(0) - y[at].codePointAt(0));
+  };
   const isNumber = (text) => /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text);
   const order = (found, wanted) => {
     if (Array.isArray(found) || found === undefined) return undefined;
     const [a, b] = [String(found), String(wanted)];
     if (typeof wanted !== "boolean" && isNumber(a) && isNumber(b)) return Math.sign(Number(a) - Number(b));
-    return a < b ? -1 : a > b ? 1 : 0;
+    return compare(a, b);
   };
   const test = (found, op, wanted) => {
     const values = Array.isArray(wanted) ? wanted : [wanted];

@@ -109,7 +109,7 @@ impl From<EngineError> for Refusal {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Stopping | EngineError::Clock(_) => Problem::storage_unavailable(1).into(),
-            EngineError::Panicked(_) => Self::internal(&error),
+            EngineError::Panicked(_) | EngineError::AuditChain(_) => Self::internal(&error),
             EngineError::NotFound => Problem::new(Code::NotFound, "No such id.").into(),
             EngineError::StateNotAllowed { .. } => {
                 Problem::new(Code::StateNotAllowed, format!("{error}.")).into()

@@ -1,4 +1,5 @@
-//! Cookies as this console reads and writes them: the session's, and two that the page's own script keeps.
+//! Cookies as this console reads and writes them: the session's, that of a single sign-on under way, and two that the
+//! page's own script keeps.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -38,6 +39,23 @@ pub fn clear_session(headers: &HeaderMap) -> Option<HeaderValue> {
     let secure = is_secure(headers);
     let (name, more) = if secure { (SECURE, "; Secure") } else { (PLAIN, "") };
     HeaderValue::try_from(format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{more}")).ok()
+}
+
+const SECURE_SIGN_ON: &str = "__Host-punctual-sign-on";
+const PLAIN_SIGN_ON: &str = "punctual-sign-on";
+
+/// What stands for a single sign-on that is under way.
+pub fn sign_on(headers: &HeaderMap) -> Option<&str> {
+    get(headers, if is_secure(headers) { SECURE_SIGN_ON } else { PLAIN_SIGN_ON })
+}
+
+/// A header that gives it to the browser for so many seconds, or takes it away. It is sent along when the provider leads
+/// people back, which no strict cookie would be.
+pub fn set_sign_on(headers: &HeaderMap, value: &str, seconds: i64) -> Option<HeaderValue> {
+    let secure = is_secure(headers);
+    let (name, more) = if secure { (SECURE_SIGN_ON, "; Secure") } else { (PLAIN_SIGN_ON, "") };
+    HeaderValue::try_from(format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{more}"))
+        .ok()
 }
 
 #[cfg(test)]

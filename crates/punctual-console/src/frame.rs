@@ -45,9 +45,11 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/nodes", name: "Nodes", badge: &[Kind::Node, Kind::Clock, Kind::Locked] },
+    NavEntry { path: "/audit", name: "Audit", badge: &[] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
     NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
+    NavEntry { path: "/settings/users", name: "Users", badge: &[] },
 ];
 
 /// A request for a page: who looks, and how they want things shown.
@@ -89,6 +91,8 @@ pub struct Frame {
     pub theme: &'static str,
     pub nav: Vec<NavItem>,
     pub viewer: String,
+    /// The key's name or the email.
+    pub signed_in_as: String,
     pub token: String,
     pub zone: String,
     pub sandbox: Option<SandboxBar>,
@@ -125,6 +129,14 @@ impl Visit {
         Err(Problem::scope_missing(Scope::Author.as_str()).into())
     }
 
+    /// That they may change what concerns the installation.
+    pub fn must_admin(&self) -> Result<(), Refusal> {
+        if self.viewer.may_define() {
+            return Ok(());
+        }
+        Err(Problem::scope_missing(Scope::Admin.as_str()).into())
+    }
+
     /// The frame of a page that is under `path` in the navigation.
     pub async fn frame(&self, app: &App, title: &str, path: &str) -> Result<Frame, Refusal> {
         let counts = app.engine.attention_counts(&self.viewer.by.reach()).await?;
@@ -151,7 +163,8 @@ impl Visit {
             title: title.to_owned(),
             theme: self.theme,
             nav: nav.collect(),
-            viewer: self.viewer.name.clone(),
+            viewer: self.viewer.shown.clone(),
+            signed_in_as: self.viewer.name.clone(),
             token: self.viewer.token.clone(),
             zone: self.zone.name.clone(),
             sandbox: self.sandbox(app).await?,

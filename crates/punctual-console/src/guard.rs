@@ -1,14 +1,13 @@
-//! Around every page: the headers that harden a browser, a bound on requests under way, and where a form may come from.
+//! Around every page: the headers that harden a browser, and where a form may come from.
 
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use punctual_wire::Problem;
 
-use crate::{Shared, answer::Refusal, session::LIVE_HEADER};
+use crate::session::LIVE_HEADER;
 
 /// Nothing but what this server itself serves, and no script or style inside a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -35,14 +34,6 @@ pub async fn harden(request: Request, next: Next) -> Response {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
-}
-
-/// Pages have a budget of their own; whoever exceeds it is refused for a while.
-pub async fn budget(State(app): State<Shared>, request: Request, next: Next) -> Response {
-    match app.in_flight.try_acquire() {
-        Ok(_permit) => next.run(request).await,
-        Err(_) => Refusal::from(Problem::rate_limited(1)).into_response(),
-    }
 }
 
 /// Whether a form was sent by a page of ours. Browsers say so themselves; over plain HTTP some say only the origin, and

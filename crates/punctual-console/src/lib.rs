@@ -2,23 +2,26 @@
 //!
 //! A page is one module under `pages` with its routes, one template, and one line in `frame::NAV` if it is in the
 //! navigation. Pages hold no rule of the business: they read through the store and act through the engine, with the
-//! rights of the key that signed in. Reading works without script; `assets/console.js` adds the keyboard and keeps
+//! rights of the key or the account that signed in. Reading works without script; `assets/console.js` adds the keyboard and keeps
 //! what is shown up to date.
 
 mod answer;
 mod assets;
 mod chart;
 mod cookies;
+mod device;
 mod figures;
 mod form;
 mod frame;
 mod guard;
+mod invitation;
 mod links;
 mod live;
 mod pages;
 mod preference_page;
 mod session;
 mod sign_in;
+mod sign_on;
 mod survey_page;
 mod times;
 mod words;
@@ -26,12 +29,12 @@ mod words;
 use std::sync::Arc;
 
 use axum::{Extension, Router};
-use punctual_engine::{Engine, PublicLimits};
+use punctual_engine::{Engine, PublicLimits, commands::SignOn};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_wire::RouteReach;
 use punctual_workflows::{reminders::Providers, surveys::Catalogue};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use links::sign_in_link;
@@ -49,14 +52,11 @@ pub struct ConsoleState {
     pub surveys: Arc<Catalogue>,
     /// What anybody may do without signing in, counted for this node.
     pub public: Arc<PublicLimits>,
+    /// The single sign-on of people, where there is one.
+    pub sign_on: Option<Arc<SignOn>>,
     /// Ends open live connections, which otherwise would keep a stopping server waiting.
     pub stop: CancellationToken,
 }
-
-/// Requests for pages under way at once; the API has a budget of its own, so that neither starves the other.
-const IN_FLIGHT: usize = 64;
-/// The same for the public pages of surveys.
-const PUBLIC_IN_FLIGHT: usize = 64;
 
 pub(crate) struct App {
     pub engine: Engine,
@@ -65,11 +65,10 @@ pub(crate) struct App {
     pub reminders: Arc<Providers>,
     pub reports: Arc<Sources>,
     pub stop: CancellationToken,
-    pub in_flight: Semaphore,
-    pub public_in_flight: Semaphore,
     pub public: Arc<PublicLimits>,
     /// What is published, as this node has read it.
     pub surveys: Arc<Catalogue>,
+    pub sign_on: Option<Arc<SignOn>>,
     pub slow_down: punctual_engine::SlowDown,
     pub figures: figures::Kept,
     pub live: live::Watch,
@@ -93,19 +92,18 @@ pub fn router_with_reminders(state: ConsoleState, reminders: Arc<Providers>) -> 
         sandbox: state.sandbox,
         reports: state.reports,
         stop: state.stop,
-        in_flight: Semaphore::new(IN_FLIGHT),
-        public_in_flight: Semaphore::new(PUBLIC_IN_FLIGHT),
         public: state.public,
         surveys: state.surveys,
+        sign_on: state.sign_on,
         slow_down: punctual_engine::SlowDown::default(),
         figures: figures::Kept::default(),
         live: live::Watch::default(),
         driver: Mutex::new(()),
     });
+    let public = sign_in::routes().merge(sign_on::routes()).merge(invitation::routes());
     let pages = pages::routes()
-        .merge(sign_in::routes().route_layer(Extension(RouteReach::Public)))
-        .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT))
-        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::budget));
+        .merge(public.route_layer(Extension(RouteReach::Public)))
+        .layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT));
     pages
         .merge(survey_page::routes(app.clone()).layer(axum::extract::DefaultBodyLimit::max(form::BODY_LIMIT)))
         .merge(

@@ -1,6 +1,8 @@
 //! The pages, one module each. A new page is its module, one line here, and one in `frame::NAV`.
 
+mod account;
 mod attention;
+mod audit;
 mod calendar;
 mod channels;
 mod confirm;
@@ -20,6 +22,7 @@ mod sources;
 mod suppressions;
 mod surveys;
 mod timeline;
+mod users;
 mod why;
 mod work;
 mod work_row;
@@ -42,6 +45,7 @@ fn of_units() -> Router<Shared> {
     Router::new()
         .merge(overview::routes())
         .merge(attention::routes())
+        .merge(audit::routes())
         .merge(outbox::routes())
         .merge(notification::routes())
         .merge(work::routes())
@@ -56,9 +60,9 @@ fn of_units() -> Router<Shared> {
         .merge(inbox::routes())
 }
 
-/// Definitions that everybody reads.
+/// Definitions that everybody reads, and everybody's own account.
 fn of_everybody() -> Router<Shared> {
-    Router::new().merge(channels::routes())
+    Router::new().merge(channels::routes()).merge(account::routes())
 }
 
 /// What concerns all business units together: for viewers without a limit.
@@ -70,4 +74,6 @@ fn of_the_installation() -> Router<Shared> {
         .merge(suppressions::routes())
         .merge(preferences::routes())
         .merge(sandbox::routes())
+        .merge(users::routes())
+        .merge(surveys::subscribers::routes())
 }

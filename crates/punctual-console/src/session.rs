@@ -1,4 +1,4 @@
-//! Sessions: who views a page, with the rights of the key that signed in, as it is stored at this moment.
+//! Sessions: who views a page, with the rights of the key or the account that signed in, as it is stored at this moment.
 //!
 //! How long a session lasts is the engine's rule; here it is found by its cookie.
 
@@ -9,7 +9,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use punctual_engine::{Actor, CommandError, keys::secret_hash};
+use punctual_engine::{Actor, commands::SignedIn, keys::secret_hash};
+use punctual_store::sessions::Owner;
 use punctual_wire::{Problem, RouteReach, keys::Scope};
 
 use crate::{App, Shared, answer::Refusal, cookies, links};
@@ -20,7 +21,12 @@ pub const LIVE_HEADER: &str = "x-punctual-live";
 /// Who looks.
 #[derive(Clone, Debug)]
 pub struct Viewer {
+    /// The name of the key, or the email of the person: messages for the inbox are addressed to it.
     pub name: String,
+    /// What people call them.
+    pub shown: String,
+    /// Whose session it is.
+    pub owner: Owner,
     /// Who it is as far as commands are concerned; the same as for the key itself.
     pub by: Actor,
     scopes: Vec<Scope>,
@@ -37,7 +43,7 @@ impl Viewer {
         self.has(Scope::Operate)
     }
 
-    /// Whether they may change channels, and so test one.
+    /// Whether they may change what concerns the installation: channels, keys, people.
     pub fn may_define(&self) -> bool {
         self.has(Scope::Admin) && self.sees_all()
     }
@@ -47,13 +53,12 @@ impl Viewer {
         self.has(Scope::Author)
     }
 
-    /// The business unit of a definition that they write: it must be one of theirs.
-    pub fn own_unit(&self, unit: Option<String>) -> Result<Option<String>, CommandError> {
-        if self.by.may_touch(unit.as_deref()) {
-            return Ok(unit);
+    /// The business unit that something new gets: the one given, else the first that they are limited to.
+    pub fn unit_or_first(&self, given: &str) -> Option<String> {
+        match given {
+            "" => self.by.units.as_ref().and_then(|units| units.first().cloned()),
+            given => Some(given.to_owned()),
         }
-        let detail = "`businessUnit` must be one that the key is for.";
-        Err(CommandError::invalid("/businessUnit", "out_of_range", detail))
     }
 
     /// Whether figures of the whole installation are for them.
@@ -94,17 +99,12 @@ fn to_sign_in(parts: &Parts) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()
 }
 
-/// The viewer of a request, if its session and its key are good.
+/// The viewer of a request, if its session and its key or account are good.
 pub async fn find(app: &Arc<App>, headers: &HeaderMap, is_use: bool) -> Result<Option<Viewer>, Refusal> {
     let Some(secret) = cookies::session(headers) else { return Ok(None) };
-    let Some(row) = app.engine.session(app.wall.now(), secret, is_use).await? else { return Ok(None) };
-    let units = row.business_units.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default());
-    let viewer = Viewer {
-        by: Actor::key(&row.key_name, units),
-        name: row.key_name,
-        scopes: Scope::read_all(&row.scopes),
-        token: token(secret),
-    };
+    let signed_in = app.engine.session(app.wall.now(), secret, is_use).await?;
+    let Some(SignedIn { owner, name, shown, by, scopes }) = signed_in else { return Ok(None) };
+    let viewer = Viewer { name, shown, owner, by, scopes, token: token(secret) };
     // A key may lose the right to read while its session lives.
     Ok(Some(viewer).filter(|viewer| viewer.has(Scope::Read)))
 }

@@ -80,9 +80,9 @@ pub(crate) async fn limited(State(app): State<Shared>, request: Request, next: N
     let address = request.extensions().get::<Peer>().map(|Peer(peer)| peer.ip().to_canonical());
     let link = request.uri().path().split('/').nth(2).unwrap_or_default().to_owned();
     let wait = app.public.wait(&link, address, app.wall.now());
-    let mut response = match (wait, app.public_in_flight.try_acquire()) {
-        (None, Ok(_permit)) => next.run(request).await,
-        (wait, _) => busy(request.headers(), wait.unwrap_or(1)),
+    let mut response = match wait {
+        None => next.run(request).await,
+        Some(seconds) => busy(request.headers(), seconds),
     };
     response.headers_mut().insert("x-robots-tag", HeaderValue::from_static("noindex, nofollow"));
     response

@@ -3,6 +3,8 @@
 //! A workflow whose rows can wait for a person adds a variant to [`Kind`] and the query that finds them. The API, the
 //! console and the badge then have it.
 
+mod chores;
+
 use jiff::{Timestamp, Unit};
 use punctual_boxed::boxed;
 use punctual_model::{Reach, reason::sentence_of};
@@ -13,10 +15,10 @@ use punctual_store::{
         circuits::{self, CircuitKey},
         standing,
     },
-    nodes, receipts, report_troubles,
+    nodes, owed, receipts, report_troubles,
 };
 
-use crate::{Engine, EngineError, config::earlier, delivery_policy::Circuit};
+use crate::{Engine, EngineError, config::earlier, delivery::KEEPS_FAILING, delivery_policy::Circuit};
 
 /// What kind of thing waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,10 +49,18 @@ pub enum Kind {
     Clock,
     /// A row whose claim ran out and that nobody took over.
     Locked,
+    /// Work that failed for good.
+    Failed,
+    /// Work whose messages have settled, and what should follow keeps failing.
+    Owed,
+    /// A reconciliation that fails or is overdue.
+    Reconcile,
+    /// A purge that is held back or fails.
+    Purge,
 }
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Hold,
         Self::Parked,
         Self::Subscriber,
@@ -64,6 +74,10 @@ impl Kind {
         Self::Node,
         Self::Clock,
         Self::Locked,
+        Self::Failed,
+        Self::Owed,
+        Self::Reconcile,
+        Self::Purge,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -81,6 +95,10 @@ impl Kind {
             Self::Node => "node",
             Self::Clock => "clock",
             Self::Locked => "locked",
+            Self::Failed => "failed",
+            Self::Owed => "owed",
+            Self::Reconcile => "reconcile",
+            Self::Purge => "purge",
         }
     }
 
@@ -92,7 +110,10 @@ impl Kind {
             Self::Sync => "out of step",
             Self::Site => "silent",
             Self::Receipt => "not delivered",
-            Self::RunFailed => "failed",
+            Self::RunFailed | Self::Failed => "failed",
+            Self::Owed => "not followed up",
+            Self::Reconcile => "not reconciled",
+            Self::Purge => "not purged",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
             Self::Node => "not well",
@@ -139,7 +160,9 @@ impl Engine {
         let held = attention::held(&mut reader.conn(), reach, limit).await?;
         let parked = attention::parked(&mut reader.conn(), reach, limit).await?;
         let out_of_step = attention::out_of_step(&mut reader.conn(), reach, limit).await?;
-        let failed = receipts::failed(&mut reader.conn(), reach, limit).await?;
+        let failed = attention::failed(&mut reader.conn(), reach, limit).await?;
+        let owed = owed::waiting(&mut reader.conn(), reach, KEEPS_FAILING, limit).await?;
+        let not_arrived = receipts::failed(&mut reader.conn(), reach, limit).await?;
         let runs_held = report_troubles::held(&mut reader.conn(), reach, limit).await?;
         let runs_failed = report_troubles::failed(&mut reader.conn(), reach, limit).await?;
         let orphaned = report_troubles::orphaned(&mut reader.conn(), reach, limit).await?;
@@ -147,18 +170,18 @@ impl Engine {
         let locked_work = nodes::locked_work(&mut reader.conn(), reach, locked_since, limit).await?;
         let locked = nodes::locked_notifications(&mut reader.conn(), reach, locked_since, limit).await?;
         // Sites, channels and nodes belong to no business unit: who sees only some does not look after them.
-        let (silent, circuits, nodes) = match reach {
+        let (silent, circuits, nodes, chores) = match reach {
             Reach::Units(_) => Default::default(),
             Reach::Everything => (
                 attention::silent_sites(&mut reader.conn(), self.silent_since(), limit).await?,
                 standing(&mut reader.conn()).await?,
                 self.nodes_waiting(&nodes::all(&mut reader.conn()).await?),
+                self.chores_waiting(&mut reader.conn()).await?,
             ),
         };
         let circuits = circuits.into_iter().filter(|row| row.what == "circuit");
         let circuits = circuits.take(usize::try_from(limit).unwrap_or(usize::MAX)).map(open_circuit);
         drop(reader);
-        let holds = held.into_iter().map(|row| waiting(Kind::Hold, format!("/work/{}", row.id), row));
         let parked = parked.into_iter().map(|row| {
             let kind = if row.kind == "event" { Kind::Subscriber } else { Kind::Parked };
             waiting(kind, format!("/notifications/{}", row.id), row)
@@ -166,24 +189,31 @@ impl Engine {
         let silent = silent.into_iter().map(|row| waiting(Kind::Site, format!("/sites/{}", row.id), row));
         let out_of_step =
             out_of_step.into_iter().map(|row| waiting(Kind::Sync, format!("/operations/{}", row.kind), row));
-        let failed =
-            failed.into_iter().map(|row| waiting(Kind::Receipt, format!("/notifications/{}", row.id), row));
+        let not_arrived = not_arrived
+            .into_iter()
+            .map(|row| waiting(Kind::Receipt, format!("/notifications/{}", row.id), row));
+        let work = |kind, row: WaitingRow| waiting(kind, format!("/work/{}", row.id), row);
         let run =
             |kind, row: WaitingRow| waiting(kind, format!("/reports/{}/runs/{}", row.kind, row.id), row);
         let runs = runs_held.into_iter().map(|row| run(Kind::RunHeld, row));
         let runs = runs.chain(runs_failed.into_iter().map(|row| run(Kind::RunFailed, row)));
         let orphaned =
             orphaned.into_iter().map(|row| waiting(Kind::Orphan, format!("/reports/{}", row.id), row));
-        let mut items: Vec<Waiting> = holds
+        let mut items: Vec<Waiting> = held
+            .into_iter()
+            .map(|row| work(Kind::Hold, row))
+            .chain(failed.into_iter().map(|row| work(Kind::Failed, row)))
+            .chain(owed.into_iter().map(|row| work(Kind::Owed, row)))
+            .chain(locked_work.into_iter().map(|row| work(Kind::Locked, row)))
             .chain(parked)
             .chain(out_of_step)
             .chain(silent)
-            .chain(failed)
+            .chain(not_arrived)
             .chain(runs)
             .chain(orphaned)
             .chain(circuits)
             .chain(nodes)
-            .chain(locked_work.into_iter().map(|row| waiting(Kind::Locked, format!("/work/{}", row.id), row)))
+            .chain(chores)
             .chain(
                 locked
                     .into_iter()
@@ -205,10 +235,12 @@ impl Engine {
         let mut reader = self.store.read().await?;
         let found = attention::counts(&mut reader.conn(), reach, COUNTED).await?;
         let out_of_step = attention::count_out_of_step(&mut reader.conn(), reach, COUNTED).await?;
-        let failed = receipts::count_failed(&mut reader.conn(), reach, COUNTED).await?;
+        let failed = attention::count_failed(&mut reader.conn(), reach, COUNTED).await?;
+        let owed = owed::count_waiting(&mut reader.conn(), reach, KEEPS_FAILING, COUNTED).await?;
+        let not_arrived = receipts::count_failed(&mut reader.conn(), reach, COUNTED).await?;
         let reports = report_troubles::counts(&mut reader.conn(), reach, COUNTED).await?;
         let locked = nodes::count_locked(&mut reader.conn(), reach, self.locked_since(), COUNTED).await?;
-        let (silent, circuits, nodes) = match reach {
+        let (silent, circuits, mut listed) = match reach {
             Reach::Units(_) => Default::default(),
             Reach::Everything => (
                 attention::count_silent_sites(&mut reader.conn(), self.silent_since()).await?,
@@ -216,22 +248,28 @@ impl Engine {
                 self.nodes_waiting(&nodes::all(&mut reader.conn()).await?),
             ),
         };
-        let nodes_of =
-            |kind| i64::try_from(nodes.iter().filter(|node| node.kind == kind).count()).unwrap_or(0);
+        if *reach == Reach::Everything {
+            listed.extend(self.chores_waiting(&mut reader.conn()).await?);
+        }
+        let listed = |kind| i64::try_from(listed.iter().filter(|one| one.kind == kind).count()).unwrap_or(0);
         let counts = [
             (Kind::Hold, found.held),
             (Kind::Parked, found.parked),
             (Kind::Subscriber, found.events),
             (Kind::Sync, out_of_step),
             (Kind::Site, silent),
-            (Kind::Receipt, failed),
+            (Kind::Receipt, not_arrived),
             (Kind::RunHeld, reports.held),
             (Kind::RunFailed, reports.failed),
             (Kind::Orphan, reports.orphaned),
             (Kind::Circuit, circuits),
-            (Kind::Node, nodes_of(Kind::Node)),
-            (Kind::Clock, nodes_of(Kind::Clock)),
+            (Kind::Node, listed(Kind::Node)),
+            (Kind::Clock, listed(Kind::Clock)),
             (Kind::Locked, locked),
+            (Kind::Failed, failed),
+            (Kind::Owed, owed),
+            (Kind::Reconcile, listed(Kind::Reconcile)),
+            (Kind::Purge, listed(Kind::Purge)),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

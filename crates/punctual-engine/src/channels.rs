@@ -217,6 +217,11 @@ impl Channels {
         Some(self.adapters.get(&adapter)?.check_address(address))
     }
 
+    /// Whether files go along over the channel; `None` where there is no such channel to ask.
+    pub fn carries_files(&self, key: &str) -> Option<bool> {
+        self.lock().opened.get(key).map(|opened| opened.channel.carries_files())
+    }
+
     /// Why a configured channel cannot send.
     pub fn broken(&self, key: &str) -> Option<Broken> {
         self.lock().broken.get(key).cloned()
@@ -289,6 +294,11 @@ impl Channels {
     /// Returns the subscribers, as of the last read of the table.
     pub(crate) fn last_subscribers(&self) -> Arc<Vec<Arc<Subscriber>>> {
         self.lock().subscribers.clone()
+    }
+
+    /// Whether nothing leaves this process, whatever a channel says.
+    pub(crate) fn captures(&self) -> bool {
+        self.capture.is_some()
     }
 
     /// Channels that exist without a definition. The sandbox has mail too, for it is captured anyway.

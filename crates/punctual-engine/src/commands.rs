@@ -11,9 +11,12 @@ mod idempotency;
 mod inbox;
 mod lists;
 mod sessions;
+mod sign_on;
 mod sites;
+mod subscribers;
 mod templates;
 pub(crate) mod units;
+mod users;
 
 use punctual_model::Fault;
 use punctual_store::StoreError;
@@ -22,8 +25,12 @@ pub use self::{
     actor::Actor,
     channels::NewChannel,
     lists::{NewList, SavedList},
-    sessions::LINK_LASTS,
+    sessions::{LINK_LASTS, SignedIn, SigningIn},
+    sign_on::{GroupMapping, SignOn, SignedOn},
+    subscribers::RetriedAll,
     templates::NewTemplate,
+    units::{OwnUnit, Units},
+    users::{INVITATION_LASTS, Invitation, Mailed, NewUser, UserChange, normal_email},
 };
 use crate::{EngineError, SecretsError, settings::SettingsRefused};
 

@@ -29,6 +29,8 @@ pub struct EngineConfig {
     pub keep_for: Duration,
     /// How long files that workflows make, such as those of reports, are kept.
     pub keep_files_for: Duration,
+    /// How long entries of the audit are kept; for good, unless this is set.
+    pub keep_audit_for: Option<Duration>,
     /// How long answers to idempotency keys are kept.
     pub remember_for: Duration,
     /// Whether the daily purge runs: not in the sandbox, where a moved clock would empty the tables.
@@ -61,6 +63,7 @@ impl Default for EngineConfig {
             stuck_after: Duration::from_secs(600),
             keep_for: DAY * 365,
             keep_files_for: DAY * 365,
+            keep_audit_for: None,
             remember_for: DAY,
             purges: true,
             purge_batch: 500,

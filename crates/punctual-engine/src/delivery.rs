@@ -9,6 +9,7 @@
 mod claim;
 mod conclude;
 mod files;
+mod owed;
 mod own;
 mod permits;
 mod plan;
@@ -33,12 +34,13 @@ use punctual_store::{
 };
 
 pub(crate) use claim::Open;
+pub(crate) use owed::KEEPS_FAILING;
 pub(crate) use own::HandOver;
 pub(crate) use permits::{Class, Permit, Permits};
 use policy::Reservation;
 pub(crate) use send::Until;
 
-use crate::{Engine, EngineError, Opened};
+use crate::{Engine, EngineError, Opened, intake::UNROUTED};
 
 /// What one tick of the delivery stage did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -192,7 +194,7 @@ impl Engine {
         now: Timestamp,
         limit: i64,
     ) -> Result<DeliveryReport, EngineError> {
-        let open = match self.channels.get(key) {
+        let open = match self.channel_for(key, now).await? {
             Some(channel) => {
                 let mut permits = channel.permits.clone().wait(Class::Urgent).await;
                 permits.append(channel.permits.take_free(Class::Urgent, usize::MAX));
@@ -254,6 +256,22 @@ impl Engine {
             self.policy.refresh(&mut reader.conn(), now).await?;
         }
         Ok(())
+    }
+
+    /// The channel of ready messages. One that is not known here may have been made on another node a moment ago, so the
+    /// definitions are read again before its messages are parked.
+    pub(crate) async fn channel_for(
+        &self,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Option<Arc<Opened>>, StoreError> {
+        let known = self.channels.get(key);
+        if known.is_some() || key == UNROUTED {
+            return Ok(known);
+        }
+        let mut reader = self.store.read().await?;
+        self.channels.refresh(&mut reader.conn(), now).await?;
+        Ok(self.channels.get(key))
     }
 
     /// A lease outlives one call of the channel with a margin; longer sends are renewed.

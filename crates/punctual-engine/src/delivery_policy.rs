@@ -6,6 +6,7 @@
 
 pub mod blocked_channels;
 pub mod channel_state;
+pub mod digests;
 pub mod links;
 pub mod preferences;
 

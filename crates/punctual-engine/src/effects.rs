@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, Effect, NewWork, ReasonCode};
+use punctual_model::{AuditAction, Cause, Effect, NewWork, ReasonCode};
 use punctual_store::{StoreError, Tx, audit, notifications, work};
 
 use crate::{
     Engine,
+    delivery_policy::digests::leave_out,
     ensure::{EnsureOutcome, ensure_in},
     events::Touched,
     registration::OwnRows,
@@ -90,23 +91,20 @@ pub async fn deactivate(
     let entries: Vec<audit::Entry> = changed
         .iter()
         .map(|row| audit::Entry {
-            actor: "engine".into(),
-            action: "deactivate",
-            subject_kind: "work",
-            subject_id: row.id.to_string(),
             from: Some("pending".into()),
             to: Some("deactivated".into()),
             version: Some(row.version),
             reason: Some(reason.into()),
-            data: None,
+            ..audit::Entry::new(AuditAction::Deactivate, "work", row.id, row.business_unit.as_deref())
         })
         .collect();
     audit::append(&mut tx.conn(), now, &entries).await?;
     Ok(changed.len())
 }
 
-/// Withdraws what these work rows have queued; what was already claimed is recorded as too late. The rows no longer wait
-/// for what was withdrawn, and `settled` of their workflows is not called: the caller knows.
+/// Withdraws what these work rows have queued, and takes it out of digests, also of those that are queued; what was already
+/// claimed is recorded as too late. The rows no longer wait for what was withdrawn, and `settled` of their workflows is not
+/// called: the caller knows.
 #[boxed]
 pub async fn withdraw(
     tx: &mut Tx,
@@ -114,21 +112,25 @@ pub async fn withdraw(
     reason: ReasonCode,
     origins: Vec<String>,
 ) -> Result<usize, StoreError> {
-    let touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
-    let entries: Vec<audit::Entry> = touched
+    let (digests, shorter) = leave_out(tx, now, reason, origins.clone()).await?;
+    let mut touched = notifications::withdraw_by_work(&mut tx.conn(), now, reason, origins).await?;
+    touched.extend(digests);
+    let mut entries: Vec<audit::Entry> = touched
         .iter()
-        .map(|row| audit::Entry {
-            actor: "engine".into(),
-            action: if row.in_time { "withdraw" } else { "withdraw-too-late" },
-            subject_kind: "notification",
-            subject_id: row.id.to_string(),
-            from: None,
-            to: row.in_time.then(|| "withdrawn".to_owned()),
-            version: Some(row.version),
-            reason: Some(reason.into()),
-            data: None,
+        .map(|row| {
+            let action = if row.in_time { AuditAction::Withdraw } else { AuditAction::WithdrawTooLate };
+            audit::Entry {
+                to: row.in_time.then(|| "withdrawn".to_owned()),
+                version: Some(row.version),
+                reason: Some(reason.into()),
+                ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())
+            }
         })
         .collect();
+    entries.extend(shorter.into_iter().map(|id| audit::Entry {
+        reason: Some(reason.into()),
+        ..audit::Entry::new(AuditAction::Change, "notification", id, None)
+    }));
     audit::append(&mut tx.conn(), now, &entries).await?;
     let waiting: Vec<i64> = touched.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
     if !waiting.is_empty() {

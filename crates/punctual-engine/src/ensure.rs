@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, NewWork, ReasonCode, WorkStatus};
+use punctual_model::{AuditAction, Cause, NewWork, ReasonCode, WorkStatus};
 use punctual_store::{
     Stage, StoreError, Tx, audit,
     work::{self, Existing},
 };
 
 pub use self::requested::{Requested, ensure_requested_in};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, warnings};
 
 /// What ensure did about one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,16 +139,14 @@ async fn reconcile<'k>(
             }
             EnsureOutcome::Conflict { stored, given } if !row.on_hold => {
                 conflicts.push(row.id);
+                let unit = row.business_unit.as_deref();
                 entries.push(audit::Entry {
-                    actor: "engine".into(),
-                    action: "conflict",
-                    subject_kind: "work",
-                    subject_id: row.id.to_string(),
                     from: Some(row.status.clone()),
                     to: Some(row.status.clone()),
                     version: Some(row.version + 1),
                     reason: Some(ReasonCode::InputConflict.into()),
                     data: Some(serde_json::json!({ "stored": stored, "given": given }).to_string()),
+                    ..audit::Entry::new(AuditAction::Conflict, "work", row.id, unit)
                 });
             }
             _ => {}
@@ -161,7 +159,7 @@ async fn reconcile<'k>(
     if !conflicts.is_empty() {
         work::put_on_hold_as_conflict(&mut tx.conn(), now, conflicts).await?;
     }
-    audit::append(&mut tx.conn(), now, &entries).await
+    warnings::append(&mut tx.conn(), now, &entries).await
 }
 
 /// The table of the design, first match wins.

@@ -3,6 +3,8 @@
 use punctual_model::Doubt;
 use punctual_store::StoreError;
 
+use crate::audit_chain::ChainFault;
+
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the store failed")]
@@ -17,17 +19,28 @@ pub enum EngineError {
     /// Nothing may be claimed, and no lease judged.
     #[error("the time is in doubt")]
     Clock(#[source] Doubt),
+    #[error(transparent)]
+    AuditChain(#[from] ChainFault),
     #[error("panicked: {0}")]
     Panicked(String),
 }
 
 impl EngineError {
+    /// Whether the database was gone or took no writes: no row is at fault, and none should pay for it.
+    pub fn is_of_the_server(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_of_the_server())
+    }
+
     /// Whether the database or its clock is at fault and no row: the same may work a little later.
     pub fn is_unavailable(&self) -> bool {
         match self {
             Self::Store(error) => error.is_unavailable(),
             Self::Clock(_) => true,
-            Self::Stopping | Self::NotFound | Self::StateNotAllowed { .. } | Self::Panicked(_) => false,
+            Self::Stopping
+            | Self::NotFound
+            | Self::StateNotAllowed { .. }
+            | Self::AuditChain(_)
+            | Self::Panicked(_) => false,
         }
     }
 }

@@ -17,7 +17,7 @@ use punctual_store::{
 };
 use serde_json::Value;
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, OwnUnit};
 
 /// The type of an event that carries the state of a source.
 pub const SOURCE_CHANGED: &str = "source.changed";
@@ -133,8 +133,20 @@ pub enum EventTaken {
 /// An event, with the state of a source where it carries one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncomingEvent {
-    pub event: Event,
-    pub change: Option<SourceChange>,
+    event: Event,
+    change: Option<SourceChange>,
+}
+
+impl IncomingEvent {
+    pub fn new(event: Event) -> Self {
+        Self { event, change: None }
+    }
+
+    /// One that carries the state of a source, which is this unit's.
+    pub fn of_source(event: Event, unit: OwnUnit, change: SourceChange) -> Self {
+        let change = SourceChange { business_unit: unit.into_name(), ..change };
+        Self { event, change: Some(change) }
+    }
 }
 
 impl Engine {

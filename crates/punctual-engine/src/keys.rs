@@ -5,10 +5,11 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Random, Scope};
+use punctual_model::{AuditAction, Random, Scope};
 use punctual_store::{
-    Lane, Store, StoreError,
+    Lane, Store, StoreError, Tx,
     api_keys::{self, ApiKeyRow},
+    audit,
 };
 use sha2::{Digest, Sha256};
 
@@ -16,6 +17,9 @@ use crate::{
     Actor, CommandError, Engine,
     commands::units::{unit_unknown, unknown_unit},
 };
+
+/// Whoever runs the process, in the audit: the command line and the start need no key.
+pub const OPERATOR: &str = "operator";
 
 /// The shortest text that an operator may use as the admin key.
 pub const SHORTEST: usize = 16;
@@ -92,7 +96,12 @@ pub fn is_well_formed(text: &str) -> bool {
 
 /// What is stored of a key.
 pub fn secret_hash(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
+    hex(&digest(text.as_bytes()))
+}
+
+/// The SHA-256 of these bytes.
+pub fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// What is stored of a new key; a site's token is one, too.
@@ -115,6 +124,7 @@ pub(crate) fn new_row(now: Timestamp, minted: &MintedKey, new: &NewKey, site: Op
 /// Stores a key; `None` if there is already one of that id.
 async fn store_key(
     store: &Store,
+    by: &Actor,
     now: Timestamp,
     minted: &MintedKey,
     new: &NewKey,
@@ -125,9 +135,35 @@ async fn store_key(
     if let Some(unit) = unknown_unit(&mut tx.conn(), units).await? {
         return Err(KeyNotMade::UnitUnknown(unit));
     }
-    let stored = api_keys::insert(&mut tx.conn(), now, &row).await?;
+    if !api_keys::insert(&mut tx.conn(), now, &row).await? {
+        return Ok(None);
+    }
+    made(&mut tx, by, now, &row).await?;
     tx.commit().await?;
-    Ok(stored.then_some(row))
+    Ok(Some(row))
+}
+
+/// The entry of a new key: what it may do, and nothing of its secret.
+async fn made(tx: &mut Tx, by: &Actor, now: Timestamp, row: &ApiKeyRow) -> Result<(), StoreError> {
+    let data =
+        serde_json::json!({ "name": row.name, "scopes": row.scopes, "businessUnits": row.business_units });
+    let entry = audit::Entry {
+        data: Some(data.to_string()),
+        ..audit::Entry::new(AuditAction::Create, "key", &row.id, None)
+    };
+    by.audit_entry(tx, now, entry).await
+}
+
+/// Ends a key for good; whether there was one.
+#[boxed]
+pub async fn revoke_key(store: &Store, by: &Actor, now: Timestamp, id: &str) -> Result<bool, StoreError> {
+    let mut tx = store.begin(Lane::Intake).await?;
+    if !api_keys::revoke(&mut tx.conn(), now, id).await? {
+        return Ok(false);
+    }
+    by.audit(&mut tx, now, AuditAction::Revoke, "key", id, None).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 impl Engine {
@@ -135,23 +171,20 @@ impl Engine {
     #[boxed]
     pub async fn make_key(
         &self,
+        by: &Actor,
         now: Timestamp,
         minted: &MintedKey,
         new: &NewKey,
     ) -> Result<ApiKeyRow, CommandError> {
-        let row = store_key(&self.store, now, minted, new).await?;
+        let row = store_key(&self.store, by, now, minted, new).await?;
         row.ok_or_else(|| CommandError::IdReused { id: minted.id.clone(), detail: None })
     }
 
     /// Ends a key for good.
     #[boxed]
     pub async fn revoke_key(&self, by: &Actor, now: Timestamp, id: &str) -> Result<(), CommandError> {
-        let mut tx = self.store.begin(Lane::Intake).await?;
-        if !api_keys::revoke(&mut tx.conn(), now, id).await? {
-            return Err(CommandError::not_found("key", id));
-        }
-        by.audit(&mut tx, now, "revoke", "key", id).await?;
-        Ok(tx.commit().await?)
+        let revoked = revoke_key(&self.store, by, now, id).await?;
+        revoked.then_some(()).ok_or_else(|| CommandError::not_found("key", id))
     }
 
     /// Writes down that a key was used.
@@ -175,7 +208,7 @@ pub async fn create_key(
     let kind = if new.scopes.contains(&Scope::Admin) { "admin" } else { "api" };
     loop {
         let minted = mint_key(random, kind, env);
-        if store_key(store, now, &minted, new).await?.is_some() {
+        if store_key(store, &Actor::named(OPERATOR), now, &minted, new).await?.is_some() {
             return Ok(minted);
         }
     }
@@ -196,10 +229,11 @@ pub async fn ensure_admin_key(store: &Store, now: Timestamp, text: &str) -> Resu
         return if known.revoked_at.is_some() { Err(KeyRefused::Revoked) } else { Ok(()) };
     }
     let minted = MintedKey { id: format!("operator-{}", &hash[..12]), text: text.to_owned() };
-    let name = "operator".to_owned();
+    let name = OPERATOR.to_owned();
     let new = NewKey { name, scopes: vec![Scope::Admin], business_units: None, expires_at: None };
     let row = new_row(now, &minted, &new, None);
     api_keys::insert(&mut tx.conn(), now, &row).await?;
+    made(&mut tx, &Actor::named(OPERATOR), now, &row).await?;
     tx.commit().await?;
     Ok(())
 }

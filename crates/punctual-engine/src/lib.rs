@@ -5,6 +5,7 @@
 
 pub mod arrivals;
 pub mod attention;
+pub mod audit_chain;
 pub mod channels;
 pub mod commands;
 pub mod config;
@@ -24,6 +25,7 @@ pub mod listeners;
 pub mod metrics;
 mod nodes;
 pub mod operate;
+pub mod passwords;
 pub mod public_limits;
 mod purge;
 mod readiness;
@@ -41,7 +43,10 @@ mod suppressions;
 mod sweep;
 pub mod timeline;
 pub mod trial;
+mod troubles;
+pub mod uploads;
 pub mod vault;
+mod warnings;
 pub mod workflow;
 
 use std::sync::Arc;
@@ -50,7 +55,7 @@ use punctual_model::{Adapter, Clock, DuplicateKey, Random, Registry};
 use punctual_store::{Store, blobs::Blobs};
 
 pub use channels::{Channels, Opened};
-pub use commands::{Actor, CommandError};
+pub use commands::{Actor, CommandError, OwnUnit, Units};
 pub use config::EngineConfig;
 pub use delivery::{DeliveryReport, EVENT};
 pub use due::DueReport;
@@ -98,6 +103,9 @@ pub struct Parts {
     pub(crate) intake: intake::Queue,
     pub(crate) held: Arc<run::Held>,
     pub(crate) deciding: due::Deciding,
+    /// How far the audit may be sealed, once some transactions have ended.
+    pub(crate) seal_mark: std::sync::Mutex<Option<audit_chain::Mark>>,
+    pub(crate) chores: troubles::Chores,
     /// The loops of this node, while they run.
     pub(crate) running: std::sync::Mutex<Option<run::Node>>,
 }
@@ -145,6 +153,8 @@ impl Engine {
             intake,
             held: Arc::default(),
             deciding: due::Deciding::default(),
+            seal_mark: std::sync::Mutex::default(),
+            chores: troubles::Chores::default(),
             running: std::sync::Mutex::default(),
         })))
     }

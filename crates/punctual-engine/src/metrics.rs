@@ -244,3 +244,33 @@ impl Metrics {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    const SOURCE: &str = include_str!("metrics.rs");
+    const MONITORING: [(&str, &str); 2] = [
+        ("alerts.yaml", include_str!("../../../deploy/monitoring/alerts.yaml")),
+        ("grafana-dashboard.json", include_str!("../../../deploy/monitoring/grafana-dashboard.json")),
+    ];
+
+    /// Names as Prometheus shows them, without what it appends for the type.
+    fn names(text: &str) -> Vec<&str> {
+        let found = text.split("punctual_").skip(1).map(|rest| {
+            let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
+            &rest[..end]
+        });
+        let plain = |name: &'static str| move |text| str::strip_suffix(text, name).unwrap_or(text);
+        found.map(plain("_bucket")).map(plain("_total")).collect()
+    }
+
+    #[test]
+    fn alerts_and_dashboard_ask_for_figures_that_exist() {
+        for (file, text) in MONITORING {
+            let asked = names(text);
+            assert!(asked.len() > 5, "{file} asks for nothing");
+            for name in asked {
+                assert!(SOURCE.contains(&format!("\"{name}\",")), "{file}: there is no punctual_{name}");
+            }
+        }
+    }
+}

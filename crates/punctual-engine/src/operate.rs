@@ -4,7 +4,7 @@
 
 use punctual_boxed::boxed;
 use punctual_model::{
-    Cause, NotificationStatus, WorkKey, WorkStatus,
+    AuditAction, Cause, NotificationStatus, WorkKey, WorkStatus,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::{
@@ -81,7 +81,14 @@ impl Engine {
         let Some(changed) = work::release_hold(&mut tx.conn(), now, id).await? else {
             return Err(not_allowed("work", &row.status, "only a row on hold can be released"));
         };
-        let entry = acted("release", "work", id.to_string(), &row.status, &row.status, changed.version);
+        let entry = acted(
+            AuditAction::Release,
+            "work",
+            id,
+            row.business_unit.as_deref(),
+            (&row.status, &row.status),
+            changed.version,
+        );
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code, ..entry }).await?;
         tx.raise(Stage::Work, now);
         tx.commit().await?;
@@ -118,7 +125,14 @@ impl Engine {
                 "it changed while it was being retried; look again",
             ));
         };
-        let entry = acted("retry", "work", retried.id.to_string(), from, "pending", retried.version);
+        let entry = acted(
+            AuditAction::Retry,
+            "work",
+            retried.id,
+            row.business_unit.as_deref(),
+            (from, "pending"),
+            retried.version,
+        );
         let data = serde_json::json!({ "retryOf": row.id.to_string(), "key": retried.key }).to_string();
         by.audit_entry(&mut tx, now, audit::Entry { data: Some(data), ..entry }).await?;
         tx.raise(Stage::Work, now);
@@ -135,7 +149,14 @@ impl Engine {
         let Some(changed) = work::cancel(&mut tx.conn(), now, id, true).await? else {
             return Err(not_allowed("work", &row.status, "only pending and failed rows can be cancelled"));
         };
-        let entry = acted("cancel", "work", id.to_string(), &row.status, "cancelled", changed.version);
+        let entry = acted(
+            AuditAction::Cancel,
+            "work",
+            id,
+            row.business_unit.as_deref(),
+            (&row.status, "cancelled"),
+            changed.version,
+        );
         by.audit_entry(&mut tx, now, entry).await?;
         let follow = self.workflows.get(&row.kind).map(|workflow| workflow.after_cancel(&row, now));
         if let Some(rows) = follow.filter(|rows| !rows.is_empty()) {
@@ -170,9 +191,16 @@ impl Engine {
             return Err(self.changed_meanwhile(id).await);
         };
         if let (Some(work), true) = (row.work_id, row.reports_back) {
-            work::count_up(&mut tx.conn(), work.0).await?;
+            work::count_up(&mut tx.conn(), vec![work.0]).await?;
         }
-        let entry = acted("retry", "notification", row.id.to_string(), "parked", "pending", version);
+        let entry = acted(
+            AuditAction::Retry,
+            "notification",
+            row.id,
+            row.business_unit.as_deref(),
+            ("parked", "pending"),
+            version,
+        );
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.raise(Stage::Delivery, now);
         tx.commit().await?;
@@ -202,7 +230,14 @@ impl Engine {
             return Err(self.changed_meanwhile(id).await);
         };
         let to = NotificationStatus::Discarded.as_str();
-        let entry = acted("discard", "notification", row.id.to_string(), "parked", to, version);
+        let entry = acted(
+            AuditAction::Discard,
+            "notification",
+            row.id,
+            row.business_unit.as_deref(),
+            ("parked", to),
+            version,
+        );
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.commit().await?;
         Ok(self.notification_row(id).await?)
@@ -249,23 +284,19 @@ fn not_allowed(subject: &'static str, state: &str, allowed: &'static str) -> Com
     EngineError::StateNotAllowed { subject, state: state.to_owned(), allowed }.into()
 }
 
+/// What a person did to a row: from which state to which, and the version after it.
 fn acted(
-    action: &'static str,
+    action: AuditAction,
     subject_kind: &'static str,
-    subject_id: String,
-    from: &str,
-    to: &str,
+    subject_id: impl ToString,
+    unit: Option<&str>,
+    (from, to): (&str, &str),
     version: i64,
 ) -> audit::Entry {
     audit::Entry {
-        actor: String::new(),
-        action,
-        subject_kind,
-        subject_id,
         from: Some(from.to_owned()),
         to: Some(to.to_owned()),
         version: Some(version),
-        reason: None,
-        data: None,
+        ..audit::Entry::new(action, subject_kind, subject_id, unit)
     }
 }

@@ -8,19 +8,22 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
+use punctual_model::AuditAction;
 use punctual_store::{
-    Lane,
+    Conn, Lane, StoreError,
     delivery_policy::{days, digests},
     facts, idempotency, inbox, notifications, receipts,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, Engine, EngineError, config::earlier};
+use crate::{Actor, Engine, EngineError, config::earlier, confine::guarded, due::chain, troubles::Chore};
 
 /// A local day that began so long ago is over in every zone.
 const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// A run whose window has moved on by so little is an ordinary one: the daily one, or one after a long weekend.
 const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
+/// What the purge of messages is called among the chores.
+pub(crate) const NOTIFICATIONS: &str = "notifications";
 /// The name under which the last run is remembered.
 const FACT: &str = "purge.last";
 
@@ -43,14 +46,16 @@ pub struct PurgeReport {
 }
 
 /// Who asked for a purge, and the word for it in the audit.
-type Asked<'a> = (&'a Actor, &'static str);
+type Asked<'a> = (&'a Actor, AuditAction);
 
 impl Engine {
     /// Removes everything that is past its window, unless that is more than the usual share.
     #[boxed]
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, EngineError> {
         self.check_clock()?;
-        self.purge_unless_unusual(now, None).await
+        let purged = guarded(self.purge_unless_unusual(now, None)).await;
+        self.note_chore(Chore::Purge, NOTIFICATIONS, &purged, now).await;
+        purged
     }
 
     /// A purge by hand; with `confirm` also of what the daily run held back. Rows go in many transactions, and the last
@@ -58,11 +63,13 @@ impl Engine {
     #[boxed]
     pub async fn purge_by(&self, by: &Actor, confirm: bool) -> Result<PurgeReport, EngineError> {
         let now = self.clock.now();
-        if confirm {
-            self.purge_all(now, Some((by, "purge-confirmed"))).await
+        let purged = if confirm {
+            self.purge_all(now, Some((by, AuditAction::PurgeConfirmed))).await
         } else {
-            self.purge_unless_unusual(now, Some((by, "purge"))).await
-        }
+            self.purge_unless_unusual(now, Some((by, AuditAction::Purge))).await
+        };
+        self.note_chore(Chore::Purge, NOTIFICATIONS, &purged, now).await;
+        purged
     }
 
     async fn purge_unless_unusual(
@@ -122,7 +129,10 @@ impl Engine {
                 break;
             }
         }
-        let files = self.purge_files(now).await?;
+        if let Err(error) = self.purge_audit(now).await {
+            tracing::warn!(%error, "entries of the audit past their time could not be removed");
+        }
+        let files = self.purge_files(now).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");
         self.remember_purge(now, (removed, files), None, asked).await
     }
@@ -134,11 +144,15 @@ impl Engine {
         for (kind, workflow) in self.workflows.iter() {
             let Some(maintains) = &workflow.maintains else { continue };
             loop {
-                match maintains.purge(self, now, finished_before).await {
+                let purged = guarded(maintains.purge(self, now, finished_before)).await;
+                if !matches!(purged, Ok(1..)) {
+                    self.note_chore(Chore::Purge, kind, &purged, now).await;
+                }
+                match purged {
                     Ok(0) => break,
                     Ok(files) => removed += files,
                     Err(error) => {
-                        tracing::warn!(work.kind = kind, %error, "files past their window could not be removed");
+                        tracing::warn!(work.kind = kind, error = %chain(&error), "files past their window could not be removed");
                         break;
                     }
                 }
@@ -170,7 +184,7 @@ impl Engine {
         let text = serde_json::to_string(&report).unwrap_or_default();
         facts::put(&mut tx.conn(), now, FACT, &text).await?;
         if let Some((by, action)) = asked {
-            by.audit(&mut tx, now, action, "retention", "notifications").await?;
+            by.audit(&mut tx, now, action, "retention", "notifications", None).await?;
         }
         tx.commit().await?;
         Ok(report)
@@ -180,7 +194,12 @@ impl Engine {
     #[boxed]
     pub async fn last_purge(&self) -> Result<Option<PurgeReport>, EngineError> {
         let mut reader = self.store.read().await?;
-        let fact = facts::get(&mut reader.conn(), FACT).await?;
-        Ok(fact.and_then(|text| serde_json::from_str(&text).ok()))
+        Ok(last(&mut reader.conn()).await?)
     }
+}
+
+/// The same, on a connection.
+pub(crate) async fn last(conn: &mut Conn<'_>) -> Result<Option<PurgeReport>, StoreError> {
+    let fact = facts::get(conn, FACT).await?;
+    Ok(fact.and_then(|text| serde_json::from_str(&text).ok()))
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, SuppressionReason};
+use punctual_model::{
+    AuditAction, Callback, CallbackFault, CallbackTaken, Receipt, ReceiptState, SuppressionReason,
+};
 use punctual_store::{
     Lane, StoreError, Tx,
     receipts::{self, News, ReceiptRow},
@@ -106,7 +108,15 @@ impl Engine {
         if receipts::seen(&mut tx.conn(), row.seq).await? == 0 {
             return Ok(false);
         }
-        by.audit(&mut tx, now, "acknowledge", "notification", &row.id.to_string()).await?;
+        by.audit(
+            &mut tx,
+            now,
+            AuditAction::Acknowledge,
+            "notification",
+            &row.id.to_string(),
+            row.business_unit.as_deref(),
+        )
+        .await?;
         tx.commit().await?;
         Ok(true)
     }

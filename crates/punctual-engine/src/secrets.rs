@@ -5,9 +5,10 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Adapter, SecretReference};
+use punctual_model::{Adapter, AuditAction, SecretReference};
 use punctual_store::{
     Conn, Lane, Store, StoreError, Tx,
+    audit::{self, ChainRow},
     channels::{self, ChannelRow},
     facts,
     subscribers::{self, SubscriberRow},
@@ -16,7 +17,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     Actor, Engine,
+    audit_chain::LOST_KEY,
     channels::{defined, reseal},
+    keys::OPERATOR,
     vault::{Place, Vault, VaultError, sealed_with},
 };
 
@@ -108,7 +111,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         facts::put(&mut tx.conn(), now, FACT, &key_id).await?;
         let channels = self.seal_all(&mut tx, &key_id, |text| sealed_with(text) != Some(&key_id)).await?;
-        by.audit(&mut tx, now, "rekey", "master-key", &key_id).await?;
+        by.audit(&mut tx, now, AuditAction::Rekey, "master-key", &key_id, None).await?;
         tx.commit().await?;
         Ok(Sealed { key_id, channels })
     }
@@ -212,6 +215,11 @@ pub async fn forget_sealed(
     }
     facts::forget(&mut tx.conn(), FACT).await?;
     if confirm {
+        // Nobody can check the signature of the chain any more: the next node signs it anew, with this entry in it.
+        let chain = audit::lock_chain(&mut tx.conn()).await?;
+        audit::move_chain(&mut tx.conn(), &ChainRow { signature: String::new(), ..chain }).await?;
+        let (kind, id) = LOST_KEY;
+        Actor::named(OPERATOR).audit(&mut tx, now, AuditAction::ForgetSecrets, kind, id, None).await?;
         tx.commit().await?;
     }
     Ok(forgotten)

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{NewNotification, ReasonCode};
+use punctual_model::{AuditAction, NewNotification, ReasonCode};
 use punctual_store::{
     Lane, StoreError, audit,
     notifications::NotificationRow,
@@ -68,11 +68,8 @@ impl Engine {
         let conflicts: Vec<audit::Entry> = reused
             .map(|(_, item)| audit::Entry {
                 actor: format!("site:{site}"),
-                action: "conflict",
-                subject_kind: "notification",
-                subject_id: item.id.to_string(),
                 reason: Some(ReasonCode::IdReused.into()),
-                ..audit::Entry::default()
+                ..audit::Entry::new(AuditAction::Conflict, "notification", item.id, unit.as_deref())
             })
             .collect();
         audit::append(&mut tx.conn(), now, &conflicts).await?;

@@ -8,72 +8,111 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Failures from one address, and from all together, within the interval.
+use crate::keys::secret_hash;
+
+/// Failures from one address, for one account, and from all together, within the interval.
 const PER_ADDRESS: u32 = 10;
+const PER_ACCOUNT: u32 = 10;
 const IN_ALL: u32 = 200;
 const INTERVAL: SignedDuration = SignedDuration::from_mins(10);
-/// Addresses that are remembered at once.
+/// Addresses and accounts that are remembered at once.
 const REMEMBERED: usize = 10_000;
 
 #[derive(Default)]
-pub struct SlowDown(Mutex<HashMap<Option<IpAddr>, Failures>>);
+pub struct SlowDown(Mutex<HashMap<Counted, Failures>>);
+
+/// Under what a failure is counted.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Counted {
+    Everybody,
+    Address(IpAddr),
+    /// The hash of what was given as an account, whether there is one or not: a wait tells nothing about that.
+    Account(String),
+}
 
 struct Failures {
     since: Timestamp,
     count: u32,
 }
 
-/// Counts what failed in all under no address; requests without one share it.
-const EVERYBODY: Option<IpAddr> = None;
-
 impl SlowDown {
     /// How many seconds this address has to wait, if it has to.
     pub fn wait(&self, address: Option<IpAddr>, now: Timestamp) -> Option<u64> {
-        let own = address.and_then(|address| self.wait_of(Some(address), PER_ADDRESS, now));
-        own.max(self.wait_of(EVERYBODY, IN_ALL, now))
+        let own = address.and_then(|address| self.wait_of(&Counted::Address(address), PER_ADDRESS, now));
+        own.max(self.wait_of(&Counted::Everybody, IN_ALL, now))
     }
 
     pub fn failed(&self, address: Option<IpAddr>, now: Timestamp) {
-        self.count([EVERYBODY].into_iter().chain(address.map(Some)), now);
+        self.count([Counted::Everybody].into_iter().chain(address.map(Counted::Address)), now);
+    }
+
+    /// One attempt with a password, which takes its time: it is counted as failed before it is made, so that many at
+    /// once are no more than many one after the other. Returns how many seconds to wait instead, if one has to.
+    pub fn attempt(&self, address: Option<IpAddr>, account: &str, now: Timestamp) -> Result<(), u64> {
+        let account = account_of(account);
+        match self.wait(address, now).max(self.wait_of(&account, PER_ACCOUNT, now)) {
+            Some(seconds) => Err(seconds),
+            None => {
+                self.failed(address, now);
+                self.count([account], now);
+                Ok(())
+            }
+        }
+    }
+
+    /// The attempt was good after all: nothing is held against the account, and one failure less against the address.
+    pub fn succeeded(&self, address: Option<IpAddr>, account: &str) {
+        let mut known = self.lock();
+        known.remove(&account_of(account));
+        for counted in [Counted::Everybody].into_iter().chain(address.map(Counted::Address)) {
+            if let Some(failures) = known.get_mut(&counted) {
+                failures.count = failures.count.saturating_sub(1);
+            }
+        }
     }
 
     /// The same for a key of the API. Addresses are counted apart, so that nobody keeps somebody else's programs out;
     /// a proxy on this machine speaks for many, and so has the limit of all together.
     pub fn wait_with_key(&self, address: Option<IpAddr>, now: Timestamp) -> Option<u64> {
         let address = apart(address);
-        self.wait_of(address, if address == EVERYBODY { IN_ALL } else { PER_ADDRESS }, now)
+        let limit = if address == Counted::Everybody { IN_ALL } else { PER_ADDRESS };
+        self.wait_of(&address, limit, now)
     }
 
     pub fn failed_with_key(&self, address: Option<IpAddr>, now: Timestamp) {
         self.count([apart(address)], now);
     }
 
-    fn wait_of(&self, address: Option<IpAddr>, limit: u32, now: Timestamp) -> Option<u64> {
+    fn wait_of(&self, counted: &Counted, limit: u32, now: Timestamp) -> Option<u64> {
         let known = self.lock();
-        let failures = known.get(&address)?;
+        let failures = known.get(counted)?;
         let rest = INTERVAL - now.duration_since(failures.since);
         (failures.count >= limit && rest.is_positive())
             .then(|| u64::try_from(rest.as_secs()).unwrap_or(0) + 1)
     }
 
-    fn count(&self, addresses: impl IntoIterator<Item = Option<IpAddr>>, now: Timestamp) {
+    fn count(&self, what: impl IntoIterator<Item = Counted>, now: Timestamp) {
         let mut known = self.lock();
         known.retain(|_, failures| now.duration_since(failures.since) < INTERVAL);
         if known.len() >= REMEMBERED {
-            known.retain(|address, _| *address == EVERYBODY);
+            known.retain(|counted, _| *counted == Counted::Everybody);
         }
-        for address in addresses {
-            known.entry(address).or_insert(Failures { since: now, count: 0 }).count += 1;
+        for counted in what {
+            known.entry(counted).or_insert(Failures { since: now, count: 0 }).count += 1;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Option<IpAddr>, Failures>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Counted, Failures>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn apart(address: Option<IpAddr>) -> Option<IpAddr> {
-    address.filter(|address| !address.is_loopback())
+fn apart(address: Option<IpAddr>) -> Counted {
+    address.filter(|address| !address.is_loopback()).map_or(Counted::Everybody, Counted::Address)
+}
+
+fn account_of(account: &str) -> Counted {
+    Counted::Account(secret_hash(account))
 }
 
 #[cfg(test)]
@@ -111,5 +150,22 @@ mod tests {
             slow.failed_with_key(local, now);
         }
         assert_eq!((waits(local), waits(None), waits(other)), (true, true, false));
+    }
+
+    #[test]
+    fn guesses_at_one_account_are_slowed_down_wherever_they_come_from() {
+        let (slow, now) = (SlowDown::default(), Timestamp::UNIX_EPOCH);
+        let from = |n: u32| Some(n.to_be_bytes().into());
+        for n in 0..PER_ACCOUNT {
+            assert_eq!(slow.attempt(from(n), "ada@example.org", now), Ok(()));
+        }
+        assert_eq!(slow.attempt(from(99), "ada@example.org", now), Err(601));
+        assert_eq!(slow.attempt(from(99), "bob@example.org", now), Ok(()));
+        assert_eq!(slow.attempt(from(99), "ada@example.org", now + INTERVAL), Ok(()));
+        // Who knows the password is not slowed down by having used it.
+        for _ in 0..3 * PER_ADDRESS {
+            assert_eq!(slow.attempt(from(7), "eve@example.org", now + INTERVAL), Ok(()));
+            slow.succeeded(from(7), "eve@example.org");
+        }
     }
 }

@@ -14,6 +14,7 @@ use std::{
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
+    AuditAction,
     address::comparable,
     suppression::{SuppressionReason, channel_type},
 };
@@ -183,9 +184,8 @@ impl Engine {
             self.suppressions.note(kind, address);
             let row = rows.iter().find(|row| row.channel_type == *kind && row.address == *address);
             entries.push(audit::Entry {
-                actor: "engine".into(),
                 reason: row.map(|row| row.reason.clone()),
-                ..entry("suppress", kind, address)
+                ..entry(AuditAction::Suppress, kind, address)
             });
             tracing::info!(
                 channel.kind = kind,
@@ -205,7 +205,7 @@ impl Engine {
         suppressions::changed(&mut tx.conn(), now).await?;
         let entry = audit::Entry {
             reason: Some(row.reason.clone()),
-            ..entry("suppress", &row.channel_type, &row.address)
+            ..entry(AuditAction::Suppress, &row.channel_type, &row.address)
         };
         by.audit_entry(&mut tx, now, entry).await?;
         // Before the commit, so that nothing leaves between the two: at worst the table is asked once too often.
@@ -228,17 +228,13 @@ impl Engine {
             return Ok(false);
         }
         suppressions::changed(&mut tx.conn(), now).await?;
-        by.audit_entry(&mut tx, now, entry("unsuppress", channel_type, address)).await?;
+        by.audit_entry(&mut tx, now, entry(AuditAction::Unsuppress, channel_type, address)).await?;
         tx.commit().await?;
         Ok(true)
     }
 }
 
-fn entry(action: &'static str, channel_type: &str, address: &str) -> audit::Entry {
-    audit::Entry {
-        action,
-        subject_kind: "address",
-        subject_id: format!("{channel_type}:{address}"),
-        ..audit::Entry::default()
-    }
+/// An address belongs to no business unit.
+fn entry(action: AuditAction, channel_type: &str, address: &str) -> audit::Entry {
+    audit::Entry::new(action, "address", format!("{channel_type}:{address}"), None)
 }

@@ -5,7 +5,8 @@ use std::{collections::HashSet, time::Duration};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
-    NextAttempt, NotificationEvent, NotificationStatus, ReasonCode, RetryPolicy, WorkEvent, WorkStatus,
+    AuditAction, NextAttempt, NotificationEvent, NotificationStatus, ReasonCode, RetryPolicy, WorkEvent,
+    WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, attempts, audit,
@@ -18,6 +19,8 @@ use crate::{
     config::later,
     confine::{Pieces, guarded},
     due::chain,
+    troubles::Chore,
+    warnings,
 };
 
 /// Rows one pass takes of each table.
@@ -33,6 +36,8 @@ pub struct SweepReport {
     pub notifications: usize,
     pub uncertain: usize,
     pub parked: usize,
+    /// What was owed to workflows and is done now.
+    pub owed: usize,
     /// Repaired by workflows.
     pub repaired: usize,
 }
@@ -47,15 +52,26 @@ impl Engine {
         if let Err(error) = self.recover_abandoned(now).await {
             tracing::warn!(error = %chain(&error), "what a lost node was deciding could not be worked");
         }
+        match self.work_owed(now).await {
+            Ok(done) => report.owed = done,
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "what is owed to workflows could not be done");
+            }
+        }
         for (kind, workflow) in self.workflows.iter() {
             let Some(maintains) = &workflow.maintains else { continue };
-            match maintains.reconcile(self, now).await {
+            let repaired = guarded(maintains.reconcile(self, now)).await;
+            self.note_chore(Chore::Reconcile, kind, &repaired, now).await;
+            match repaired {
                 Ok(repaired) => report.repaired += repaired,
                 // A workflow that fails to repair must not keep the claims of others from being swept.
                 Err(error) => {
                     tracing::warn!(work.kind = kind, error = %chain(&error), "a workflow could not be reconciled")
                 }
             }
+        }
+        if let Err(error) = self.seal_audit().await {
+            tracing::warn!(error = %chain(&error), "the audit could not be sealed");
         }
         leases?;
         Ok(report)
@@ -140,18 +156,14 @@ impl Engine {
                 continue;
             }
             entries.push(audit::Entry {
-                actor: "engine".into(),
-                action: "hold",
-                subject_kind: "work",
-                subject_id: row.id.to_string(),
                 from: Some(WorkStatus::Processing.as_str().into()),
                 to: Some(settlement.status.as_str().into()),
                 version: Some(row.version + 1),
                 reason: settlement.reason.map(Into::into),
-                data: None,
+                ..audit::Entry::new(AuditAction::Hold, "work", row.id, row.business_unit.as_deref())
             });
         }
-        audit::append(&mut tx.conn(), now, &entries).await?;
+        warnings::append(&mut tx.conn(), now, &entries).await?;
         tx.commit().await?;
         Ok((swept.len(), entries.len()))
     }
@@ -214,15 +226,12 @@ impl Engine {
             let next = self.after_doubt(channel.as_deref(), row.retry_count, doubt, now);
             let parks = next.is_none();
             if doubt {
+                let unit = row.business_unit.as_deref();
                 entries.push(audit::Entry {
-                    actor: "engine".into(),
-                    action: "uncertain",
-                    subject_kind: "notification",
-                    subject_id: row.id.to_string(),
                     version: Some(row.version + 1),
                     to: parks.then(|| NotificationStatus::Parked.as_str().to_owned()),
                     reason: Some(ReasonCode::OutcomeUnknown.into()),
-                    ..Default::default()
+                    ..audit::Entry::new(AuditAction::Uncertain, "notification", row.id, unit)
                 });
             }
             if parks {
@@ -249,7 +258,7 @@ impl Engine {
             attempts::count_uncertain(&mut tx.conn(), &uncertain).await?;
         }
         report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
-        audit::append(&mut tx.conn(), now, &entries).await?;
+        warnings::append(&mut tx.conn(), now, &entries).await?;
         self.settle_workflows(&mut tx, back, now).await?;
         tx.commit().await?;
         self.metrics.uncertain(report.uncertain);

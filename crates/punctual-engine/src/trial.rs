@@ -2,11 +2,11 @@
 
 use jiff::SignedDuration;
 use punctual_boxed::boxed;
-use punctual_model::{ChannelKey, Clock, NotificationId, Outgoing, SendOutcome};
+use punctual_model::{AuditAction, ChannelKey, Clock, Envelope, NotificationId, Outgoing, SendOutcome};
 use punctual_store::StoreError;
 use uuid::Uuid;
 
-use crate::Engine;
+use crate::{Actor, Engine};
 
 /// What is sent.
 #[derive(Clone, Debug)]
@@ -38,6 +38,18 @@ impl Engine {
     pub async fn try_channel(
         &self,
         wall: &dyn Clock,
+        by: &Actor,
+        key: &ChannelKey,
+        message: TrialMessage,
+    ) -> Result<Trial, StoreError> {
+        self.send_beside(wall, Some(by), key, message).await
+    }
+
+    /// Sends a message beside the outbox. It is a test of the channel where somebody asked for one.
+    pub(crate) async fn send_beside(
+        &self,
+        wall: &dyn Clock,
+        tested_by: Option<&Actor>,
         key: &ChannelKey,
         message: TrialMessage,
     ) -> Result<Trial, StoreError> {
@@ -51,6 +63,9 @@ impl Engine {
         };
         if let Some(Err(why)) = self.channels.check_address(key.as_str(), &message.address) {
             return Ok(Trial::Address(why));
+        }
+        if let Some(by) = tested_by {
+            self.record_act(by, AuditAction::Test, "channel", key.as_str(), Some(&message.address)).await?;
         }
         let subject = message.subject.unwrap_or_else(|| "Punctual: this channel works".to_owned());
         let body = message.body.unwrap_or_else(|| "This is a test message.".to_owned());
@@ -68,6 +83,7 @@ impl Engine {
             locale: None,
             context: None,
             attachments: Vec::new(),
+            envelope: Envelope::default(),
             unsubscribe: None,
             at: now,
         };

@@ -134,6 +134,9 @@ pub struct Vault {
     keys: RwLock<Vec<MasterKey>>,
 }
 
+/// The length of a salt in bytes.
+const SALT_LEN: usize = 16;
+
 impl Vault {
     /// Reads the keys; there must be one.
     pub fn open(source: Arc<dyn KeySource>, random: Arc<dyn Random>) -> Result<Self, VaultError> {
@@ -217,6 +220,13 @@ impl Vault {
 }
 
 impl Vault {
+    /// Random bytes as text, for hashes that must not be guessed.
+    pub(crate) fn salt(&self) -> String {
+        let mut bytes = [0; SALT_LEN];
+        self.random.bytes(&mut bytes);
+        crate::keys::hex(&bytes)
+    }
+
     /// The signature of a text, for one purpose: by a key that follows from the first master key.
     pub fn sign(&self, purpose: &str, text: &[u8]) -> Vec<u8> {
         let keys = self.keys();

@@ -167,6 +167,7 @@ pub struct SettledWork {
     pub id: i64,
     pub key: String,
     pub kind: String,
+    pub business_unit: Option<String>,
     /// Those that settled just now.
     pub outcomes: Vec<(NotificationId, NotificationStatus)>,
 }

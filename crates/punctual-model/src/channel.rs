@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::{Callback, CallbackFault, CallbackTaken, ChannelKey, NotificationId, ReasonCode};
+use crate::{Callback, CallbackFault, CallbackTaken, ChannelKey, Envelope, NotificationId, ReasonCode};
 
 /// One message to one target, rendered and ready to leave.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Outgoing {
     /// What a template of the message sees, for channels that fill in templates of their own.
     pub context: Option<serde_json::Value>,
     pub attachments: Vec<Attachment>,
+    /// Where answers go, headers of the mail, and the trace it belongs to.
+    pub envelope: Envelope,
     /// Where the recipient says that they do not want such messages, with one click; for mail.
     pub unsubscribe: Option<String>,
     /// When this attempt is made.
@@ -68,6 +70,11 @@ pub trait Channel: Send + Sync {
         16
     }
 
+    /// Whether files go along. What cannot is not sent without them: it is refused or parked.
+    fn carries_files(&self) -> bool {
+        false
+    }
+
     /// The host that this address names itself, where it leads somewhere else than the channel's own settings: calls then
     /// fail by host, and one host that does not answer holds back nobody else.
     fn host_of(&self, _address: &str) -> Option<String> {
@@ -97,6 +104,15 @@ pub trait Adapter: Send + Sync {
 
     /// Every fault of these settings, so that a person can mend them at once.
     fn check(&self, settings: &serde_json::Value) -> Vec<SettingsFault>;
+
+    /// The faults that show only when names are looked up: a destination that must not be called. One that cannot be looked
+    /// up now is none.
+    fn check_destination<'a>(
+        &'a self,
+        _settings: &'a serde_json::Value,
+    ) -> BoxFuture<'a, Vec<SettingsFault>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Opens the channel; `settings` have secrets filled in.
     fn open(&self, settings: &serde_json::Value) -> Result<Arc<dyn Channel>, SettingsFault>;

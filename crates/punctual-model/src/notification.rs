@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{ChannelKey, InputHash, NotificationId};
+use crate::{ChannelKey, Envelope, InputHash, NotificationId};
 
 /// Whom a notification is for. A list is resolved when it is delivered, not before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,38 @@ pub struct FileRef {
     /// Set where the HTML shows it in place, as `cid:CONTENT_ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
+    /// The digest of its content, for one that a caller brought: the blob is another one in each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// How large such a one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<i64>,
+}
+
+/// Where the blobs of uploads lie.
+const UPLOADS: &str = "uploads/";
+
+impl FileRef {
+    /// The name of the blob of an upload.
+    pub fn upload_blob(id: &str) -> String {
+        format!("{UPLOADS}{id}")
+    }
+
+    /// The upload whose content it is, where a caller brought it.
+    pub fn upload(&self) -> Option<&str> {
+        self.blob.strip_prefix(UPLOADS)
+    }
+
+    /// What is compared where a message is handed in again.
+    fn identity(&self) -> String {
+        match &self.digest {
+            Some(digest) => {
+                serde_json::json!({"digest": digest, "name": self.file_name, "type": self.media_type})
+            }
+            None => serde_json::json!(self),
+        }
+        .to_string()
+    }
 }
 
 /// A notification as its producer hands it over.
@@ -70,6 +102,9 @@ pub struct NewNotification {
     /// Fields that only this type of channel understands, a JSON object.
     pub type_data: Option<serde_json::Value>,
     pub attachments: Vec<FileRef>,
+    pub envelope: Envelope,
+    /// The client whose key may read it again, for keys that may only send.
+    pub client: Option<String>,
     pub business_unit: Option<String>,
     pub source: NotificationSource,
     pub site_enqueued_at: Option<Timestamp>,
@@ -109,6 +144,8 @@ impl NewNotification {
             context: None,
             type_data: None,
             attachments: Vec::new(),
+            envelope: Envelope::default(),
+            client: None,
             business_unit: None,
             source: NotificationSource::default(),
             site_enqueued_at: None,
@@ -166,7 +203,13 @@ impl NewNotification {
             field(Some(channel.as_str()));
         }
         if !self.attachments.is_empty() {
-            field(Some(&serde_json::json!(self.attachments).to_string()));
+            let files: Vec<String> = self.attachments.iter().map(FileRef::identity).collect();
+            field(Some(&format!("[{}]", files.join(","))));
+        }
+        if self.envelope.is_for_mail() {
+            // A trace is another one in each request.
+            let compared = Envelope { traceparent: None, ..self.envelope.clone() };
+            field(Some(&serde_json::json!(compared).to_string()));
         }
         InputHash::from_bytes(digest.finalize().into())
     }

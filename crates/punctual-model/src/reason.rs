@@ -145,6 +145,7 @@ reason_codes! {
     Unsubscribed "unsubscribed" "Its recipient unsubscribed from this topic",
     // Why a delivery cannot start, or is not repeated.
     AttachmentMissing "attachment-missing" "An attachment is gone",
+    AttachmentsNotSupported "attachments-not-supported" "The channel cannot send attachments",
     DeliveryFailed "delivery-failed" "Its row could not be prepared for delivery",
     IdReused "id-reused" "Another message has this id",
     ListUnknown "list-unknown" "The list does not exist",
@@ -173,6 +174,7 @@ reason_codes! {
     DomainTakesNoMail "domain-takes-no-mail" "The domain accepts no mail",
     ExchangeUnknown "exchange-unknown" "The broker has no such exchange",
     Gone "gone" "The receiver says that the address is gone",
+    HeaderInvalid "header-invalid" "A header of the mail is not allowed",
     HostForbidden "host-forbidden" "Connections to this host are not allowed",
     MailboxFull "mailbox-full" "The mailbox is full",
     MailboxUnavailable "mailbox-unavailable" "The mailbox does not exist",
@@ -196,8 +198,10 @@ reason_codes! {
     UrlInvalid "url-invalid" "The URL is not valid",
     WindowClosed "window-closed" "The recipient has not written within a day, so only an approved template may be sent",
     // What needs attention beside rows.
+    FollowUpFailed "follow-up-failed" "Its messages have settled, and what should follow keeps failing",
     OwnerGone "owner-gone" "Its owner no longer exists",
     RecipientsGone "recipients-gone" "Its list is gone or empty",
+    ReconciliationOverdue "reconciliation-overdue" "It should have run by now",
     SiteNeverCalled "site-never-called" "Its agent has never called",
     SiteSilent "site-silent" "Its agent has not called for a while",
     SyncFailed "sync-failed" "It could not be scheduled",

@@ -14,6 +14,8 @@ pub enum Scope {
     Author,
     /// Events, sources, notifications.
     Ingest,
+    /// Send notifications and messages, now or later, and look at what keys of the same client sent.
+    Send,
     /// Look at everything, change nothing.
     Read,
     /// Hand over the notifications of one site.
@@ -21,8 +23,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    pub const ALL: [Self; 6] =
-        [Self::Admin, Self::Operate, Self::Author, Self::Ingest, Self::Read, Self::Site];
+    pub const ALL: [Self; 7] =
+        [Self::Admin, Self::Operate, Self::Author, Self::Ingest, Self::Send, Self::Read, Self::Site];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,6 +32,7 @@ impl Scope {
             Self::Operate => "operate",
             Self::Author => "author",
             Self::Ingest => "ingest",
+            Self::Send => "send",
             Self::Read => "read",
             Self::Site => "site",
         }

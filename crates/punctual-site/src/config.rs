@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use punctual_model::Secret;
-use punctual_wire::limits::SITE_BATCH_MAX;
+use punctual_wire::{limits::SITE_BATCH_MAX, sites::AGENT_MAX};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -13,6 +13,8 @@ pub struct SiteConfig {
     /// The address of the central server, such as `https://punctual.example.org`.
     pub central: String,
     pub token: Secret,
+    /// The name of this agent, where the site has several.
+    pub agent: Option<String>,
     pub data_dir: PathBuf,
     /// How long after a failure the next attempt to forward starts; always the same.
     pub retry_every: Duration,
@@ -55,6 +57,7 @@ impl SiteConfig {
         Self {
             central: central.into(),
             token,
+            agent: None,
             data_dir: data_dir.into(),
             retry_every: Duration::from_secs(10),
             report_every: Duration::from_secs(30),
@@ -72,6 +75,14 @@ impl SiteConfig {
         }
     }
 
+    /// One of several agents of a site: its buffer is in a folder of its own, so that no two share one by mistake.
+    #[must_use]
+    pub fn named(mut self, agent: &str) -> Self {
+        self.data_dir = self.data_dir.join(agent);
+        self.agent = Some(agent.to_owned());
+        self
+    }
+
     /// Says what cannot be right.
     pub fn check(&self) -> Result<(), ConfigError> {
         let fault = |setting, why: String| Err(ConfigError { setting, why });
@@ -84,6 +95,13 @@ impl SiteConfig {
                 "token",
                 "a token is visible ASCII characters, as `POST /api/v1/sites` gave it".into(),
             );
+        }
+        if let Some(agent) = &self.agent {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if !(1..=AGENT_MAX).contains(&agent.len()) || !agent.chars().all(is_plain) {
+                let why = format!("a name is 1 to {AGENT_MAX} letters, digits, `-` and `_`, not `{agent}`");
+                return fault("agent", why);
+            }
         }
         if !(1..=SITE_BATCH_MAX).contains(&self.batch) {
             return fault("batch", format!("{} is not between 1 and {SITE_BATCH_MAX}", self.batch));
@@ -137,6 +155,10 @@ mod tests {
         check(|config| config.token = Secret::new(""), "token");
         check(|config| config.token = Secret::new("a b"), "token");
         check(|config| config.batch = 10_001, "batch");
+        check(|config| *config = config.clone().named("../a"), "agent");
+        check(|config| *config = config.clone().named(""), "agent");
+        let named = good.clone().named("a");
+        assert_eq!((named.check(), named.buffer_file()), (Ok(()), PathBuf::from("d/a/site.sqlite")));
         check(|config| config.max_rows = 0, "max_rows");
         check(|config| config.retry_every = Duration::ZERO, "retry_every");
         assert!(!format!("{good:?}").contains("punctual_site_x"));

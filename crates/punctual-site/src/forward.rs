@@ -251,6 +251,7 @@ impl Agent {
         let limit = i64::try_from(SITE_EVENTS_MAX).unwrap_or(i64::MAX);
         let told = events::unreported(&mut reader.conn(), limit).await?;
         let report = SiteReport {
+            agent: self.config.agent.clone(),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             sent_at: Some(self.clock.now()),
             backlog: self.level.waiting_rows(),

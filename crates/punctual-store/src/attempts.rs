@@ -113,6 +113,22 @@ pub async fn of(conn: &mut Conn<'_>, seqs: Vec<i64>) -> Result<Vec<AttemptRow>> 
     conn.fetch_all(&OF, args![seqs]).await
 }
 
+const LATEST: Sql = sql!(
+    "attempts.latest", as AttemptRow,
+    "SELECT {columns} FROM attempts WHERE notification_seq IN ({ints $1})
+     ORDER BY started_at DESC, notification_seq DESC, n DESC, target
+     LIMIT $2",
+);
+
+/// The latest attempts of these notifications, newest first.
+#[boxed]
+pub async fn latest(conn: &mut Conn<'_>, seqs: Vec<i64>, limit: i64) -> Result<Vec<AttemptRow>> {
+    if seqs.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&LATEST, args![seqs, limit]).await
+}
+
 const UNCERTAIN: Sql = sql!(
     "attempts.mark_uncertain",
     "UPDATE attempts SET outcome = 'uncertain', finished_at = $1
@@ -168,4 +184,4 @@ pub async fn mark_uncertain(
     Ok(counted(rows.into_iter().map(|row| row.seq)))
 }
 
-crate::db::statements![INTEND, RECORD, RECORD_UNCERTAIN, WITHDRAW, OF, UNCERTAIN, COUNT_UNCERTAIN; health];
+crate::db::statements![INTEND, RECORD, RECORD_UNCERTAIN, WITHDRAW, OF, LATEST, UNCERTAIN, COUNT_UNCERTAIN; health];

@@ -49,6 +49,70 @@ pub async fn parked(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Ve
     conn.fetch_all(&PARKED, args![reach, limit]).await
 }
 
+// Relies on work_failed, which has few rows. Runs of reports are in `report_troubles`; a look at another system's database
+// that failed is followed by the next one, and is among the reconciliations.
+const FAILED_WORK: &str = "FROM work {sqlite INDEXED BY work_failed}
+     WHERE status = 'failed' AND kind <> 'report-subscription' AND kind <> 'reconcile-external'
+       AND {reach $1 business_unit}";
+
+const FAILED: Sql = sql!(
+    "work.failed_for_good",
+    "SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer,
+         updated_at AS since ",
+    FAILED_WORK,
+    " ORDER BY id DESC LIMIT $2",
+);
+const COUNT_FAILED: Sql = sql!(
+    "work.count_failed_for_good",
+    "SELECT COUNT(*) AS count FROM (SELECT 1 AS one ",
+    FAILED_WORK,
+    " LIMIT $2) AS f",
+);
+
+/// Work that failed for good, newest first.
+#[boxed]
+pub async fn failed(conn: &mut Conn<'_>, reach: &Reach, limit: i64) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&FAILED, args![reach, limit]).await
+}
+
+#[boxed]
+pub async fn count_failed(conn: &mut Conn<'_>, reach: &Reach, bound: i64) -> Result<i64> {
+    let row: Count = conn.fetch_one(&COUNT_FAILED, args![reach, bound]).await?;
+    Ok(row.count)
+}
+
+// Relies on work_ready: each provider has one look that is planned.
+const OVERDUE_LOOKS: Sql = sql!(
+    "work.overdue_looks",
+    "SELECT CAST(id AS TEXT) AS id, kind, key AS title, COALESCE(reason_code, 'reconciliation-overdue') AS reason,
+         CAST(NULL AS TEXT) AS answer, due_at AS since
+     FROM work
+     WHERE status = 'pending' AND NOT on_hold AND kind IN ('reconcile', 'reconcile-external')
+       AND (ready_at < $1 OR retry_count > 0)
+     ORDER BY id",
+);
+// Relies on work_failed.
+const FAILED_LOOKS: Sql = sql!(
+    "work.failed_looks",
+    "SELECT CAST(id AS TEXT) AS id, kind, key AS title, reason_code AS reason, CAST(NULL AS TEXT) AS answer,
+         updated_at AS since
+     FROM work {sqlite INDEXED BY work_failed}
+     WHERE status = 'failed' AND kind = 'reconcile-external'
+     ORDER BY id DESC LIMIT 500",
+);
+
+/// Looks of reconciliations that should have begun before this moment, or that are retried.
+#[boxed]
+pub async fn overdue_looks(conn: &mut Conn<'_>, before: Timestamp) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&OVERDUE_LOOKS, args![before]).await
+}
+
+/// The latest looks at other systems' databases that failed, newest first.
+#[boxed]
+pub async fn failed_looks(conn: &mut Conn<'_>) -> Result<Vec<WaitingRow>> {
+    conn.fetch_all(&FAILED_LOOKS, args![]).await
+}
+
 // A site that has a token and has not called; one that never called counts from its creation. There are few sites.
 const SILENT_SITES: &str =
     "FROM sites WHERE revoked_at IS NULL AND COALESCE(last_contact_at, created_at) < $1";
@@ -178,4 +242,17 @@ pub async fn mark(conn: &mut Conn<'_>) -> Result<Mark> {
     conn.fetch_one(&MARK, args![]).await
 }
 
-crate::db::statements![HELD, PARKED, SILENT, COUNT_SILENT, OUT_OF_STEP, COUNT_OUT_OF_STEP, COUNTS, MARK];
+crate::db::statements![
+    HELD,
+    PARKED,
+    FAILED,
+    COUNT_FAILED,
+    OVERDUE_LOOKS,
+    FAILED_LOOKS,
+    SILENT,
+    COUNT_SILENT,
+    OUT_OF_STEP,
+    COUNT_OUT_OF_STEP,
+    COUNTS,
+    MARK
+];

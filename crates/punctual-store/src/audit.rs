@@ -1,17 +1,28 @@
-//! The audit: what people did, and every hold, release, park, withdrawal, deactivation and conflict.
+//! The audit: what people and keys did, and every hold, release, park, withdrawal, deactivation and conflict.
 //!
-//! Routine steps are proved by work, notification and attempt rows and are not repeated here.
+//! Routine steps are proved by work, notification and attempt rows and are not repeated here. Entries are only ever added:
+//! triggers of both databases refuse every change but an erasure of payloads and the removal of what a checkpoint covers.
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::AuditAction;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
-/// One entry to write.
-#[derive(Clone, Debug, Default, SetRow)]
+mod page;
+mod seals;
+
+pub use page::{AuditFilter, AuditSubject, ListedEntry, page};
+pub use seals::{
+    ChainRow, Link, SealRow, chain, entries_after, erase, insert_seals, last_id, lock_chain,
+    lock_chain_if_free, move_chain, open_writers, remove_up_to, seals_after, unerased_of,
+};
+
+/// One entry to write. What it says was done, about what and in which business unit is always given: [`Entry::new`].
+#[derive(Clone, Debug, SetRow)]
 pub struct Entry {
     pub actor: String,
-    pub action: &'static str,
+    pub action: AuditAction,
     pub subject_kind: &'static str,
     pub subject_id: String,
     #[column("from_status")]
@@ -22,6 +33,31 @@ pub struct Entry {
     pub reason: Option<String>,
     /// Small JSON with what else matters.
     pub data: Option<String>,
+    /// The business unit of the subject; without one the entry is the installation's.
+    pub business_unit: Option<String>,
+}
+
+impl Entry {
+    /// What the engine did; commands put the name of whoever asked in its place.
+    pub fn new(
+        action: AuditAction,
+        subject_kind: &'static str,
+        subject_id: impl ToString,
+        business_unit: Option<&str>,
+    ) -> Self {
+        Self {
+            actor: "engine".to_owned(),
+            action,
+            subject_kind,
+            subject_id: subject_id.to_string(),
+            from: None,
+            to: None,
+            version: None,
+            reason: None,
+            data: None,
+            business_unit: business_unit.map(str::to_owned),
+        }
+    }
 }
 
 /// One entry as it is stored.
@@ -38,6 +74,7 @@ pub struct AuditRow {
     pub version: Option<i64>,
     pub reason: Option<String>,
     pub data: Option<String>,
+    pub business_unit: Option<String>,
 }
 
 const APPEND: Sql =
@@ -66,4 +103,4 @@ pub async fn of(conn: &mut Conn<'_>, subject_kind: &str, subject_id: &str) -> Re
     conn.fetch_all(&OF, args![subject_kind, subject_id]).await
 }
 
-crate::db::statements![APPEND, OF];
+crate::db::statements![APPEND, OF; page, seals];

@@ -39,6 +39,7 @@ pub(crate) use sqlite::Session;
 pub use sqlite::SqliteThread;
 pub use text::Field;
 pub(crate) use text::{Dialect, Measure, Shape, measure, render, sql};
+pub(crate) use tx::Sync;
 pub use tx::{Reader, Tx, WakeListener};
 
 use crate::{StoreError, error::DriverError};
@@ -165,6 +166,7 @@ impl Conn<'_> {
             }
             Conn::Postgres(c, _) => {
                 let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
+                let query = query.persistent(c.keeps_statements());
                 c.run(async |conn| query.fetch_all(conn).await).await.map(Rows::Postgres)
             }
         };
@@ -193,6 +195,7 @@ impl Conn<'_> {
             }
             Conn::Postgres(c, _) => {
                 let query = sqlx::query_with(sql.postgres, args::for_postgres(args)?);
+                let query = query.persistent(c.keeps_statements());
                 c.run(async |conn| query.execute(conn).await).await.map(|done| done.rows_affected())
             }
         };

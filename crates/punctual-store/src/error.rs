@@ -9,6 +9,8 @@ use std::{
 pub enum StoreError {
     #[error("the database address must start with sqlite: or postgres://")]
     Url,
+    #[error("listen_url must start with postgres://")]
+    ListenUrl,
     #[error("the database file {} is in use by another process; one process owns a SQLite file", .0.display())]
     Owned(PathBuf),
     #[error("cannot use {}", .0.display())]
@@ -37,7 +39,7 @@ pub enum StoreError {
     #[error("migration {0} failed")]
     Migration(&'static str, #[source] DriverError),
     #[error(
-        "the database's address leads to a connection pooler (PgBouncer), which does not pass on the settings of a session; set database_url to the address of PostgreSQL itself"
+        "something between this program and PostgreSQL does not pass on the settings of a transaction; set PgBouncer's pool_mode to transaction or session, or database_url to the address of PostgreSQL itself"
     )]
     Pooled,
     #[error("cannot reach the database")]
@@ -95,7 +97,7 @@ impl DriverError {
     }
 
     /// Whether it is what PgBouncer says to the settings that a session is opened with.
-    fn is_of_a_pooler(&self) -> bool {
+    pub(crate) fn is_of_a_pooler(&self) -> bool {
         matches!(self, Self::Postgres(sqlx::Error::Database(refusal))
             if refusal.message().starts_with("unsupported startup parameter"))
     }
@@ -115,6 +117,19 @@ impl DriverError {
                     | sqlx::Error::Encode(_)
             ),
             _ => true,
+        }
+    }
+
+    /// Whether the server or the disk is gone, whatever was asked of it. A deadline or a lock may be the doing of the rows.
+    fn is_of_the_server(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => self.sqlite_code().is_some_and(|code| matches!(code, 8 | 10 | 13 | 14)),
+            Self::Postgres(sqlx::Error::Database(refusal)) => {
+                refusal.code().is_some_and(|code| is_postgres_gone(&code))
+            }
+            Self::Postgres(_) => self.is_outage(),
+            Self::Closed | Self::Thread(_) => true,
+            Self::Decode(_) | Self::NoRow | Self::Torn | Self::Deadline(_) => false,
         }
     }
 
@@ -173,6 +188,16 @@ impl StoreError {
         }
     }
 
+    /// Whether the database was gone or took no writes: no row is at fault, and none should pay for it.
+    pub fn is_of_the_server(&self) -> bool {
+        match self {
+            Self::Connection(error) | Self::Commit(error) | Self::Statement(_, error) => {
+                error.is_of_the_server()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the database or the disk is at fault and not the request: worth another try a little later.
     pub fn is_unavailable(&self) -> bool {
         match self {
@@ -181,6 +206,11 @@ impl StoreError {
             _ => false,
         }
     }
+}
+
+/// Connection lost (08), out of resources (53), shut down or starting (57P), disk error (58), no writes (25006).
+fn is_postgres_gone(code: &str) -> bool {
+    ["08", "53", "57P", "58"].iter().any(|class| code.starts_with(class)) || code == "25006"
 }
 
 /// Busy, locked, out of memory, read-only, disk error, full, cannot open.

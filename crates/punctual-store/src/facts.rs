@@ -70,6 +70,25 @@ pub async fn mark(conn: &mut Conn<'_>, name: &str) -> Result<Option<Timestamp>> 
     Ok(mark.and_then(|mark| Timestamp::from_microsecond(mark.updated_at).ok()))
 }
 
+/// A fact with its name.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct NamedFact {
+    pub name: String,
+    pub value: String,
+}
+
+// Reads the table: facts are few.
+const WITH_PREFIX: Sql = sql!(
+    "facts.with_prefix", as NamedFact,
+    "SELECT {columns} FROM facts WHERE SUBSTR(name, 1, LENGTH(CAST($1 AS TEXT))) = $1 ORDER BY name",
+);
+
+/// All facts whose names begin like this.
+#[boxed]
+pub async fn with_prefix(conn: &mut Conn<'_>, prefix: &str) -> Result<Vec<NamedFact>> {
+    conn.fetch_all(&WITH_PREFIX, args![prefix]).await
+}
+
 const FORGET: Sql = sql!("facts.forget", "DELETE FROM facts WHERE name = $1");
 
 #[boxed]
@@ -78,4 +97,4 @@ pub async fn forget(conn: &mut Conn<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-crate::db::statements![GET, PUT, KEEP, ADVANCE, MARK, FORGET];
+crate::db::statements![GET, PUT, KEEP, ADVANCE, MARK, WITH_PREFIX, FORGET];

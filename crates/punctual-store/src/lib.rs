@@ -19,6 +19,7 @@ pub mod facts;
 pub mod foreign;
 pub mod idempotency;
 pub mod inbox;
+pub mod invitations;
 pub mod lists;
 pub mod maintenance;
 pub mod messages;
@@ -28,6 +29,7 @@ pub mod nodes;
 pub mod notifications;
 pub mod operations;
 pub mod outbox;
+pub mod owed;
 mod private;
 pub mod receipts;
 pub mod reminders;
@@ -38,6 +40,7 @@ pub mod run_ownership;
 pub mod run_records;
 pub mod schema;
 pub mod sessions;
+pub mod sign_on_answers;
 pub mod site_buffer;
 pub mod site_events;
 pub mod sites;
@@ -51,6 +54,8 @@ pub mod survey_responses;
 pub mod survey_results;
 pub mod surveys;
 pub mod templates;
+pub mod uploads;
+pub mod users;
 pub mod wake;
 pub mod work;
 
@@ -64,11 +69,12 @@ pub use private::private_folder;
 pub use wake::{Stage, Wake};
 
 db::statements![
-    ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db, facts, idempotency, inbox, lists,
-    delivery_policy, messages, nodes, notifications, operations, outbox, receipts, reminders, report_subscriptions,
-    report_troubles, rollouts, run_ownership, run_records, sessions, site_events, sites, skipped_targets,
-    sources, subscribers, suppressions, survey_instances, survey_responses, survey_results, survey_attempts,
-    surveys, templates, work
+    ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db,
+    delivery_policy, facts, idempotency, inbox, invitations, lists, messages, nodes, notifications,
+    operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, rollouts,
+    run_ownership, run_records, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
+    subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,
+    templates, uploads, users, work
 ];
 
 /// Every statement that runs on PostgreSQL: its name and its text. For the test of their plans.

@@ -20,6 +20,12 @@ pub struct MessageRow {
     pub context: Option<String>,
     /// A JSON object, as it was given.
     pub type_data: Option<String>,
+    /// A JSON array of the files that go along.
+    pub attachments: Option<String>,
+    /// Where answers go, headers of the mail, the trace: a JSON object.
+    pub envelope: Option<String>,
+    /// The client whose keys may look at it, where they may only send.
+    pub client: Option<String>,
     pub business_unit: Option<String>,
     /// Topic, priority and order of channels: a JSON object.
     pub handling: Option<String>,

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::{
     StoreError,
-    db::{Result, Session, SqliteThread},
+    db::{Result, Session, SqliteThread, Sync},
     error::DriverError,
     schema,
 };
@@ -56,6 +56,14 @@ const STEPS: &[Step] = &[
     step!(25, "0025_type_data"),
     step!(26, "0026_host_circuits"),
     step!(27, "0027_follows_list"),
+    step!(28, "0028_report_edges"),
+    step!(29, "0029_queued"),
+    step!(30, "0030_users"),
+    step!(31, "0031_sign_on"),
+    step!(32, "0032_audit_units"),
+    step!(33, "0033_audit_chain"),
+    step!(36, "0036_owed"),
+    step!(38, "0038_attachments"),
 ];
 
 /// The newest step of the pipeline's schema.
@@ -104,15 +112,25 @@ const MIGRATION_LOCK: &str = "SELECT pg_advisory_xact_lock(7305791)";
 
 /// Applies what is missing, in one transaction. Refuses a database that a newer program made and that this one does not
 /// understand, and a change that nodes which are running would not understand.
-pub(crate) async fn on_postgres(conn: &mut PgConnection, kind: Schema, now: Timestamp) -> Result<()> {
-    let mut tx = conn.begin().await.map_err(StoreError::connection)?;
-    sqlx::query(MIGRATION_LOCK).execute(&mut *tx).await.map_err(StoreError::connection)?;
-    sqlx::query(LEDGER).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
-    let applied: Vec<(i64, String)> =
-        sqlx::query_as(APPLIED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
+pub(crate) async fn on_postgres(
+    conn: &mut PgConnection,
+    begin: String,
+    kind: Schema,
+    now: Timestamp,
+) -> Result<()> {
+    // Nothing is prepared and kept on the session: a pooler may give it to others.
+    let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(StoreError::connection)?;
+    sqlx::query(MIGRATION_LOCK).persistent(false).execute(&mut *tx).await.map_err(StoreError::connection)?;
+    sqlx::query(LEDGER).persistent(false).execute(&mut *tx).await.map_err(failed("schema_steps"))?;
+    let applied: Vec<(i64, String)> = sqlx::query_as(APPLIED)
+        .persistent(false)
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(StoreError::connection)?;
     let missing = match missing(kind.steps(), &applied) {
         Err(error @ StoreError::NewerSchema { .. }) => {
             let oldest: Option<String> = sqlx::query_scalar(SERVED)
+                .persistent(false)
                 .bind(schema::OLDEST_NODE)
                 .fetch_optional(&mut *tx)
                 .await
@@ -122,19 +140,27 @@ pub(crate) async fn on_postgres(conn: &mut PgConnection, kind: Schema, now: Time
         missing => missing?,
     };
     if !missing.is_empty() && applied.last().is_some_and(|(last, _)| *last < OLDEST_NODE) {
-        let connected: Vec<String> =
-            sqlx::query_scalar(CONNECTED).fetch_all(&mut *tx).await.map_err(StoreError::connection)?;
+        let connected: Vec<String> = sqlx::query_scalar(CONNECTED)
+            .persistent(false)
+            .fetch_all(&mut *tx)
+            .await
+            .map_err(StoreError::connection)?;
         if connected.iter().any(|name| schema::is_older(name, OLDEST_NODE)) {
             return Err(StoreError::OldNodeLive);
         }
     }
     for step in missing {
         sqlx::raw_sql(AssertSqlSafe(step.postgres)).execute(&mut *tx).await.map_err(failed(step.name))?;
-        let record = sqlx::query(RECORD).bind(step.version).bind(step.name).bind(now.as_microsecond());
+        let record = sqlx::query(RECORD)
+            .persistent(false)
+            .bind(step.version)
+            .bind(step.name)
+            .bind(now.as_microsecond());
         record.execute(&mut *tx).await.map_err(failed(step.name))?;
     }
     if kind == Schema::Pipeline {
-        let serves = sqlx::query(SERVES).bind(schema::OLDEST_NODE).bind(OLDEST_NODE.to_string());
+        let serves =
+            sqlx::query(SERVES).persistent(false).bind(schema::OLDEST_NODE).bind(OLDEST_NODE.to_string());
         let serves = serves.bind(now.as_microsecond()).execute(&mut *tx);
         serves.await.map_err(failed("schema_steps"))?;
     }
@@ -144,7 +170,7 @@ pub(crate) async fn on_postgres(conn: &mut PgConnection, kind: Schema, now: Time
 /// The same on SQLite.
 pub(crate) async fn on_sqlite(writer: &SqliteThread, kind: Schema, now: Timestamp) -> Result<()> {
     let job = move |session: &mut Session| {
-        session.begin().map_err(StoreError::connection)?;
+        session.begin(Sync::Disk).map_err(StoreError::connection)?;
         let done = apply_on_sqlite(session.bare(), kind, now)
             .and_then(|()| session.commit().map_err(StoreError::commit));
         session.roll_back();

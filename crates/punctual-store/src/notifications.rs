@@ -17,8 +17,8 @@ mod query;
 
 use jiff::Timestamp;
 use punctual_model::{
-    Audience, ChannelKey, FileRef, InputHash, Json, NewNotification, NotificationId, NotificationStatus,
-    WorkId,
+    Audience, ChannelKey, Envelope, FileRef, InputHash, Json, NewNotification, NotificationId,
+    NotificationStatus, WorkId,
 };
 use serde_json::Value;
 
@@ -31,7 +31,10 @@ pub use figures::{Ending, SiteChannelFigures, by_site_and_channel, count_ended, 
 pub use insert::{InsertedNotification, PresentState, insert_absent, present};
 pub use kpis::{AsOf, Kpis, SiteKpis, failed_events, kpis, site_kpis};
 pub use moves::{ListMove, move_with_list};
-pub use operate::{Withdrawn, discard, retry, withdraw_by_work};
+pub use operate::{
+    ParkedCount, Retried, Rewritten, Withdrawn, discard, parked_of_channels, retry, retry_of_channel,
+    rewrite, waiting_of_work, withdraw_by_work,
+};
 pub use purge::{PurgeSize, Purged, purge, purge_size, purged_of_site};
 pub(crate) use query::contains_pattern;
 pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
@@ -94,6 +97,10 @@ pub struct NotificationRow {
     pub failover: Option<Json<Vec<ChannelKey>>>,
     /// After this instant it is not sent any more.
     pub not_after: Option<Timestamp>,
+    /// Where answers go, headers of the mail, the trace.
+    pub envelope: Option<Json<Envelope>>,
+    /// The client whose keys may look at it, where they may only send.
+    pub client: Option<String>,
     #[column(skip)]
     pub version: i64,
 }
@@ -148,6 +155,8 @@ impl NotificationRow {
             topic: new.topic,
             failover: (!new.failover.is_empty()).then(|| Json::of(&new.failover)),
             not_after: new.not_after,
+            envelope: (!new.envelope.is_empty()).then(|| Json::of(&new.envelope)),
+            client: new.client,
             version: 1,
         }
     }

@@ -117,6 +117,80 @@ pub async fn page(
     conn.fetch_all(&PAGE, args![after, limit, reach]).await
 }
 
+#[derive(Record)]
+struct Guid {
+    guid: String,
+}
+
+// Relies on report_subscriptions_by_update and business_units_by_update.
+const CHANGED: Sql = sql!(
+    "report_subscriptions.changed", as Guid,
+    "SELECT {columns} FROM (
+         SELECT s.guid FROM report_subscriptions AS s WHERE s.updated_at >= $1
+         UNION
+         SELECT s.guid FROM business_units AS u JOIN report_subscriptions AS s ON s.business_unit = u.id
+         WHERE s.business_unit IS NOT NULL AND u.updated_at >= $1) AS changed
+     WHERE guid > $2 ORDER BY guid LIMIT $3",
+);
+
+/// The subscriptions that were written since a moment, or whose business unit was; by guid.
+#[boxed]
+pub async fn changed(conn: &mut Conn<'_>, since: Timestamp, after: &str, limit: i64) -> Result<Vec<String>> {
+    let rows: Vec<Guid> = conn.fetch_all(&CHANGED, args![since, after, limit]).await?;
+    Ok(rows.into_iter().map(|row| row.guid).collect())
+}
+
+/// An entry of the audit, by its number.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct Touched {
+    pub entry: i64,
+    pub at: i64,
+    pub subject_kind: String,
+    pub subject_id: String,
+}
+
+const TOUCHED: Sql = sql!(
+    "report_subscriptions.touched",
+    "SELECT id AS entry, at, subject_kind, subject_id FROM audit WHERE id > $1 ORDER BY id LIMIT $2",
+);
+
+/// The next entries of the audit after one of them: what something was done to.
+#[boxed]
+pub async fn touched(conn: &mut Conn<'_>, after: i64, limit: i64) -> Result<Vec<Touched>> {
+    conn.fetch_all(&TOUCHED, args![after, limit]).await
+}
+
+const OF_RUNS: Sql = sql!(
+    "report_subscriptions.of_runs",
+    "SELECT setting_id AS guid FROM work
+     WHERE id IN ({ints $1}) AND kind = 'report-subscription' AND setting_id IS NOT NULL",
+);
+
+/// The subscriptions that these work rows are runs of; rows of other kinds have none.
+#[boxed]
+pub async fn of_runs(conn: &mut Conn<'_>, work_ids: Vec<i64>) -> Result<Vec<String>> {
+    if work_ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<Guid> = conn.fetch_all(&OF_RUNS, args![work_ids]).await?;
+    Ok(rows.into_iter().map(|row| row.guid).collect())
+}
+
+#[derive(Record)]
+struct Latest {
+    id: Option<i64>,
+}
+
+const LATEST_ENTRY: Sql =
+    sql!("report_subscriptions.latest_entry", as Latest, "SELECT MAX(id) AS id FROM audit");
+
+/// The number of the latest entry of the audit.
+#[boxed]
+pub async fn latest_entry(conn: &mut Conn<'_>) -> Result<i64> {
+    let latest: Latest = conn.fetch_one(&LATEST_ENTRY, args![]).await?;
+    Ok(latest.id.unwrap_or(0))
+}
+
 const OF_UNIT: Sql = sql!(
     "report_subscriptions.of_unit",
     READ,
@@ -244,6 +318,10 @@ crate::db::statements![
     BY_GUIDS,
     LOCK,
     PAGE,
+    CHANGED,
+    TOUCHED,
+    OF_RUNS,
+    LATEST_ENTRY,
     OF_UNIT,
     ORPHANS,
     LIVE_RUNS,

@@ -16,6 +16,8 @@ pub struct RolloutRow {
     pub stage: i64,
     /// What was confirmed, by whom and when: a JSON object.
     pub checklist: String,
+    /// The runs that were chosen at stage 2, by their ids: a JSON array; nothing where all that are asked for are meant.
+    pub selected_runs: Option<String>,
     #[column(skip)]
     pub version: i64,
     #[column(skip)]

@@ -38,17 +38,34 @@ pub struct Take<'a> {
 const TAKE: Sql = sql!(
     "run_ownership.take", each Take<'_>, after 1,
     "INSERT INTO run_ownership ({names}, status, taken_at, updated_at) {values {*}, 'owned', $1, $1}
-     ON CONFLICT (key) DO UPDATE
-     SET {replaced 3}, status = 'owned', coordinates = NULL, version = run_ownership.version + 1, taken_at = $1,
-         updated_at = $1
-     WHERE run_ownership.status = 'cancelled'",
+     ON CONFLICT (key) DO NOTHING",
 );
 
-/// Takes a run that is free, and returns who owns it afterwards: every caller gets the same row.
+/// Takes a run that nobody had before, and returns who has it, held until the transaction ends: every caller gets the same
+/// row. One that is cancelled may be taken over ([`take_over`]).
 #[boxed]
 pub async fn take(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
     conn.execute(&TAKE, with_rows(args![now], slice::from_ref(take))).await?;
-    conn.fetch_one(&GET, args![take.key]).await
+    conn.fetch_one(&HOLD, args![take.key]).await
+}
+
+const HOLD: Sql = sql!(
+    "run_ownership.hold", as OwnershipRow,
+    "SELECT {columns} FROM run_ownership WHERE key = $1{postgres  FOR UPDATE}",
+);
+const TAKE_OVER: Sql = sql!(
+    "run_ownership.take_over", as OwnershipRow,
+    "UPDATE run_ownership
+     SET owner = $3, owner_version = $4, status = 'owned', coordinates = NULL, version = version + 1, taken_at = $1,
+         updated_at = $1
+     WHERE key = $2 AND status <> 'delivery_created'
+     RETURNING {columns}",
+);
+
+/// Gives a run that is held by this transaction, and not delivered, to another owner or to a newer version of the same.
+#[boxed]
+pub async fn take_over(conn: &mut Conn<'_>, now: Timestamp, take: &Take<'_>) -> Result<OwnershipRow> {
+    conn.fetch_one(&TAKE_OVER, args![now, take.key, take.owner, take.owner_version]).await
 }
 
 const GET: Sql =
@@ -182,4 +199,4 @@ pub async fn taken(
     conn.fetch_all(&TAKEN, args![workflow, owner, from, to, limit, subjects]).await
 }
 
-crate::db::statements![TAKE, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, TAKEN];
+crate::db::statements![TAKE, HOLD, TAKE_OVER, GET, LOCK, BY_KEYS, REPORT, DELIVERED, GIVE_BACK, TAKEN];

@@ -7,16 +7,16 @@ mod insert;
 mod operate;
 mod planned;
 mod query;
+mod queued;
 
 use jiff::Timestamp;
 use punctual_boxed::Record;
 use punctual_model::{InputHash, Trigger, WorkKey, WorkStatus};
-use serde::Deserialize;
 
 pub use browse::{ComingPlace, ListedWork, WorkList, browse, coming};
 pub use claim::{
-    Claimed, Expired, Settlement, claim, claim_these, earliest, expired, lock_due, ready, ready_of, release,
-    release_leases, renew, settle,
+    Claimed, Expired, Settlement, WorkHead, claim, claim_these, due_ids, earliest, expired, lock_due,
+    ready_heads, ready_of, release, release_leases, renew, settle,
 };
 pub use ensure::{Existing, change_input, lock_existing, put_on_hold_as_conflict, reschedule};
 pub use insert::{Inserted, insert_absent, insert_ended, insert_failed, insert_retry};
@@ -27,6 +27,9 @@ pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources,
 pub use query::{
     Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
 };
+
+pub(crate) use queued::forget_queued;
+pub use queued::{NAMED, QueuedRow, coordinates, keep_queued, queued};
 
 use crate::StoreError;
 
@@ -75,16 +78,6 @@ impl WorkRow {
     pub fn input_hash(&self) -> Result<InputHash, StoreError> {
         InputHash::parse_hex(&self.input_hash).map_err(|_| StoreError::Stored("work.input_hash"))
     }
-    /// The ids of the notifications that its decision queued.
-    pub fn queued(&self) -> Vec<String> {
-        #[derive(Deserialize)]
-        struct Coordinates {
-            #[serde(default)]
-            notifications: Vec<String>,
-        }
-        let coordinates = self.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        coordinates.map_or_else(Vec::new, |Coordinates { notifications }| notifications)
-    }
 }
 
 /// An instant from its stored form. What is stored was written by us, so a value out of range is damage.
@@ -92,4 +85,4 @@ pub fn instant(micros: i64) -> Result<Timestamp, StoreError> {
     Timestamp::from_microsecond(micros).map_err(|_| StoreError::Stored("an instant"))
 }
 
-crate::db::statements![; browse, claim, ensure, insert, operate, planned, query];
+crate::db::statements![; browse, claim, ensure, insert, operate, planned, query, queued];

@@ -258,3 +258,26 @@ fn number(
     }
     Ok(shown)
 }
+
+#[cfg(test)]
+mod documentation {
+    const SOURCE: &str = include_str!("filters.rs");
+    const REFERENCE: &str = include_str!("../../../docs/templates.md");
+
+    #[test]
+    fn the_reference_has_every_filter_and_test() {
+        let calls = ["add(env, \"", "add_filter(\"", "add_test(\""];
+        let names: Vec<&str> = calls
+            .iter()
+            .flat_map(|call| SOURCE.split(call).skip(1))
+            .filter_map(|rest| rest.split('"').next())
+            .filter(|name| name.chars().all(|c| c.is_ascii_lowercase()))
+            .collect();
+        assert!(names.len() > 50, "{names:?}");
+        for name in names {
+            let is_there =
+                [format!("`{name}`"), format!("`{name}(")].iter().any(|text| REFERENCE.contains(text));
+            assert!(is_there, "docs/templates.md does not have `{name}`");
+        }
+    }
+}

@@ -122,6 +122,10 @@ impl Channel for Scripted {
         self.permits
     }
 
+    fn carries_files(&self) -> bool {
+        true
+    }
+
     fn host_of(&self, address: &str) -> Option<String> {
         address.split_once('@').filter(|_| self.by_host).map(|(_, host)| host.to_owned())
     }

@@ -1,5 +1,8 @@
 //! The history checker: it compares what was acknowledged with what was claimed and received, and knows nothing of the
-//! engine.
+//! engine. Trials of the whole binary are judged by [`judge`], on what [`stored`] reads from their database.
+
+pub mod judge;
+pub mod stored;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

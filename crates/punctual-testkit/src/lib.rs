@@ -7,8 +7,10 @@
 pub mod channel;
 pub mod clock;
 pub mod history;
+mod pgbouncer;
 pub mod postgres;
 mod proxy;
+pub mod rig;
 mod run;
 mod seed;
 pub mod test_bed;
@@ -16,10 +18,11 @@ pub mod workflow;
 
 pub use channel::{Gated, Scripted};
 pub use clock::{Seeded, WallClock};
+pub use pgbouncer::PgBouncer;
 pub use proxy::{Proxy, Way};
 pub use run::{adjusted, run, scale, signal};
 pub use seed::{new_work, new_work_with};
-pub use test_bed::{Database, START, TestBed, TestBedBuilder, new_schedule};
+pub use test_bed::{Database, START, TestBed, TestBedBuilder, new_schedule, run_on_sqlite};
 pub use workflow::TestWorkflow;
 
 /// Makes two tests of each function named, `sqlite::…` and `postgres::…`.

@@ -186,6 +186,17 @@ fn url_of(server: &PgConnectOptions, database: &str) -> String {
     server.clone().database(database).to_url_lossy().to_string()
 }
 
+/// Runs statements of a test's own on a database.
+///
+/// # Panics
+/// When they fail.
+pub async fn run_on(url: &str, statements: &str) {
+    let conn = PgConnection::connect(url).await;
+    let mut conn = conn.unwrap_or_else(|error| panic!("no connection: {error}"));
+    let run = sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut conn).await;
+    run.unwrap_or_else(|error| panic!("{statements}: {error}"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

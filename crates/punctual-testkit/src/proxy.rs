@@ -49,8 +49,16 @@ impl Proxy {
     /// # Panics
     /// When no port can be had.
     pub async fn start(target: impl Into<String>) -> Self {
+        Self::start_at("127.0.0.1", target).await
+    }
+
+    /// The same, listening on this address.
+    ///
+    /// # Panics
+    /// When no port can be had.
+    pub async fn start_at(own: &str, target: impl Into<String>) -> Self {
         let listener =
-            TcpListener::bind("127.0.0.1:0").await.unwrap_or_else(|error| panic!("no port: {error}"));
+            TcpListener::bind((own, 0)).await.unwrap_or_else(|error| panic!("no port on {own}: {error}"));
         let address = listener.local_addr().unwrap_or_else(|error| panic!("no address: {error}"));
         let (way, _) = watch::channel(Way::Pass);
         let proxy = Self {

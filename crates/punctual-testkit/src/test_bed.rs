@@ -5,6 +5,7 @@ mod database;
 mod look;
 mod put;
 mod refuse;
+mod tamper;
 
 use std::{
     ops::Deref,
@@ -25,6 +26,7 @@ pub use builder::TestBedBuilder;
 pub use database::Database;
 use database::Place;
 pub use put::new_schedule;
+pub use tamper::run_on_sqlite;
 
 use crate::Seeded;
 

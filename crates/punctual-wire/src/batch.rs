@@ -96,6 +96,15 @@ impl<T> OneOrMany<T> {
             one => Ok(Self::One(read(one, "")?)),
         }
     }
+
+    /// Those that could be read.
+    pub fn readable(&self) -> impl Iterator<Item = &T> {
+        let (one, many) = match self {
+            Self::One(one) => (Some(one), [].as_slice()),
+            Self::Many(many) => (None, many.as_slice()),
+        };
+        one.into_iter().chain(many.iter().flatten())
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! What a message says and to whom: the part that notifications and messages share.
 
+use std::collections::BTreeMap;
+
 use punctual_model::ChannelKey;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
+    attachments::{AttachmentRequest, read_headers, read_reply_to},
     fields::Fields,
     limits::{BODY_MAX, CONTEXT_MAX, TARGETS_MAX},
 };
@@ -52,6 +55,18 @@ pub struct Content {
     pub locale: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_unit: Option<String>,
+    /// At most 20 files: 10 MiB together inline, 25 MiB with blobs. Refused where the channel cannot send files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub attachments: Vec<AttachmentRequest>,
+    /// Where answers to the mail go, instead of to the sender of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "desk@example.com")]
+    pub reply_to: Option<String>,
+    /// Headers of the mail: `X-…`, `In-Reply-To`, `References`, `List-Id` and `Auto-Submitted`, each one line of ASCII.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false, example = json!({"X-Ticket": "42"}))]
+    pub headers: BTreeMap<String, String>,
 }
 
 impl Content {
@@ -84,6 +99,9 @@ impl Content {
             type_data: fields.object("typeData", CONTEXT_MAX),
             locale: fields.optional_locale("locale"),
             business_unit: fields.optional_name("businessUnit"),
+            attachments: AttachmentRequest::read_all(fields),
+            reply_to: read_reply_to(fields),
+            headers: read_headers(fields),
         }
     }
 }
@@ -109,6 +127,9 @@ mod tests {
                    "typeData": {"pack": {"id": 7}}, "locale": "ar-IQ", "businessUnit": "nz"}),
             json!({"targets": ["x@y.example"], "subject": "S", "body": "B", "html": "<p>B</p>"}),
             json!({"targets": ["x"], "channel": "memory:default", "subject": "S", "body": "B"}),
+            json!({"targets": ["x@y.example"], "subject": "S", "body": "B", "replyTo": "z@y.example",
+                   "headers": {"X-Ticket": "7"}, "attachments": [{"name": "a.pdf", "blob": "b"},
+                   {"name": "b.csv", "contentType": "text/csv", "content": "YSxi"}]}),
         ] {
             assert_eq!(serde_json::to_value(read(&body).unwrap()).unwrap(), body);
         }

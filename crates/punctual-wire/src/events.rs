@@ -12,6 +12,7 @@ use crate::{
     fields::Fields,
     limits::{BATCH_MAX, EVENT_DATA_MAX, KEY_MAX},
     problem::{Code, Problem},
+    sources::SequenceShape,
     work::WorkCounts,
 };
 
@@ -38,7 +39,7 @@ pub struct EventRequest {
     /// The producer's own count; events of one subject are ordered by it, else by `time`.
     /// CloudEvents has it as text; a number is taken too.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
-    #[schema(value_type = Option<String>, example = "7")]
+    #[schema(value_type = Option<SequenceShape>, example = "7")]
     pub sequence: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,

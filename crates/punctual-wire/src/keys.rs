@@ -110,7 +110,9 @@ pub struct ApiKey {
 pub struct ApiKeyCreated {
     #[serde(flatten)]
     pub api_key: ApiKey,
-    /// What to send as `Authorization: Bearer …`. It is shown once and kept nowhere.
+    /// What to send as `Authorization: Bearer …`. It is shown once and kept nowhere; absent where the same
+    /// request is repeated.
+    #[schema(required = false)]
     pub key: String,
 }
 

@@ -6,7 +6,9 @@
 //! texts, and whether a channel or a list exists is for others to say.
 
 pub mod address;
+pub mod attachments;
 pub mod attention;
+pub mod audit;
 pub mod batch;
 pub mod business_units;
 pub mod channels;
@@ -46,6 +48,7 @@ pub mod suppressions;
 pub mod surveys;
 pub mod templates;
 pub mod timeline;
+pub mod users;
 pub mod work;
 
 pub use batch::{Batch, BatchItem};

@@ -1,6 +1,6 @@
 //! `/api/v1/messages`: one message to given people at a given time.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
+    attachments::Attachment,
     batch::Item,
     content::Content,
     fields::Fields,
@@ -115,6 +116,15 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub type_data: Option<Value>,
+    /// Files that go along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false)]
+    pub headers: BTreeMap<String, String>,
     pub locale: Option<String>,
     pub business_unit: Option<String>,
     #[serde(flatten)]

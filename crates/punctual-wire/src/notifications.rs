@@ -1,6 +1,6 @@
 //! `/api/v1/notifications`: one message each, to one list or set of targets over one channel.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::{
+    attachments::Attachment,
     batch::{Item, OneOrMany},
     content::Content,
     fields::{Fields, query_object},
@@ -37,6 +38,7 @@ pub struct NotificationRequest {
 
 /// What a caller says about where a notification comes from. Its site is known by the token of the site alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = NotificationSourceRequest)]
 pub struct SourceRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
@@ -128,6 +130,15 @@ pub struct Notification {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub type_data: Option<Value>,
+    /// Files that go along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub attachments: Vec<Attachment>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false)]
+    pub headers: BTreeMap<String, String>,
     pub business_unit: Option<String>,
     /// `alarm`, `high`, `normal` or `campaign`.
     #[serde(default = "normal")]
@@ -213,6 +224,8 @@ pub struct NotificationQuery {
     pub stuck: bool,
     /// A keyword in the subject.
     pub q: Option<String>,
+    /// Only those that the work row with this id queued; its `coordinates` name the first 20.
+    pub work: Option<i64>,
     #[param(inline, ignore)]
     pub page: PageQuery,
 }
@@ -230,6 +243,7 @@ impl NotificationQuery {
             to: fields.optional_instant("to"),
             stuck: fields.bool("stuck", false),
             q: fields.optional_text("q", 1..=NAME_MAX),
+            work: fields.optional_int("work", 1..=i64::MAX),
             page: PageQuery::read(&mut fields),
         };
         fields.finish().map(|()| query)

@@ -141,6 +141,16 @@ impl Problem {
             .with("owner", owner)
     }
 
+    /// The same owner has the run, in a newer version than the one that asks.
+    pub fn owned_by_newer(owner: &str, version: &str) -> Self {
+        let detail = format!(
+            "The run is owned by version `{}` of `{}`, which is newer.",
+            excerpt(version),
+            excerpt(owner)
+        );
+        Self::new(Code::OwnedByOther, detail).with("owner", owner).with("ownerVersion", version)
+    }
+
     /// The same body for a missing, wrong and expired key.
     pub fn auth_failed() -> Self {
         Self::new(Code::AuthFailed, "Send a valid key as `Authorization: Bearer KEY`.")
@@ -190,6 +200,11 @@ impl Problem {
 
     pub fn csrf() -> Self {
         Self::new(Code::Csrf, "The form's token is missing or belongs to another session; reload the page.")
+    }
+
+    pub fn framing_ambiguous() -> Self {
+        let detail = "Give either `Content-Length`, once, or `Transfer-Encoding`.";
+        Self::new(Code::FramingAmbiguous, detail)
     }
 
     pub fn rate_limited(retry_after_seconds: u64) -> Self {

@@ -11,8 +11,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 pub use runs::{
-    Artefact, AutomationRun, Coordinates, Ownership, OwnershipReport, OwnershipRequest, RunDelivery,
-    RunNowAnswer, RunNowRequest, RunSummary,
+    Artefact, AutomationRun, Coordinates, Ownership, OwnershipReport, OwnershipRequest, RunAttempt,
+    RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
 };
 
 use crate::{batch::Item, fields::Fields, handling::Handling, limits::TARGETS_MAX, problem::FieldError};
@@ -34,10 +34,10 @@ const WORDS: [(&str, &str); 6] = [
 pub struct ReportSubscriptionRequest {
     #[schema(example = "Weekly deliveries")]
     pub name: String,
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "is_a_column")]
     pub business_unit: Option<String>,
     /// The id of the person who owns it.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "is_a_column")]
     pub owner: Option<String>,
     pub cadence: CadenceShape,
     /// What a run is about: the last complete `day`, `week`, `month`, `quarter` or `year`, or all `sinceLast`; by default
@@ -71,9 +71,15 @@ pub struct ReportSubscriptionRequest {
     /// `send` (the default) or `skip` a report without rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when_empty: Option<String>,
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "is_a_column")]
     #[schema(required = false, default = false)]
     pub paused: bool,
+}
+
+/// Kept in a column of its own beside the definition. It is no `skip_serializing`, which would take the field out of the
+/// OpenAPI document.
+fn is_a_column<T>(_field: &T) -> bool {
+    true
 }
 
 /// When: `cron`, or `rrule` with `sendTime`, in local time.

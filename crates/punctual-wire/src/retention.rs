@@ -16,6 +16,9 @@ pub struct Retention {
     /// Days for which the files of reports are kept.
     #[serde(default)]
     pub keep_files_for_days: u64,
+    /// Days for which entries of the audit are kept; null where they are kept for good.
+    #[serde(default)]
+    pub keep_audit_for_days: Option<u64>,
     /// Nothing before the first run.
     pub last_run: Option<PurgeRun>,
 }
@@ -37,6 +40,7 @@ pub struct PurgeRun {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct PurgeRequest {
     /// Remove everything past its window, however much it is.
+    #[schema(required = false)]
     pub confirm: bool,
 }
 

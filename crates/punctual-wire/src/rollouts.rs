@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{batch::Item, fields::Fields};
+use crate::{batch::Item, fields::Fields, names::guid};
 
 /// A stage to be set.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -18,7 +18,15 @@ pub struct RolloutRequest {
     /// Points of the checklist that are confirmed with it; those from before stay.
     #[schema(required = false)]
     pub confirm: Vec<String>,
+    /// At stage 2: the runs that are made here, by their `manualRunGuid`; the old scheduler keeps the others. Left out, all that
+    /// people ask for are made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 1000)]
+    pub runs: Option<Vec<String>>,
 }
+
+/// Runs that one selection names at most.
+pub const SELECTED_MAX: usize = 1_000;
 
 const POINTS: [&str; 3] = ["deliveryPath", "oldScheduler", "ownershipStorage"];
 
@@ -33,8 +41,16 @@ impl RolloutRequest {
                 format!("The checklist has {}.", POINTS.map(|point| format!("`{point}`")).join(", "));
             Err(crate::FieldError::new(pointer(), crate::Code::OutOfRange, detail))
         });
-        let request =
-            Self { stage: fields.required_int("stage", 0..=4), confirm: confirm.unwrap_or_default() };
+        let runs = fields.text_items("runs", 0..=SELECTED_MAX, |text, pointer| {
+            let why = "a run is named by its `manualRunGuid`, a GUID such as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`";
+            guid(text).ok_or_else(|| crate::FieldError::key_invalid(pointer(), why))
+        });
+        let stage = fields.required_int("stage", 0..=4);
+        if runs.is_some() && stage != 2 {
+            let detail = "Single runs are chosen at stage 2 alone.";
+            fields.push(crate::FieldError::new(format!("{pointer}/runs"), crate::Code::OutOfRange, detail));
+        }
+        let request = Self { stage, confirm: confirm.unwrap_or_default(), runs };
         fields.finish().map(|()| request)
     }
 }
@@ -74,6 +90,9 @@ pub struct Rollout {
     /// `designValidation`, `shadow`, `runNowAllowlist`, `scheduledAllowlist` or `cutover`.
     pub stage_name: String,
     pub checklist: Vec<ChecklistPoint>,
+    /// The runs that were chosen at stage 2, where some were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Vec<String>>,
     pub version: i64,
     pub updated_at: Timestamp,
 }

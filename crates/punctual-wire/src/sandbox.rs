@@ -87,6 +87,10 @@ impl SandboxOutcome {
         ("permanent", Self::Permanent),
         ("lostReply", Self::LostReply),
     ];
+
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, one)| *one == self).map_or("", |(word, _)| word)
+    }
 }
 
 impl MisbehaviourRequest {

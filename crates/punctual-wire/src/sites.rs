@@ -83,7 +83,8 @@ impl SiteRotateRequest {
 pub struct SiteToken {
     #[schema(example = "plant-7")]
     pub id: String,
-    /// What the agent is started with. It is shown once and kept nowhere.
+    /// What the agent is started with. It is shown once and kept nowhere; absent where the same request is repeated.
+    #[schema(required = false)]
     pub token: String,
 }
 
@@ -123,6 +124,22 @@ pub struct Site {
     pub clock_offset_ms: Option<i64>,
     /// The site's clock is off by more than a day; its times are not to be trusted.
     pub clock_suspect: bool,
+    /// The agents that spoke for it, by name. What waits at the site waits with all of them.
+    pub agents: Vec<SiteAgent>,
+}
+
+/// An agent of a site, as it was at its last contact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteAgent {
+    /// Nothing for an agent that was given no name.
+    pub name: Option<String>,
+    pub last_contact_at: Timestamp,
+    pub version: Option<String>,
+    pub backlog: i64,
+    pub oldest_buffered_age_seconds: Option<i64>,
+    pub refused: i64,
+    pub clock_offset_ms: Option<i64>,
 }
 
 /// What a site forwards: notifications in their order, and how the site is doing.
@@ -199,6 +216,10 @@ impl SiteItem {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteReport {
+    /// The agent's name, where a site has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 64)]
+    pub agent: Option<String>,
     /// The agent's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -219,6 +240,9 @@ pub struct SiteReport {
     pub events: Vec<SiteEvent>,
 }
 
+/// The longest name of an agent.
+pub const AGENT_MAX: usize = 64;
+
 impl SiteReport {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         fields.nested("report", |report| {
@@ -230,6 +254,7 @@ impl SiteReport {
             });
             let events = read.collect();
             Self {
+                agent: report.optional_text("agent", 1..=AGENT_MAX),
                 version: report.optional_text("version", 1..=NAME_MAX),
                 sent_at: report.optional_instant("sentAt"),
                 backlog: report.optional_int("backlog", 0..=i64::MAX).unwrap_or(0),

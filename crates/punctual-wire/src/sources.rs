@@ -27,12 +27,22 @@ pub struct SourceRequest {
     /// At most 64 KiB.
     #[schema(value_type = Object, required = false)]
     pub state: Value,
-    /// The producer's own count of changes: an older one than is known is left aside.
+    /// The producer's own count of changes, as a number or as text: an older one than is known is left aside.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<SequenceShape>)]
     pub sequence: Option<i64>,
     /// When it became so, for producers without a sequence; by default now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
+}
+
+/// A whole number, or one written as text as CloudEvents has it.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = Sequence)]
+pub enum SequenceShape {
+    Number(u64),
+    Text(String),
 }
 
 /// A source in a bulk request.

@@ -85,6 +85,15 @@ pub struct Subscriber {
     pub updated_at: Timestamp,
 }
 
+/// What a retry of all failed deliveries came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RetriedDeliveries {
+    /// Deliveries that are queued again, at most 10,000 with one request.
+    pub retried: i64,
+    /// Deliveries of the subscriber that are still parked: ask again.
+    pub remaining: i64,
+}
+
 /// Something that happened, and its deliveries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

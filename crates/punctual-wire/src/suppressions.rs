@@ -22,6 +22,7 @@ use crate::{
 pub struct SuppressionRequest {
     /// `manual` (default), `hardBounce`, `complaint` or `unsubscribed`.
     #[schema(example = "manual")]
+    #[schema(required = false)]
     pub reason: String,
     /// A word for whoever reads the list.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,8 @@ pub struct Work {
     pub next_retry_at: Option<Timestamp>,
     /// The digest of its input, in hexadecimal.
     pub input_hash: String,
-    /// What came of it, such as `{"notifications": ["id"]}`.
+    /// What came of it, such as `{"notifications": ["id"]}`. The first 20 are named; where there are more, `count` says how many,
+    /// and `GET /api/v1/notifications?work=` lists them all.
     #[schema(value_type = Option<Object>)]
     pub result: Option<Value>,
     pub version: i64,
@@ -98,6 +99,22 @@ impl ActionRequest {
             reason: fields.optional_text("reason", 1..=1_000),
             version: fields.optional_int("version", 0..=i64::MAX),
         };
+        fields.finish().map(|()| request)
+    }
+}
+
+/// Why something is done to many rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct ReasonRequest {
+    /// Kept in the audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl ReasonRequest {
+    pub fn read(value: &Value, pointer: &str) -> Result<Self, Vec<FieldError>> {
+        let mut fields = Fields::new(value, pointer);
+        let request = Self { reason: fields.optional_text("reason", 1..=1_000) };
         fields.finish().map(|()| request)
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
+use punctual_model::AuditAction;
 use punctual_store::{
     Lane, StoreError, Tx,
     business_units::{self, BusinessUnitRow},
@@ -46,7 +47,7 @@ pub async fn save(
     // Also where there is no source yet: the first may be on its way.
     let moved = before.is_none_or(|before| before.time_zone != row.time_zone);
     let key = if moved { zone_changed(&mut tx, now, &row.id).await? } else { None };
-    by.audit(&mut tx, now, "put", "business-unit", &row.id).await?;
+    by.audit(&mut tx, now, AuditAction::Put, "business-unit", &row.id, Some(&row.id)).await?;
     tx.commit().await?;
     apply_announced(engine, providers, key).await;
     if moved {
@@ -69,7 +70,7 @@ pub async fn remove(
         return Err(missing(id));
     }
     let key = zone_changed(&mut tx, now, id).await?;
-    by.audit(&mut tx, now, "delete", "business-unit", id).await?;
+    by.audit(&mut tx, now, AuditAction::Delete, "business-unit", id, Some(id)).await?;
     tx.commit().await?;
     apply_announced(engine, providers, key).await;
     replan_reports(engine, id).await;

@@ -5,7 +5,13 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use punctual_engine::{Claimed, Decide, Loads, Workflow, delivery_policy::preferences::DIGEST};
+use punctual_engine::{
+    Claimed, Decide, Loads, Workflow,
+    delivery_policy::{
+        digests::{DigestText, compose},
+        preferences::DIGEST,
+    },
+};
 use punctual_model::{Audience, Decided, Decision, NewNotification, NotificationId, ReasonCode};
 use punctual_store::{
     Conn, StoreError,
@@ -14,11 +20,6 @@ use punctual_store::{
         digests::{self, DigestItem},
     },
 };
-use serde_json::json;
-
-/// Messages that are given in full; of more, only the subjects.
-const IN_FULL: usize = 50;
-
 /// The workflow of digests. It reads what was held back for a whole batch at once.
 pub struct Digests;
 
@@ -72,25 +73,13 @@ impl Decide for Loaded {
 
 /// One message over the channel of the first that was held back, to the address that it was for.
 fn message(day: &Day, items: &[DigestItem]) -> NewNotification {
-    let subject = match items {
-        [only] => only.subject.clone(),
-        _ => format!("{} messages of {}", items.len(), day.local_date),
-    };
-    let mut body =
-        format!("You had many messages on {}. These were kept back and come together now.\n", day.local_date);
-    for (index, item) in items.iter().enumerate() {
-        body.push_str(&format!("\n* {}\n", item.subject));
-        if index < IN_FULL && !item.body.is_empty() {
-            body.push_str(&format!("{}\n", item.body.trim_end()));
-        }
-    }
+    let DigestText { subject, body, context } = compose(day, items);
     let first = &items[0];
     let audience = Audience::Targets(vec![first.target.clone()]);
     let mut new = NewNotification::new(NotificationId(Default::default()), audience, subject, body);
     new.kind = DIGEST.to_owned();
     new.channel = first.channel.parse().ok();
-    let ids: Vec<&str> = items.iter().map(|item| item.notification_id.as_str()).collect();
-    new.context = Some(json!({ "digestOf": ids, "localDate": day.local_date }));
+    new.context = Some(context);
     new
 }
 
@@ -107,6 +96,7 @@ mod tests {
             channel: "email:default".into(),
             subject: format!("Subject {n}"),
             body: format!("Body {n}"),
+            work_id: None,
             held_at: 0,
         }
     }

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Actor, Claimed, CommandError, Decide, Engine, EngineError, Ensured, Loads, Requested, Workflow,
-    ensure_requested_in,
+    Actor, Claimed, CommandError, Decide, Engine, EngineError, EnsureOutcome, Ensured, Loads, Requested,
+    Workflow, ensure_requested_in,
 };
 use punctual_model::{
-    Audience, Decided, Decision, InputHash, KeyError, NewNotification, NewWork, NotificationId, ReasonCode,
-    Trigger, WorkKey, WorkStatus, delivery_policy::Handling, keys::KeyParts,
+    Audience, AuditAction, Decided, Decision, FileRef, InputHash, KeyError, NewNotification, NewWork,
+    NotificationId, ReasonCode, Trigger, WorkKey, WorkStatus, delivery_policy::Handling, keys::KeyParts,
 };
 use punctual_store::{
     Conn, Lane, Stage, StoreError,
     messages::{self, MessageRow},
-    work,
+    uploads, work,
 };
 use serde_json::{Value, json};
 
@@ -74,6 +74,9 @@ impl NewMessage {
             locale: content.locale.clone(),
             context: content.context.as_ref().map(Value::to_string),
             type_data: content.type_data.as_ref().map(Value::to_string),
+            attachments: content.attachments_json(),
+            envelope: (!content.envelope.is_empty()).then(|| json!(content.envelope).to_string()),
+            client: content.client.clone(),
             business_unit: content.business_unit.clone(),
             handling: Handling::said_by(content).written(),
             send_at: self.send_at.as_microsecond(),
@@ -94,12 +97,19 @@ pub async fn send_at(engine: &Engine, by: &Actor, new: &[NewMessage]) -> Result<
         state: "too long".into(),
         allowed: "a message id has at most 256 bytes",
     })?;
+    let keys: Vec<String> = works.iter().map(|wanted| wanted.work.key.to_string()).collect();
     let mut rows: Vec<MessageRow> = new.iter().map(NewMessage::row).collect();
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     rows.dedup_by(|a, b| a.id == b.id);
     let mut tx = engine.store.begin(Lane::Intake).await?;
     messages::insert(&mut tx.conn(), now, &rows.iter().collect::<Vec<_>>()).await?;
     let ensured = ensure_requested_in(&mut tx, now, by, works).await?;
+    // Of a repeat the files are those of the first.
+    for ((one, key), ensured) in new.iter().zip(&keys).zip(&ensured) {
+        if ensured.outcome == EnsureOutcome::Created && !one.content.attachments.is_empty() {
+            uploads::use_by_message(&mut tx.conn(), key, &one.content.attachments).await?;
+        }
+    }
     tx.commit().await?;
     Ok(ensured)
 }
@@ -118,9 +128,13 @@ pub async fn change(engine: &Engine, by: &Actor, changed: &NewMessage) -> Result
         return Err(CommandError::NotAllowed { action: "change", state, allowed: &["pending"] });
     }
     messages::change(&mut tx.conn(), now, &changed.row()).await?;
+    // A file that stays is released and used again in one transaction.
+    uploads::release_message(&mut tx.conn(), work.key.as_str()).await?;
+    uploads::use_by_message(&mut tx.conn(), work.key.as_str(), &changed.content.attachments).await?;
     work::change_input(&mut tx.conn(), now, &row, work.input_hash, work.due_at).await?;
     tx.raise(Stage::Work, work.due_at);
-    by.audit(&mut tx, now, "change", "work", &row.id.to_string()).await?;
+    by.audit(&mut tx, now, AuditAction::Change, "work", &row.id.to_string(), row.business_unit.as_deref())
+        .await?;
     tx.commit().await?;
     Ok(())
 }
@@ -180,6 +194,14 @@ impl Decide for Loaded {
         new.locale = message.locale.clone();
         let json = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
         (new.context, new.type_data) = (json(&message.context), json(&message.type_data));
+        let files = message.attachments.as_deref().map(serde_json::from_str::<Vec<FileRef>>);
+        match files.transpose() {
+            Ok(files) => new.attachments = files.unwrap_or_default(),
+            Err(_) => return Decision::Hold(ReasonCode::AttachmentMissing).into(),
+        }
+        let envelope = message.envelope.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        new.envelope = envelope.unwrap_or_default();
+        new.client = message.client.clone();
         new.business_unit = message.business_unit.clone();
         Handling::read(message.handling.as_deref()).give(&mut new);
         Decision::Deliver(vec![new]).into()

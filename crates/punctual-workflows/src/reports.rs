@@ -19,7 +19,7 @@ pub mod plan;
 pub mod prepare;
 mod purge;
 pub mod readers;
-mod reconcile;
+pub mod reconcile;
 pub mod rollouts;
 mod rule;
 pub mod runs;
@@ -31,7 +31,7 @@ use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, EngineError, Maintains, Prepares, Workflow, WritesRows};
 use punctual_model::{KeyParts, ReasonCode, RetryPolicy, WorkKey};
 use punctual_reports::Sources;
-use punctual_store::{Conn, StoreError, Tx};
+use punctual_store::{Conn, StoreError, Tx, rollouts::RolloutRow};
 
 use crate::rollout::RunKind;
 
@@ -53,20 +53,31 @@ pub const OWNER_VERSION: &str = "1";
 pub struct RunKey {
     pub guid: String,
     pub kind: RunKind,
+    /// The id of a run that somebody asked for.
+    pub manual_run: Option<String>,
 }
 
 impl RunKey {
     /// Reads the key of a planned run, of one that was asked for, or of one that was asked for again.
     pub fn read(key: &str) -> Option<Self> {
         match WorkKey::parse(key).ok()?.parts() {
-            KeyParts::ReportScheduled { guid, .. } => Some(Self { guid, kind: RunKind::Scheduled }),
-            KeyParts::ReportManual { guid, .. } => Some(Self { guid, kind: RunKind::Manual }),
+            KeyParts::ReportScheduled { guid, .. } => {
+                Some(Self { guid, kind: RunKind::Scheduled, manual_run: None })
+            }
+            KeyParts::ReportManual { guid, manual_run } => {
+                Some(Self { guid, kind: RunKind::Manual, manual_run: Some(manual_run) })
+            }
             KeyParts::SupportRetry { of, .. } => {
                 // A person asked for it.
                 Self::read(of.as_str()).map(|run| Self { kind: RunKind::Manual, ..run })
             }
             _ => None,
         }
+    }
+
+    /// What kind of run it is under a rollout: at stage 2 people may have chosen single ones.
+    pub fn kind_under(&self, rollout: Option<&RolloutRow>) -> RunKind {
+        self.kind.under(rollout, self.manual_run.as_deref())
     }
 }
 
@@ -139,6 +150,6 @@ impl Maintains for Reports {
     }
 
     async fn reconcile(&self, engine: &Engine, now: Timestamp) -> Result<usize, EngineError> {
-        Ok(self.walk.pass(engine, now).await?)
+        Ok(self.walk.pass(engine, now).await?.repaired)
     }
 }

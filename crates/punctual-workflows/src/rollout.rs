@@ -68,7 +68,31 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunKind {
     Scheduled,
+    /// Somebody asked for it.
     Manual,
+    /// Somebody asked for it, and others were chosen for stage 2.
+    NotSelected,
+}
+
+impl RunKind {
+    /// The kind under a rollout that may have a selection of runs.
+    pub fn under(self, rollout: Option<&RolloutRow>, manual_run: Option<&str>) -> Self {
+        let selected = rollout.and_then(selected);
+        match (self, selected) {
+            (Self::Manual, Some(runs))
+                if !manual_run.is_some_and(|run| runs.iter().any(|one| one == run)) =>
+            {
+                Self::NotSelected
+            }
+            (kind, _) => kind,
+        }
+    }
+}
+
+/// The runs that were chosen for stage 2; nothing where all that people ask for are meant. A selection that cannot be read
+/// selects nothing.
+pub fn selected(row: &RolloutRow) -> Option<Vec<String>> {
+    row.selected_runs.as_deref().map(|text| serde_json::from_str(text).unwrap_or_default())
 }
 
 /// What this side does about a run.
@@ -88,7 +112,7 @@ pub fn duty(stage: Option<Stage>, kind: RunKind) -> Duty {
         (None, _) => Duty::Make,
         (Some(Stage::Design), _) => Duty::Leave,
         (Some(Stage::Shadow), _) => Duty::Expect,
-        (Some(Stage::RunNow), RunKind::Scheduled) => Duty::Expect,
+        (Some(Stage::RunNow), RunKind::Scheduled | RunKind::NotSelected) => Duty::Expect,
         (Some(Stage::RunNow), RunKind::Manual) => Duty::Make,
         (Some(Stage::Scheduled | Stage::Cutover), _) => Duty::Make,
     }
@@ -99,7 +123,9 @@ pub fn old_may_take(stage: Option<Stage>, kind: RunKind) -> bool {
     match (stage, kind) {
         (None | Some(Stage::Design | Stage::Shadow), _) => true,
         (Some(Stage::RunNow | Stage::Scheduled), RunKind::Scheduled) => true,
+        (Some(Stage::RunNow), RunKind::NotSelected) => true,
         (Some(Stage::RunNow | Stage::Scheduled), RunKind::Manual) => false,
+        (Some(Stage::Scheduled), RunKind::NotSelected) => false,
         (Some(Stage::Cutover), _) => false,
     }
 }
@@ -118,7 +144,7 @@ mod tests {
     #[test]
     fn at_no_stage_do_both_sides_count_on_the_other() {
         for stage in Stage::ALL.into_iter().map(Some).chain([None]) {
-            for kind in [RunKind::Scheduled, RunKind::Manual] {
+            for kind in [RunKind::Scheduled, RunKind::Manual, RunKind::NotSelected] {
                 let made_here = duty(stage, kind) == Duty::Make;
                 assert!(made_here || old_may_take(stage, kind), "{stage:?} {kind:?}: nobody would make it");
             }

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, Workflow};
+use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Workflow};
 use punctual_model::{
     Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
 };
@@ -22,7 +22,7 @@ pub struct NewSchedule {
     /// The zone in which it was planned.
     pub time_zone: Option<String>,
     pub payload: serde_json::Value,
-    pub business_unit: Option<String>,
+    pub business_unit: OwnUnit,
 }
 
 /// What the row carries: small, and nothing that is not needed at its moment.
@@ -44,7 +44,7 @@ impl NewSchedule {
             key: WorkKey::schedule(&self.key)?,
             kind: KIND,
             trigger: Trigger::At,
-            business_unit: self.business_unit,
+            business_unit: self.business_unit.into_name(),
             source: None,
             setting_id: None,
             due_at: self.run_at,

@@ -7,7 +7,7 @@ use punctual_engine::{
     channels::{as_channel, subscriber_channel},
     settings::NewSettings,
 };
-use punctual_model::{Fault, Filter};
+use punctual_model::{AuditAction, Fault, Filter};
 use punctual_store::{
     Lane,
     subscribers::{self, SubscriberRow},
@@ -62,7 +62,7 @@ pub async fn save(engine: &Engine, by: &Actor, new: NewSubscriber) -> Result<Sub
         updated_at: 0,
     };
     subscribers::put(&mut tx.conn(), now, &row).await?;
-    by.audit(&mut tx, now, "put", "subscriber", &row.key).await?;
+    by.audit(&mut tx, now, AuditAction::Put, "subscriber", &row.key, None).await?;
     let stored = subscribers::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
     tx.commit().await?;
     engine.channels.invalidate();
@@ -76,7 +76,7 @@ pub async fn remove(engine: &Engine, by: &Actor, key: &str) -> Result<(), Comman
     if !subscribers::delete(&mut tx.conn(), key).await? {
         return Err(CommandError::not_found("subscriber", key));
     }
-    by.audit(&mut tx, engine.clock.now(), "delete", "subscriber", key).await?;
+    by.audit(&mut tx, engine.clock.now(), AuditAction::Delete, "subscriber", key, None).await?;
     tx.commit().await?;
     engine.channels.invalidate();
     Ok(())

@@ -25,6 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_model::{Clock, Discipline, Doubt, Reference, Sample};
 
 use source::Source;
+pub use source::WrongBy;
 
 /// How often the timer thread reads the machine's own clock.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,11 +43,11 @@ struct Core {
 impl SystemClock {
     /// Starts the timer thread.
     pub fn start() -> std::io::Result<Arc<Self>> {
-        Self::start_wrong_by(SignedDuration::ZERO)
+        Self::start_wrong_by(WrongBy::default())
     }
 
     /// The same on a machine whose clock is wrong by this much, for trials.
-    pub fn start_wrong_by(wrong_by: SignedDuration) -> std::io::Result<Arc<Self>> {
+    pub fn start_wrong_by(wrong_by: WrongBy) -> std::io::Result<Arc<Self>> {
         let source = Source::new(wrong_by);
         let core = Arc::new(Core {
             time: Mutex::new(Discipline::new(Reference::Own, source.own_sample())),
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn a_wrong_own_clock_is_known_once_a_right_one_is_followed() {
         let wrong_by = SignedDuration::from_secs(7_200);
-        let clock = SystemClock::start_wrong_by(wrong_by).unwrap();
+        let clock = SystemClock::start_wrong_by(WrongBy::Constant(wrong_by)).unwrap();
         let right = SystemClock::start().unwrap();
         let now = clock.monotonic();
         clock.follow(Reference::Database, Sample { sent: now, received: now, theirs: right.now() });

@@ -2,9 +2,13 @@
 //! start-up; a bad file stops the process and says what would be right.
 
 mod connections;
+mod limits;
 mod reconcile;
+mod reminders;
+mod sign_on;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,12 +17,15 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
-use punctual_api::TrustedProxies;
+use punctual_api::{Limits, TrustedProxies};
 use punctual_channels::AllowList;
 use punctual_model::{Secret, durations, nearest};
 use punctual_reports::Connections;
-use punctual_workflows::reminders::external::External;
+use punctual_workflows::reminders::{external::External, providers::ScanBounds};
 use serde::Deserialize;
+
+pub use self::sign_on::SignOnConfig;
+use crate::clock::WrongBy;
 
 /// The flags of `serve` and `demo`.
 #[derive(Args, Clone, Default)]
@@ -32,6 +39,10 @@ pub struct ServeArgs {
     /// `postgres://…` or `sqlite:FILE`; a SQLite file in the data folder by default.
     #[arg(long, env = "PUNCTUAL_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// Where PostgreSQL itself is, if `database_url` leads to a connection pooler such as PgBouncer: nodes wake each other
+    /// over it. Without it such a node looks for new rows every second.
+    #[arg(long, env = "PUNCTUAL_LISTEN_URL", value_name = "URL", hide_env_values = true)]
+    pub listen_url: Option<String>,
     /// Where files are kept: a folder, or an object store that all nodes share (`s3://bucket/prefix`, `az://container`,
     /// `gs://bucket`) with its credentials in the provider's own variables; `blobs` in the data folder by default.
     #[arg(long, env = "PUNCTUAL_BLOBS", value_name = "PLACE")]
@@ -83,6 +94,9 @@ pub struct ServeArgs {
     /// How long the files of reports are kept, such as `365d`.
     #[arg(long, env = "PUNCTUAL_KEEP_FILES_FOR", value_name = "DURATION")]
     pub keep_files_for: Option<String>,
+    /// How long entries of the audit are kept, such as `3650d`; for good, unless this is set.
+    #[arg(long, env = "PUNCTUAL_KEEP_AUDIT_FOR", value_name = "DURATION")]
+    pub keep_audit_for: Option<String>,
     /// After how long a waiting notification counts as stuck, such as `10m`.
     #[arg(long, env = "PUNCTUAL_STUCK_AFTER", value_name = "DURATION")]
     pub stuck_after: Option<String>,
@@ -105,7 +119,7 @@ pub struct ServeArgs {
     /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.
     #[arg(long, env = "PUNCTUAL_CRASH_AT", hide = true)]
     pub crash_at: Option<String>,
-    /// Add this to the machine's clock, for trials: `2h`, `-90s`.
+    /// Add this to the machine's clock, for trials: `2h`, `-90s`, or the seconds that stand in `file:PATH` at each look.
     #[arg(long, env = "PUNCTUAL_CLOCK_WRONG_BY", hide = true, allow_hyphen_values = true)]
     pub clock_wrong_by: Option<String>,
 }
@@ -147,6 +161,7 @@ struct File {
     listen: Option<SocketAddr>,
     data_dir: Option<PathBuf>,
     database_url: Option<String>,
+    listen_url: Option<String>,
     blobs: Option<String>,
     sandbox: Option<bool>,
     admin_key: Option<String>,
@@ -160,6 +175,7 @@ struct File {
     sweep_every: Option<String>,
     keep_for: Option<String>,
     keep_files_for: Option<String>,
+    keep_audit_for: Option<String>,
     stuck_after: Option<String>,
     reconcile_every: Option<String>,
     survey_url: Option<String>,
@@ -168,12 +184,16 @@ struct File {
     log_format: Option<LogFormat>,
     reports: Option<connections::ReportsFile>,
     reconcile: Option<reconcile::ReconcileFile>,
+    limits: Option<limits::LimitsFile>,
+    sign_on: Option<sign_on::SignOnFile>,
+    reminders: Option<reminders::RemindersFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
     "listen",
     "data_dir",
     "database_url",
+    "listen_url",
     "blobs",
     "sandbox",
     "admin_key",
@@ -187,6 +207,7 @@ const KNOWN_KEYS: &[&str] = &[
     "sweep_every",
     "keep_for",
     "keep_files_for",
+    "keep_audit_for",
     "stuck_after",
     "reconcile_every",
     "survey_url",
@@ -195,6 +216,9 @@ const KNOWN_KEYS: &[&str] = &[
     "log_format",
     "reports",
     "reconcile",
+    "limits",
+    "sign_on",
+    "reminders",
 ];
 
 /// What a node runs with.
@@ -203,6 +227,7 @@ pub struct Config {
     pub listen: SocketAddr,
     pub data_dir: PathBuf,
     pub database_url: Secret,
+    pub listen_url: Option<Secret>,
     pub blobs: String,
     pub sandbox: bool,
     pub admin_key: Option<Secret>,
@@ -220,6 +245,7 @@ pub struct Config {
     pub sweep_every: Duration,
     pub keep_for: Duration,
     pub keep_files_for: Duration,
+    pub keep_audit_for: Option<Duration>,
     pub stuck_after: Duration,
     pub reconcile_every: Duration,
     pub survey_url: Option<String>,
@@ -227,11 +253,17 @@ pub struct Config {
     pub accept_weak_durability: bool,
     pub log_format: LogFormat,
     pub report_connections: Connections,
+    /// How the repair of reminders is bounded, by kind of trigger, where that is said.
+    pub scans: BTreeMap<String, ScanBounds>,
     /// Other systems' databases that reminders are reconciled with.
     pub externals: Vec<External>,
+    /// What the server bears.
+    pub limits: Limits,
+    /// The single sign-on of people, where there is one.
+    pub sign_on: Option<SignOnConfig>,
     pub crash_at: Option<punctual_store::CrashPoint>,
     /// Added to the machine's clock, for trials.
-    pub clock_wrong_by: SignedDuration,
+    pub clock_wrong_by: WrongBy,
 }
 
 /// Read in the working folder if it is there.
@@ -257,10 +289,12 @@ impl Config {
         let blobs = args.blobs.or(file.blobs).filter(|place| !place.is_empty()).unwrap_or_else(own_blobs);
         let allow = args.outgoing_allow.or(file.outgoing_allow).unwrap_or_default();
         let proxies = args.trusted_proxies.or(file.trusted_proxies).unwrap_or_default();
+        let trusted_proxies: TrustedProxies = proxies.parse().context("trusted_proxies")?;
         let config = Self {
             listen: args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             data_dir,
             database_url: Secret::new(database_url),
+            listen_url: args.listen_url.or(file.listen_url).map(Secret::new),
             blobs,
             sandbox: args.sandbox || file.sandbox.unwrap_or(false),
             admin_key: args.admin_key.or(file.admin_key).map(Secret::new),
@@ -271,12 +305,18 @@ impl Config {
             address_file: args.address_file,
             role: args.role.or(file.role).unwrap_or_default(),
             outgoing_allow: allow.parse().context("outgoing_allow")?,
-            trusted_proxies: proxies.parse().context("trusted_proxies")?,
+            limits: limits::read(file.limits, &trusted_proxies)?,
+            trusted_proxies,
             node: args.node.or(file.node).unwrap_or_else(default_node),
             lease: duration("lease", args.lease.or(file.lease), "60s")?,
             sweep_every: duration("sweep_every", args.sweep_every.or(file.sweep_every), "5s")?,
             keep_for: duration("keep_for", args.keep_for.or(file.keep_for), "365d")?,
             keep_files_for: duration("keep_files_for", args.keep_files_for.or(file.keep_files_for), "365d")?,
+            keep_audit_for: args
+                .keep_audit_for
+                .or(file.keep_audit_for)
+                .map(|text| duration("keep_audit_for", Some(text), ""))
+                .transpose()?,
             stuck_after: duration("stuck_after", args.stuck_after.or(file.stuck_after), "10m")?,
             reconcile_every: duration(
                 "reconcile_every",
@@ -290,6 +330,8 @@ impl Config {
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
             report_connections: connections::read(file.reports)?,
             externals: reconcile::read(file.reconcile)?,
+            sign_on: sign_on::read(file.sign_on)?,
+            scans: reminders::read(file.reminders)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
             clock_wrong_by: args.clock_wrong_by.map(|text| wrong_by(&text)).transpose()?.unwrap_or_default(),
         };
@@ -348,11 +390,14 @@ impl Config {
     }
 }
 
-/// A duration with a sign.
-fn wrong_by(text: &str) -> Result<SignedDuration> {
+/// A duration with a sign, or a file that has one.
+fn wrong_by(text: &str) -> Result<WrongBy> {
+    if let Some(file) = text.strip_prefix("file:") {
+        return Ok(WrongBy::File(file.into()));
+    }
     let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
     let length = durations::parse(length).with_context(|| format!("clock_wrong_by = \"{text}\""))?;
-    Ok(SignedDuration::try_from(length)? * sign)
+    Ok(WrongBy::Constant(SignedDuration::try_from(length)? * sign))
 }
 
 pub fn duration(name: &str, text: Option<String>, default: &str) -> Result<Duration> {

@@ -54,5 +54,5 @@ pub async fn run(mut args: ServeArgs) -> Result<()> {
     let stop = CancellationToken::new();
     let routes =
         punctual_api::router(node.api(true)).merge(punctual_console::router(node.console(stop.clone())));
-    until_signal(listener, &node, routes, stop, Some(running), None).await
+    until_signal(config.limits.clone(), listener, &node, routes, stop, Some(running), None).await
 }

@@ -2,9 +2,12 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use punctual_engine::keys::{NewKey, create_key};
+use punctual_engine::{
+    Actor,
+    keys::{NewKey, OPERATOR, create_key, revoke_key},
+};
 use punctual_model::{Clock, nearest};
-use punctual_store::{Lane, Store, StoreOptions, api_keys};
+use punctual_store::{Store, StoreOptions, api_keys};
 use punctual_wire::keys::Scope;
 use serde_json::json;
 
@@ -62,11 +65,9 @@ pub async fn run(args: KeyArgs) -> Result<()> {
         }
         What::List => list(&store, args.json).await?,
         What::Revoke { id } => {
-            let mut tx = store.begin(Lane::Intake).await?;
-            if !api_keys::revoke(&mut tx.conn(), clock.now(), &id).await? {
+            if !revoke_key(&store, &Actor::named(OPERATOR), clock.now(), &id).await? {
                 bail!("not_found: there is no key `{id}` that is still good");
             }
-            tx.commit().await?;
             println!(
                 "{}",
                 if args.json {

@@ -1,7 +1,9 @@
 //! The `punctual` program: its commands, its configuration, and how the parts are put together.
 
+mod audit;
 mod bench;
 mod clock;
+mod completions;
 mod config;
 mod definitions;
 mod demo;
@@ -13,6 +15,7 @@ mod notify;
 mod output;
 mod presence;
 mod random;
+mod ready;
 mod reconcile;
 mod remote;
 mod secret_source;
@@ -25,7 +28,7 @@ mod tick;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Batches are made of many small texts; glibc's allocator took a tenth of the time of a delivery.
 #[global_allocator]
@@ -57,6 +60,10 @@ enum Command {
     Key(keys::KeyArgs),
     /// Look after the master key that secrets in the database are sealed with.
     Secrets(secrets::SecretsArgs),
+    /// Say whether a running server is ready; the exit code says so too.
+    Ready(ready::ReadyArgs),
+    /// Check that the audit is as it was written, or erase what it says about somebody, directly in the database.
+    Audit(audit::AuditArgs),
     /// Let a running server do one pass over everything that is ready.
     Tick(tick::TickArgs),
     /// Write the definitions of a running server (lists, channels, templates, business units, reminders) into files.
@@ -71,6 +78,8 @@ enum Command {
     Reconcile(reconcile::ReconcileArgs),
     /// Measure how fast and how punctual this machine is.
     Bench(bench::BenchArgs),
+    /// Print what a shell needs to complete these commands: `punctual completions bash`.
+    Completions(completions::CompletionsArgs),
 }
 
 fn main() -> ExitCode {
@@ -94,6 +103,8 @@ fn main() -> ExitCode {
             Command::Migrate(args) => migrate::run(args).await.map(succeeded),
             Command::Key(args) => keys::run(args).await.map(succeeded),
             Command::Secrets(args) => secrets::run(args).await.map(succeeded),
+            Command::Ready(args) => ready::run(args).await,
+            Command::Audit(args) => audit::run(args).await,
             Command::Tick(args) => tick::run(args).await.map(succeeded),
             Command::Export(args) => definitions::export(args).await.map(succeeded),
             Command::Import(args) => definitions::import(args).await.map(succeeded),
@@ -101,6 +112,7 @@ fn main() -> ExitCode {
             Command::Sources(args) => sources::run(args).await.map(succeeded),
             Command::Reconcile(args) => reconcile::run(args).await.map(succeeded),
             Command::Bench(args) => bench::run(args).await.map(succeeded),
+            Command::Completions(args) => completions::run(&args, &mut Cli::command()).map(succeeded),
         }
     });
     // What still hangs in the outside world must not keep the process from ending.

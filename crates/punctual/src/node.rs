@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
-use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
+use punctual_channels::{
+    Captured, Guard, MemoryAdapter, Trust, adapters,
+    oidc::{OidcProvider, OidcSettings},
+};
 use punctual_console::ConsoleState;
 use punctual_engine::{
     Engine, EngineConfig, Listeners, PublicLimits, Running, Setup,
     channels::SUBSCRIBERS,
-    references::{OldReference, OldReferences},
+    commands::SignOn,
+    references::{OldReference, OldReferences, SecretSource},
 };
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_reports::Sources;
@@ -25,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{SystemClock, database::Keeper},
-    config::{Config, Role},
+    config::{Config, Role, SignOnConfig},
     master_key,
     random::SystemRandom,
     secret_source::{self, SecretFiles},
@@ -44,6 +48,8 @@ pub struct Node {
     pub catalogue: Arc<Catalogue>,
     /// What anybody may do without a key, over the API and the pages together.
     pub public: Arc<PublicLimits>,
+    /// The single sign-on of people, where there is one.
+    pub sign_on: Option<Arc<SignOn>>,
 }
 
 /// How the engine's time runs.
@@ -58,9 +64,10 @@ pub enum Time {
 impl Node {
     /// Opens the database and puts the engine on it; nothing runs yet.
     pub async fn open(config: &Config, time: Time) -> Result<Self> {
-        let wall = SystemClock::start_wrong_by(config.clock_wrong_by).context("no timer thread")?;
+        let wall = SystemClock::start_wrong_by(config.clock_wrong_by.clone()).context("no timer thread")?;
         let options = StoreOptions {
             accept_weak_durability: config.accept_weak_durability,
+            listen_url: config.listen_url.as_ref().map(|url| url.expose().to_owned()),
             notifies_nodes: config.role == Role::Api,
             faults: config.crash_at.clone().map_or_else(Faults::default, Faults::crash_at),
             ..StoreOptions::new(config.database_url.expose())
@@ -88,6 +95,7 @@ impl Node {
             manual.is_some().then(|| Arc::new(MemoryAdapter::new(captured.clone())) as Arc<dyn Adapter>);
         let reminders = Arc::new(Providers {
             externals: config.externals.clone(),
+            scans: config.scans.clone(),
             reconcile_every: SignedDuration::try_from(config.reconcile_every)?,
             ..Providers::built_in()
         });
@@ -108,6 +116,7 @@ impl Node {
                 sweep_every: config.sweep_every,
                 keep_for: config.keep_for,
                 keep_files_for: config.keep_files_for,
+                keep_audit_for: config.keep_audit_for,
                 stuck_after: config.stuck_after,
                 purges: time == Time::Real,
                 ..EngineConfig::default()
@@ -118,7 +127,10 @@ impl Node {
             listeners: Listeners::default(),
             vault,
         })?;
-        engine.channels.resolve_secrets_with(Arc::new(SecretFiles::open(config)?));
+        let secrets = SecretFiles::open(config)?;
+        let sign_on = config.sign_on.as_ref().map(|wanted| open_sign_on(wanted, &secrets, &guard));
+        let sign_on = sign_on.transpose().context("[sign_on]")?.map(Arc::new);
+        engine.channels.resolve_secrets_with(Arc::new(secrets));
         let sealed = engine.adopt_master_key(engine.clock.now()).await?;
         if sealed.channels > 0 {
             tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
@@ -127,7 +139,7 @@ impl Node {
         tell_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
         let public = Arc::default();
-        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link, catalogue, public })
+        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link, catalogue, public, sign_on })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.
@@ -154,6 +166,7 @@ impl Node {
             reports: self.reports.clone(),
             surveys: self.catalogue.clone(),
             public: self.public.clone(),
+            sign_on: self.sign_on.clone(),
             stop,
         }
     }
@@ -201,6 +214,28 @@ impl Node {
             }
         });
     }
+}
+
+/// The provider that people sign in with. It is asked nothing yet: a node starts without it.
+fn open_sign_on(wanted: &SignOnConfig, secrets: &SecretFiles, guard: &Guard) -> Result<SignOn> {
+    let client_secret = match &wanted.client_secret {
+        None => None,
+        Some(reference) => {
+            let found = secrets.look_up(reference);
+            Some(found.with_context(|| format!("client_secret: there is nothing at {reference}"))?)
+        }
+    };
+    let settings = OidcSettings {
+        name: wanted.name.clone(),
+        issuer: wanted.issuer.clone(),
+        client_id: wanted.client_id.clone(),
+        client_secret,
+        scopes: wanted.scopes.clone(),
+        groups_claim: wanted.groups_claim.clone(),
+    };
+    let provider = OidcProvider::open(settings, guard, &Trust::platform());
+    let provider = provider.map_err(|fault| anyhow!("issuer: {}", fault.detail))?;
+    Ok(SignOn { provider: Arc::new(provider), mappings: wanted.mappings.clone() })
 }
 
 /// Lists references of an earlier version with what to write instead.

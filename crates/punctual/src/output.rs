@@ -1,5 +1,7 @@
 //! What the program prints: logs to standard error, results to standard output.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 use crate::config::LogFormat;
@@ -11,7 +13,11 @@ pub fn start_logging(format: LogFormat) {
     if let Ok(quiet) = "lapin=error".parse() {
         filter = filter.add_directive(quiet);
     }
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Colours are for people at a terminal; in a file or a collector they are noise.
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => builder.with_target(false).init(),
         LogFormat::Json => builder.json().flatten_event(true).init(),

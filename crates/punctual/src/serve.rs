@@ -1,15 +1,15 @@
 //! `punctual serve`: the API and the workers, until a signal ends them.
 
-use std::{io::Write, path::Path, time::Duration};
+use std::{io::Write, net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
-use punctual_api::{behind_proxies, probes, router, serve};
+use punctual_api::{Limits, behind_proxies, probes, router, serve_within};
 use punctual_console::sign_in_link;
 use punctual_engine::Running;
 use punctual_engine::commands::LINK_LASTS;
 use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
 use punctual_model::Clock;
-use punctual_store::api_keys;
+use punctual_store::{api_keys, channels};
 use punctual_wire::keys::Scope;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -40,20 +40,46 @@ pub async fn run(args: ServeArgs) -> Result<()> {
     let is_worker = config.role == Role::Worker;
     let link = if is_worker { None } else { sign_in_link(&node.engine, node.wall.as_ref()).await? };
     announce(&config, &format!("http://{address}"), key.as_deref(), link.as_deref())?;
+    if !config.sandbox && leads_nowhere(&config, address) && has_mail(&node).await? {
+        warn_of_links(&config.public_address(address))?;
+    }
     let stop = CancellationToken::new();
-    let state = node.api(false);
+    let mut state = node.api(false);
+    state.options.body_time = config.limits.body_time;
     let routes = if is_worker {
         probes(state)
     } else {
         router(state).merge(punctual_console::router(node.console(stop.clone())))
     };
     let routes = behind_proxies(routes, config.trusted_proxies.clone());
-    until_signal(listener, &node, routes, stop, running, presence).await
+    until_signal(config.limits.clone(), listener, &node, routes, stop, running, presence).await
+}
+
+/// Whether links in messages would lead to this machine alone.
+fn leads_nowhere(config: &Config, address: SocketAddr) -> bool {
+    config.public_url.is_none() && (address.ip().is_loopback() || address.ip().is_unspecified())
+}
+
+/// Whether mail leaves this installation.
+async fn has_mail(node: &Node) -> Result<bool> {
+    let mut reader = node.engine.store.read().await?;
+    let channels = channels::all(&mut reader.conn()).await?;
+    Ok(channels.iter().any(|row| ["smtp", "sendgrid"].contains(&row.adapter.as_str())))
+}
+
+/// Says so where it cannot be overlooked: in the log and among the first lines.
+fn warn_of_links(address: &str) -> Result<()> {
+    tracing::warn!(address, "links in mail lead to this machine alone; set --public-url");
+    say(&format!(
+        "WARNING: a mail channel is configured and links in messages would begin with {address},\n         \
+         which nobody else can open. Start with --public-url https://punctual.example.org\n"
+    ))
 }
 
 /// Serves until SIGTERM or ctrl-c, or until the database asks for a newer program. Then it stops in order: no new requests
 /// and no new claims from that moment, finish or give back; and ends, whatever hangs.
 pub async fn until_signal(
+    limits: Limits,
     listener: TcpListener,
     node: &Node,
     routes: axum::Router,
@@ -61,7 +87,7 @@ pub async fn until_signal(
     running: Option<Running>,
     presence: Option<Presence>,
 ) -> Result<()> {
-    let server = tokio::spawn(serve(listener, routes, stop.clone()));
+    let server = tokio::spawn(serve_within(limits, listener, routes, stop.clone()));
     let too_old = async {
         match &presence {
             Some(presence) => presence.until_too_old().await,

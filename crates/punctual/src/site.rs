@@ -7,7 +7,7 @@ use std::{io::Write, sync::Arc};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use punctual_api::serve;
+use punctual_api::{Budget, Limits, serve_within};
 use punctual_site::{Agent, router};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ async fn run_agent(config: AgentConfig) -> Result<()> {
     out.flush()?;
     drop(out);
     let stop = CancellationToken::new();
-    let server = tokio::spawn(serve(listener, router(agent), stop.clone()));
+    let server = tokio::spawn(serve_within(local_limits(), listener, router(agent), stop.clone()));
     signal().await?;
     tracing::info!("stopping");
     stop.cancel();
@@ -84,4 +84,16 @@ async fn run_agent(config: AgentConfig) -> Result<()> {
 fn is_loopback(url: &str) -> bool {
     let host = url.trim_start_matches("http://");
     ["127.", "localhost", "[::1]"].iter().any(|own| host.starts_with(own))
+}
+
+/// Whoever hands something in here is on this machine or beside it, so that one address may take it all; the agent has its
+/// own bound on requests under way.
+fn local_limits() -> Limits {
+    let usual = Limits::default();
+    Limits {
+        connections_per_address: usual.connections,
+        requests_per_address: usual.connections,
+        api: Budget { connections: usual.connections, in_flight: usual.connections },
+        ..usual
+    }
 }

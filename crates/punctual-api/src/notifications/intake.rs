@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use punctual_engine::Accepted;
+use punctual_engine::{Accepted, OwnUnit, Units};
 use punctual_model::{
-    Audience, ChannelKey, NewNotification, NotificationId, NotificationSource, delivery_policy::Handling,
+    Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource,
+    delivery_policy::Handling,
 };
 use punctual_wire::{
     Batch, BatchItem, FieldError, Problem,
@@ -15,36 +16,63 @@ use punctual_wire::{
 };
 use uuid::Uuid;
 
+use super::files::{self, Wanted};
 use crate::{
     App, Shared,
-    answer::{Answer, JsonResponse},
-    auth::{Caller, Ingest, Principal},
-    body::Json,
+    answer::{Answer, Failure, JsonResponse},
+    auth::{Caller, Principal, SendNow, unit_for},
+    body::{Json, WithFiles},
     idempotency::{IdempotencyKey, Ids},
+    openapi::shapes,
+    trace_context::TraceContext,
 };
 
 /// Send a notification, or an array of at most 1,000
 ///
-/// The answer comes after it is on disk. The same id with the same content again gives 200 and its present state;
-/// with other content 409. An array gives 200 with an outcome for each item.
-#[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"])),
-    request_body(content = NotificationRequest, example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
-    responses((status = 201, body = NotificationAccepted), (status = 200, body = Batch<BatchItem>)))]
+/// The answer comes after it is on disk, with its files. The same id with the same content again gives 200 and its present
+/// state; with other content 409. An array gives 200 with an outcome for each item.
+#[utoipa::path(post, path = "/api/v1/notifications", tag = "Notifications", security(("key" = ["ingest"]), ("key" = ["send"])),
+    request_body(content = inline(shapes::OneOrMany<NotificationRequest>), example = json!({"targets": ["someone"], "channel": "memory:default", "subject": "Hello", "body": "It works."})),
+    responses((status = 201, body = NotificationAccepted),
+        (status = 200, description = "One that was known already, as it is now; or for an array what became of each", body = inline(shapes::KnownOrBatch<NotificationAccepted>))))]
 pub async fn post(
     State(app): State<Shared>,
-    caller: Caller<Ingest>,
+    caller: Caller<SendNow>,
     once: IdempotencyKey,
-    body: Json,
+    trace: TraceContext,
+    body: Json<WithFiles>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
     let request = NotificationRequest::read_body(&body.value)?;
     once.run(app, caller, &body.bytes, |ids| async move {
+        let named = request.readable().filter_map(|one| one.content.business_unit.as_deref());
+        let units = app.engine.units_named(&caller.by, named.collect()).await?;
+        let from = Sender { app, caller, units: &units, trace: &trace };
         match request {
-            OneOrMany::One(one) => post_one(app, new(app, caller, one, &ids, 0, "")?).await,
-            OneOrMany::Many(many) => post_many(app, caller, many, &ids).await,
+            OneOrMany::One(one) => {
+                let one = new(from, one, &ids, 0, "")?;
+                let mut made = with_files(app, caller, vec![one]).await?;
+                post_one(app, made.pop().ok_or_else(Problem::internal)??).await
+            }
+            OneOrMany::Many(many) => post_many(from, many, &ids).await,
         }
     })
     .await
+}
+
+/// Keeps the files of new messages and names them in each; a message whose files are refused is refused.
+pub(crate) async fn with_files(
+    app: &App,
+    caller: &Principal,
+    many: Vec<(NewNotification, Wanted)>,
+) -> Result<Vec<Result<NewNotification, Problem>>, Failure> {
+    let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
+    let files = files::attach(app, caller, wanted).await?;
+    let made = many.into_iter().zip(files).map(|(mut new, files): (NewNotification, _)| {
+        new.attachments = files?;
+        Ok(new)
+    });
+    Ok(made.collect())
 }
 
 async fn post_one(app: &App, new: NewNotification) -> Answer {
@@ -62,21 +90,29 @@ async fn post_one(app: &App, new: NewNotification) -> Answer {
     }
 }
 
-async fn post_many(
-    app: &App,
-    caller: &Principal,
-    many: Vec<Item<NotificationRequest>>,
-    ids: &Ids<'_>,
-) -> Answer {
-    let (mut good, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
+async fn post_many(from: Sender<'_>, many: Vec<Item<NotificationRequest>>, ids: &Ids<'_>) -> Answer {
+    let Sender { app, caller, .. } = from;
+    let (mut read, mut outcomes) = (Vec::new(), Vec::with_capacity(many.len()));
     for (index, item) in many.into_iter().enumerate() {
         let item = item.map_err(Problem::from);
-        match item.and_then(|one| new(app, caller, one, ids, index, &format!("/{index}"))) {
-            Ok(new) => {
-                outcomes.push(Ok((index, new.id.to_string())));
-                good.push(new);
+        match item.and_then(|one| new(from, one, ids, index, &format!("/{index}"))) {
+            Ok(one) => {
+                outcomes.push(Ok((index, one.0.id.to_string())));
+                read.push(one);
             }
             Err(problem) => outcomes.push(Err(BatchItem::rejected(index, None, problem))),
+        }
+    }
+    let mut good = Vec::with_capacity(read.len());
+    let mut made = with_files(app, caller, read).await?.into_iter();
+    for outcome in &mut outcomes {
+        let Ok((index, id)) = outcome else { continue };
+        match made.next() {
+            Some(Ok(new)) => good.push(new),
+            Some(Err(problem)) => {
+                *outcome = Err(BatchItem::rejected(*index, Some(std::mem::take(id)), problem));
+            }
+            None => {}
         }
     }
     let accepted = if good.is_empty() { Vec::new() } else { app.engine.accept(good).await? };
@@ -96,35 +132,48 @@ async fn post_many(
     JsonResponse::ok(&Batch { items: items.collect() })
 }
 
+/// Where a request comes from: what everything that it makes shares.
+#[derive(Clone, Copy)]
+pub(crate) struct Sender<'r> {
+    pub app: &'r App,
+    pub caller: &'r Principal,
+    pub units: &'r Units,
+    pub trace: &'r TraceContext,
+}
+
 fn new(
-    app: &App,
-    caller: &Principal,
+    Sender { app, caller, units, trace }: Sender<'_>,
     request: NotificationRequest,
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
-) -> Result<NewNotification, Problem> {
+) -> Result<(NewNotification, Wanted), Problem> {
     let NotificationRequest { id, kind, content, handling, source } = request;
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let kind = kind.unwrap_or_default();
-    let mut new = with_content(app, caller, id, content, &kind, pointer)?;
+    let unit = unit_for(units, content.business_unit.clone(), pointer)?;
+    let (mut new, wanted) =
+        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, pointer)?;
     new.kind = kind;
-    Handling::from(handling).give(&mut new);
     let SourceRequest { instance, script } = source;
     new.source = NotificationSource { site: None, instance, script };
-    Ok(new)
+    Ok((new, wanted))
 }
 
-/// What notifications and messages share: audience, channel and text.
+/// What notifications and messages share: audience, channel, text and handling; and the files that they want to bring along.
+#[expect(clippy::too_many_arguments, reason = "each is another part of the request")]
 pub(crate) fn with_content(
     app: &App,
     caller: &Principal,
+    unit: OwnUnit,
+    trace: &TraceContext,
     id: NotificationId,
     content: Content,
+    handling: Handling,
     kind: &str,
     pointer: &str,
-) -> Result<NewNotification, Problem> {
+) -> Result<(NewNotification, Wanted), Problem> {
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
     let used = channel.clone().unwrap_or_else(|| ChannelKey::for_targets(kind));
     check_addresses(app, &used, &content.targets, pointer)?;
@@ -136,8 +185,24 @@ pub(crate) fn with_content(
     new.context = content.context;
     new.type_data = content.type_data;
     new.locale = content.locale;
-    new.business_unit = caller.unit_for(content.business_unit, pointer)?;
-    Ok(new)
+    new.business_unit = unit.into_name();
+    new.envelope = Envelope {
+        reply_to: content.reply_to,
+        headers: content.headers,
+        traceparent: trace.traceparent.clone(),
+    };
+    new.client = caller.client();
+    handling.give(&mut new);
+    let by_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));
+    let first = (!by_list).then(|| used.to_string());
+    let wanted = Wanted {
+        files: content.attachments,
+        business_unit: new.business_unit.clone(),
+        pointer: pointer.to_owned(),
+        channels: first.into_iter().chain(new.failover.iter().map(ToString::to_string)).collect(),
+    };
+    wanted.check_channels(app)?;
+    Ok((new, wanted))
 }
 
 /// The channel's own word on each address, where the channel is open here.

@@ -102,29 +102,35 @@ pub async fn import(
     State(app): State<Shared>,
     caller: Caller<Author>,
     parameters: Parameters,
+    once: IdempotencyKey,
     body: Text<Calendar>,
 ) -> Answer {
-    let (creator, organisation, unit) = parameters.read(|fields| {
-        let creator = fields.required_name("creator");
-        (creator, fields.optional_name("organisation"), fields.optional_name("businessUnit"))
-    })?;
-    let business_unit = caller.unit_for(unit, "")?;
-    let text = body.text()?;
-    if !text.contains("BEGIN:VCALENDAR") {
-        return Err(Problem::new(
-            Code::ImportInvalid,
-            "The body is no calendar; it begins with `BEGIN:VCALENDAR`.",
-        )
-        .into());
-    }
-    let wanted = Import { creator, organisation, business_unit };
-    let done = import::import(&app.engine, &caller.by, &wanted, &text).await?;
-    let skipped = |one: Skipped| SkippedComponent { line: one.line, reason: one.reason };
-    JsonResponse::ok(&Imported {
-        created: done.created,
-        updated: done.updated,
-        unchanged: done.unchanged,
-        removed: done.removed,
-        skipped: done.skipped.into_iter().map(skipped).collect(),
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let (creator, organisation, unit) = parameters.read(|fields| {
+            let creator = fields.required_name("creator");
+            (creator, fields.optional_name("organisation"), fields.optional_name("businessUnit"))
+        })?;
+        let business_unit = app.engine.unit_for(&caller.by, unit, "").await?;
+        let text = body.text()?;
+        if !text.contains("BEGIN:VCALENDAR") {
+            return Err(Problem::new(
+                Code::ImportInvalid,
+                "The body is no calendar; it begins with `BEGIN:VCALENDAR`.",
+            )
+            .into());
+        }
+        let wanted = Import { creator, organisation, business_unit };
+        let done = import::import(&app.engine, &caller.by, &wanted, &text).await?;
+        let skipped = |one: Skipped| SkippedComponent { line: one.line, reason: one.reason };
+        JsonResponse::ok(&Imported {
+            created: done.created,
+            updated: done.updated,
+            unchanged: done.unchanged,
+            removed: done.removed,
+            skipped: done.skipped.into_iter().map(skipped).collect(),
+        })
     })
+    .await
 }

@@ -39,11 +39,10 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    let mut request = OrganisationRequest::read(&body.value, "")?;
-    request.business_unit = caller.unit_for(request.business_unit, "")?;
+    let request = OrganisationRequest::read(&body.value, "")?;
     let row = organisation_row(id, request, app.engine.clock.now())?;
-    directory::put_organisation(&app.engine, &caller.by, &row).await?;
-    JsonResponse::ok(&row.shape()?)
+    let stored = directory::put_organisation(&app.engine, &caller.by, &row).await?;
+    JsonResponse::ok(&stored.shape()?)
 }
 
 /// Look at an organisation

@@ -32,11 +32,10 @@ pub async fn put(
     body: Json,
 ) -> Answer {
     checked_name(&id, "/id")?;
-    let mut request = PersonRequest::read(&body.value, "")?;
-    request.business_unit = caller.unit_for(request.business_unit, "")?;
+    let request = PersonRequest::read(&body.value, "")?;
     let row = person_row(id, request, app.engine.clock.now());
-    directory::put_person(&app.engine, &caller.by, &row).await?;
-    JsonResponse::ok(&row.shape()?)
+    let stored = directory::put_person(&app.engine, &caller.by, &row).await?;
+    JsonResponse::ok(&stored.shape()?)
 }
 
 /// Look at a person

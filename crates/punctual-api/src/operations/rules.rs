@@ -128,9 +128,14 @@ pub async fn repair(
     State(app): State<Shared>,
     caller: Caller<Operate>,
     Segments(id): Segments<String>,
+    once: IdempotencyKey,
 ) -> Answer {
-    let row = commands::repair_rule(&app.engine, &caller.by, &id).await?;
-    JsonResponse::ok(&shape(row, app.engine.clock.now())?)
+    let (app, caller) = (&*app, &*caller);
+    once.run(app, caller, &[], |_| async move {
+        let row = commands::repair_rule(&app.engine, &caller.by, &id).await?;
+        JsonResponse::ok(&shape(row, app.engine.clock.now())?)
+    })
+    .await
 }
 
 fn changed(done: Changed<RuleRow, RuleRefused>, what: &str, id: &str) -> Result<RuleRow, Failure> {

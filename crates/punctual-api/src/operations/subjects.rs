@@ -170,7 +170,7 @@ async fn post(
     check_order(start_at, end_at, words)?;
     check_window(app, start_at, words.start)?;
     check_window(app, end_at, words.end)?;
-    let business_unit = caller.unit_for(request.business_unit, "")?;
+    let business_unit = app.engine.unit_for(&caller.by, request.business_unit, "").await?;
     once.run(app, caller, &body.bytes, |ids| async move {
         let new = NewSubject {
             id: ids.at(0).to_string(),

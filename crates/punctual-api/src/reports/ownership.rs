@@ -1,7 +1,7 @@
 //! `/api/v1/report-runs/{key}/ownership`: where an old scheduler asks, takes and reports.
 
 use axum::extract::State;
-use punctual_store::{StoreError, work::instant};
+use punctual_store::{StoreError, rollouts::RolloutRow, work::instant};
 use punctual_wire::{
     Problem,
     reports::{Ownership, OwnershipReport, OwnershipRequest},
@@ -23,6 +23,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Ingest, Principal, Read},
     body::Json,
+    idempotency::IdempotencyKey,
     parameters::Segments,
 };
 
@@ -31,40 +32,48 @@ use crate::{
     params(("key" = String, Path)), responses((status = 200, body = Ownership)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(key): Segments<String>) -> Answer {
     let named = named(&app, &caller, &key).await?;
-    let (row, stage) = commands::look(&app.engine, &named).await?;
-    JsonResponse::ok(&shape(&key, row.as_ref(), stage)?)
+    let (row, rollout) = commands::look(&app.engine, &named).await?;
+    JsonResponse::ok(&shape(&key, row.as_ref(), rollout.as_ref())?)
 }
 
 /// Take a run
 ///
 /// Before anything is made for it. Whoever is first owns it; the same owner asking again gets what it has reported. The
-/// other side gets 409 `owned_by_other`, and makes nothing.
+/// other side gets 409 `owned_by_other`, and makes nothing. So does a lower version of the same owner; a higher one takes a run
+/// over that is not delivered.
 #[utoipa::path(post, path = "/api/v1/report-runs/{key}/ownership", tag = "Report runs", security(("key" = ["ingest"])),
     params(("key" = String, Path)), request_body = OwnershipRequest, responses((status = 200, body = Ownership)))]
 pub async fn take(
     State(app): State<Shared>,
     caller: Caller<Ingest>,
     Segments(key): Segments<String>,
+    once: IdempotencyKey,
     body: Json,
 ) -> Answer {
-    let named = named(&app, &caller, &key).await?;
-    let request = OwnershipRequest::read(&body.value, "")?;
-    let owner = Owner::parse(&request.owner).unwrap_or(Owner::OldScheduler);
-    let (taken, stage) = commands::take(&app.engine, &named, owner, &request.owner_version).await?;
-    match taken {
-        Taken::Own(row) => JsonResponse::ok(&shape(&key, Some(&row), stage)?),
-        Taken::Other(row) => {
-            let problem = Problem::owned_by_other(&owner_word(&row.owner));
-            Err(problem.with("ownershipStatus", status_word(&row.status)).into())
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let named = named(app, caller, &key).await?;
+        let request = OwnershipRequest::read(&body.value, "")?;
+        let owner = Owner::parse(&request.owner).unwrap_or(Owner::OldScheduler);
+        let (taken, rollout) = commands::take(&app.engine, &named, owner, &request.owner_version).await?;
+        match taken {
+            Taken::Own(row) => JsonResponse::ok(&shape(&key, Some(&row), rollout.as_ref())?),
+            Taken::Newer(row) => Err(newer(&row).into()),
+            Taken::Other(row) => {
+                let problem = Problem::owned_by_other(&owner_word(&row.owner));
+                Err(problem.with("ownershipStatus", status_word(&row.status)).into())
+            }
+            Taken::NotAllowed(Some(stage)) if owner == Owner::AutomationScheduler => {
+                Err(old_schedulers(stage).into())
+            }
+            Taken::NotAllowed(stage) => {
+                let problem = Problem::owned_by_other(Owner::AutomationScheduler.word());
+                Err(problem.with("stage", stage.map(Stage::number)).into())
+            }
         }
-        Taken::NotAllowed(Some(stage)) if owner == Owner::AutomationScheduler => {
-            Err(old_schedulers(stage).into())
-        }
-        Taken::NotAllowed(stage) => {
-            let problem = Problem::owned_by_other(Owner::AutomationScheduler.word());
-            Err(problem.with("stage", stage.map(Stage::number)).into())
-        }
-    }
+    })
+    .await
 }
 
 /// Report on a run
@@ -82,11 +91,13 @@ pub async fn report(
     let report = OwnershipReport::read(&body.value, "")?;
     let report = Report {
         owner: Owner::parse(&report.owner).unwrap_or(Owner::OldScheduler),
+        owner_version: report.owner_version,
         is_cancelled: report.status == "cancelled",
         coordinates: report.coordinates.map(|value| value.to_string()),
     };
     match commands::report(&app.engine, &caller.by, &named, &report).await? {
-        Reported::Done(row, stage) => JsonResponse::ok(&shape(&key, Some(&row), stage)?),
+        Reported::Done(row, rollout) => JsonResponse::ok(&shape(&key, Some(&row), rollout.as_ref())?),
+        Reported::Newer(row) => Err(newer(&row).into()),
         Reported::NotTaken => Err(Problem::not_found("ownership of the run", &key).into()),
         Reported::Refused(row) if row.owner != report.owner.as_str() => {
             Err(Problem::owned_by_other(&owner_word(&row.owner)).into())
@@ -95,6 +106,12 @@ pub async fn report(
             Err(Problem::state_not_allowed("report", status_word(&row.status), &[]).into())
         }
     }
+}
+
+/// The refusal for a version below that of the owner.
+fn newer(row: &OwnershipRow) -> Problem {
+    let problem = Problem::owned_by_newer(&owner_word(&row.owner), &row.owner_version);
+    problem.with("ownershipStatus", status_word(&row.status))
 }
 
 /// The run that a key names. One of a subscription that is not known here belongs to no unit that a limited key could
@@ -112,8 +129,13 @@ pub fn owner_word(stored: &str) -> String {
     Owner::parse(stored).map_or_else(|| stored.to_owned(), |owner| owner.word().to_owned())
 }
 
-pub fn shape(key: &str, row: Option<&OwnershipRow>, stage: Option<Stage>) -> Result<Ownership, StoreError> {
-    let kind = RunKey::read(key).map(|run| run.kind);
+pub fn shape(
+    key: &str,
+    row: Option<&OwnershipRow>,
+    rollout: Option<&RolloutRow>,
+) -> Result<Ownership, StoreError> {
+    let stage = Stage::of(rollout);
+    let kind = RunKey::read(key).map(|run| run.kind_under(rollout));
     let is_free = row.is_none_or(|row| row.status == "cancelled");
     Ok(Ownership {
         key: key.to_owned(),

@@ -22,7 +22,7 @@ use punctual_workflows::{
         rollouts::{self as path, NotEnded},
     },
     rollout::{
-        CHECKLIST, Stage,
+        CHECKLIST, Stage, selected,
         stages::{self, Refused, Scope},
     },
 };
@@ -32,6 +32,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Operate, Principal, Read},
     body::{Json, Optional},
+    idempotency::IdempotencyKey,
     parameters::{Parameters, Segments},
 };
 
@@ -77,6 +78,8 @@ pub async fn get(
 
 /// Set the stage of a rollout
 ///
+/// At stage 2 `runs` chooses single ones of the runs that people ask for.
+///
 /// Past stage 0 all points of the checklist must be confirmed, with this call or before. An allowlist is the set of
 /// subscriptions and business units at stage 2 and beyond. A lower stage gives back what was taken here, is not delivered, and
 /// is the old scheduler's now.
@@ -90,10 +93,15 @@ pub async fn put(
     Segments((scope, id)): Segments<(String, String)>,
     body: Json,
 ) -> Answer {
-    let scope = named(&app, &caller, &scope, &id, true).await?;
+    // Whether there is such a unit the command finds out.
+    let scope = match scope.as_str() {
+        "business-unit" => Scope::BusinessUnit(id),
+        _ => named(&app, &caller, &scope, &id, true).await?,
+    };
     let request = RolloutRequest::read(&body.value, "")?;
     let stage = Stage::parse(request.stage).unwrap_or(Stage::Design);
-    let change = path::change(&scope, stage, request.confirm, &caller.by);
+    let mut change = path::change(&scope, stage, request.confirm, &caller.by);
+    change.selected = request.runs;
     match path::set(&app.engine, &change).await? {
         Ok(row) => JsonResponse::ok(&shape(row)?),
         Err(Refused::Unconfirmed(open)) => {
@@ -132,16 +140,22 @@ pub async fn roll_back(
     State(app): State<Shared>,
     caller: Caller<Operate>,
     Segments((scope, id)): Segments<(String, String)>,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
-    let scope = named(&app, &caller, &scope, &id, true).await?;
-    let request = RollBackRequest::read(&body.value, "")?;
-    stored(&app, &scope).await?;
-    let stage = request.stage.and_then(Stage::parse).unwrap_or(Stage::Shadow);
-    let by = caller.by.because(request.reason.as_deref());
-    let change = path::change(&scope, stage, Vec::new(), &by);
-    let (row, given_back) = path::roll_back(&app.engine, &change).await?;
-    JsonResponse::ok(&RolledBack { rollout: shape(row)?, given_back })
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let scope = named(app, caller, &scope, &id, true).await?;
+        let request = RollBackRequest::read(&body.value, "")?;
+        stored(app, &scope).await?;
+        let stage = request.stage.and_then(Stage::parse).unwrap_or(Stage::Shadow);
+        let by = caller.by.because(request.reason.as_deref());
+        let change = path::change(&scope, stage, Vec::new(), &by);
+        let (row, given_back) = path::roll_back(&app.engine, &change).await?;
+        JsonResponse::ok(&RolledBack { rollout: shape(row)?, given_back })
+    })
+    .await
 }
 
 /// The expected runs against those that the old scheduler has taken
@@ -278,6 +292,7 @@ fn shape(row: RolloutRow) -> Result<Rollout, StoreError> {
         scope: if row.scope == "subject" { "subscription" } else { "business-unit" }.to_owned(),
         stage_name: Stage::of(Some(&row)).map_or("unknown", Stage::name).to_owned(),
         updated_at: instant(row.updated_at)?,
+        runs: selected(&row),
         path: row.workflow,
         id: row.scope_id,
         stage: row.stage,

@@ -8,21 +8,19 @@ use axum::{
 use jiff::Timestamp;
 use punctual_store::{
     StoreError, rollouts,
-    work::{self, WorkFilter, WorkRow},
+    work::{self, WorkFilter, WorkRow, instant},
 };
 use punctual_wire::{
     Page, PageQuery, Problem,
     reports::{
-        Artefact, AutomationRun, Coordinates, Ownership, RunDelivery, RunNowAnswer, RunNowRequest, RunSummary,
+        Artefact, AutomationRun, Coordinates, Ownership, RunAttempt, RunDelivery, RunNowAnswer,
+        RunNowRequest, RunSummary,
     },
     work::ActionRequest,
 };
-use punctual_workflows::{
-    reports::{
-        KIND, RunKey, blob_name, commands,
-        runs::{self, RunView},
-    },
-    rollout::Stage,
+use punctual_workflows::reports::{
+    KIND, RunKey, blob_name, commands,
+    runs::{self, RunView},
 };
 use serde_json::Value;
 
@@ -203,8 +201,8 @@ pub async fn coordinates(
 /// A file of a run
 #[utoipa::path(get, path = "/api/v1/report-subscriptions/{guid}/automation-runs/{run}/artefacts/{name}", tag = "Report runs", security(("key" = ["read"])),
     params(("guid" = String, Path), ("run" = String, Path), ("name" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
-        (status = 410, description = "It was removed after the time for which files are kept", body = Problem)))]
+    responses((status = 200, description = "The file, of its own type", body = Vec<u8>, content_type = "*/*"),
+        (status = 410, description = "It was removed after the time for which files are kept", body = Problem, content_type = "application/problem+json")))]
 pub async fn artefact(
     State(app): State<Shared>,
     caller: Caller<Read>,
@@ -264,8 +262,7 @@ async fn found(
     let view = view.ok_or_else(|| Failure::from(Problem::not_found("run", run)))?;
     let unit = subscription.business_unit.as_deref();
     let rollout = rollouts::over(&mut reader.conn(), KIND, &subscription.guid, unit).await?;
-    let stage = Stage::of(rollout.as_ref());
-    let ownership = owned::shape(&view.work.key, view.ownership.as_ref(), stage)?;
+    let ownership = owned::shape(&view.work.key, view.ownership.as_ref(), rollout.as_ref())?;
     Ok((view, ownership))
 }
 
@@ -305,8 +302,30 @@ fn shape(view: RunView, ownership: Ownership) -> Result<AutomationRun, Failure> 
         truncated: details.get("truncated").and_then(Value::as_bool),
         fault: details.get("fault").or_else(|| details.get("conflict")).cloned(),
         tries: view.record.as_ref().map_or(0, |record| record.attempts),
+        attempts: attempts(&view)?,
         run: summary(view)?,
     })
+}
+
+fn attempts(view: &RunView) -> Result<Vec<RunAttempt>, StoreError> {
+    let id_of = |seq: i64| {
+        let row = view.notifications.iter().find(|row| row.seq == seq);
+        row.map(|row| row.id.to_string()).unwrap_or_default()
+    };
+    let rows = view.attempts.iter();
+    rows.map(|row| {
+        Ok(RunAttempt {
+            notification: id_of(row.notification_seq),
+            target: row.target.clone(),
+            attempt: row.n,
+            channel: row.channel.clone(),
+            started_at: instant(row.started_at)?,
+            finished_at: row.finished_at.map(instant).transpose()?,
+            outcome: row.outcome.clone(),
+            answer: row.answer.clone(),
+        })
+    })
+    .collect()
 }
 
 fn deliveries(view: &RunView) -> Result<Vec<RunDelivery>, StoreError> {

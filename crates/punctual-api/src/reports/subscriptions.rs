@@ -151,10 +151,16 @@ pub async fn pause(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
-    let request = ActionRequest::read(&body.value, "")?;
-    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Pause, request).await?).await?)
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let request = ActionRequest::read(&body.value, "")?;
+        JsonResponse::ok(&shape_one(app, changed(app, caller, &guid, Change::Pause, request).await?).await?)
+    })
+    .await
 }
 
 /// Resume a subscription: its next run is planned
@@ -164,10 +170,16 @@ pub async fn resume(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
+    once: IdempotencyKey,
     body: Json<Optional>,
 ) -> Answer {
-    let request = ActionRequest::read(&body.value, "")?;
-    JsonResponse::ok(&shape_one(&app, changed(&app, &caller, &guid, Change::Resume, request).await?).await?)
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let request = ActionRequest::read(&body.value, "")?;
+        JsonResponse::ok(&shape_one(app, changed(app, caller, &guid, Change::Resume, request).await?).await?)
+    })
+    .await
 }
 
 /// Hand a subscription over to another owner
@@ -178,12 +190,18 @@ pub async fn transfer(
     State(app): State<Shared>,
     caller: Caller<Author>,
     Segments(guid): Segments<String>,
+    once: IdempotencyKey,
     body: Json,
 ) -> Answer {
-    let request = TransferRequest::read(&body.value, "")?;
-    let row =
-        changed(&app, &caller, &guid, Change::Transfer(request.owner), ActionRequest::default()).await?;
-    JsonResponse::ok(&shape_one(&app, row).await?)
+    let (app, caller) = (&*app, &*caller);
+    let bytes = body.bytes.clone();
+    once.run(app, caller, &bytes, |_| async move {
+        let request = TransferRequest::read(&body.value, "")?;
+        let row =
+            changed(app, caller, &guid, Change::Transfer(request.owner), ActionRequest::default()).await?;
+        JsonResponse::ok(&shape_one(app, row).await?)
+    })
+    .await
 }
 
 /// Subscriptions whose owner or recipients are gone
@@ -274,8 +292,7 @@ async fn saved(
     before: Option<SubscriptionRow>,
     value: &Value,
 ) -> Result<ReportSubscription, Failure> {
-    let unit_for = |unit| caller.by.unit_for(unit, "");
-    let draft = Draft::read(&app.engine, &app.reports, guid, before, value, unit_for).await?;
+    let draft = Draft::read(&app.engine, &app.reports, &caller.by, guid, before, value).await?;
     let mut warnings = warnings(draft.not_there_yet(&app.engine).await?);
     warnings.extend(draft.skips_months(app.engine.clock.now()).then(|| {
         let detail = "Months without such a day are skipped, as the standard says; `-1` is the last day of each month.";

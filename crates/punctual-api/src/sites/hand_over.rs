@@ -137,6 +137,7 @@ fn ack(
 fn contact_of(report: SiteReport, answered: usize, now: Timestamp) -> (Contact, Vec<SiteEventRow>) {
     let backlog = report.backlog.saturating_sub(i64::try_from(answered).unwrap_or(i64::MAX)).max(0);
     let contact = Contact {
+        agent: report.agent,
         version: report.version,
         backlog,
         oldest_buffered_age_seconds: report.oldest_buffered_age_seconds.filter(|_| backlog > 0),

@@ -7,6 +7,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Method, Request},
 };
+use bytes::Bytes;
 use punctual_api::{ApiState, Sandbox, router};
 use punctual_engine::{EnsureOutcome, keys::ensure_admin_key};
 use punctual_model::{Cause, Clock, InputHash, ManualClock, NewWork, Trigger};
@@ -14,8 +15,13 @@ use punctual_testkit::TestBed;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::contract::{self, Exchange};
+
 /// The key for everything, as an operator would give it.
 pub const ADMIN: &str = "an-operator-s-own-key";
+
+/// The business units that every test has.
+const UNITS: [&str; 2] = ["de", "nz"];
 
 /// A client with a key.
 #[derive(Clone)]
@@ -49,6 +55,9 @@ impl Client {
     /// Another node that shares the wall clock.
     pub async fn on_node(bed: &TestBed, wall: Arc<ManualClock>, change: impl FnOnce(&mut ApiState)) -> Self {
         ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
+        for unit in UNITS {
+            bed.has_unit(unit).await;
+        }
         let mut state = ApiState::new(bed.engine.clone(), wall.clone());
         state.sandbox =
             Some(Sandbox { clock: bed.clock.clone(), captured: bed.captured.clone(), flowing: false });
@@ -115,20 +124,35 @@ impl Client {
         method: Method,
         path: &str,
         headers: &[(&str, &str)],
-        body: impl Into<Body>,
+        body: impl Into<Bytes>,
     ) -> Reply {
-        let mut request = Request::builder().method(method).uri(path);
+        let sent: Bytes = body.into();
+        let mut request = Request::builder().method(method.clone()).uri(path);
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let answer = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let answer =
+            self.router.clone().oneshot(request.body(Body::from(sent.clone())).unwrap()).await.unwrap();
+        let request_type = headers.iter().find(|(name, _)| *name == "content-type").map(|(_, value)| *value);
+        // The event itself is then in the headers, and the body is its data alone, whatever that is.
+        let is_binary = headers.iter().any(|(name, _)| name.starts_with("ce-"));
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Reply { status, headers, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null), text }
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        contract::check(&Exchange {
+            method: method.as_str(),
+            path,
+            request_type,
+            request: if is_binary { &[] } else { &sent },
+            status,
+            response_type: headers.get("content-type").and_then(|value| value.to_str().ok()),
+            response: &body,
+        });
+        Reply { status, headers, body, text }
     }
 
     /// Moves the sandbox's clock.

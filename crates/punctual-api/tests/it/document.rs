@@ -11,6 +11,7 @@ use crate::client::Client;
 on_both! {
     the_document_is_served_as_it_is_checked_in;
     the_page_loads_nothing_from_elsewhere;
+    an_address_with_a_slash_at_its_end_leads_to_the_one_without;
     health_needs_no_key;
     figures_are_open_on_this_machine_only;
     every_answer_has_the_common_headers;
@@ -89,6 +90,24 @@ async fn the_page_loads_nothing_from_elsewhere(bed: TestBed) {
             assert!(!text.contains(elsewhere), "{path} has {elsewhere}");
         }
     }
+}
+
+async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    for (path, target) in [
+        ("/docs/", "/docs"),
+        ("/api/v1/work/?limit=3", "/api/v1/work?limit=3"),
+        ("/api/v1/work//", "/api/v1/work"),
+    ] {
+        let reply = client.get(path).await;
+        assert_eq!(reply.status, 308, "{path}");
+        assert_eq!(reply.headers["location"], target);
+    }
+    let reply = client.post("/api/v1/notifications/", json!({})).await;
+    assert_eq!((reply.status, &reply.headers["location"]), (308, &"/api/v1/notifications".parse().unwrap()));
+    // What a browser would take for another host is no address of ours.
+    client.get("//example.org/").await.refused(404, "not_found");
+    client.get("///").await.refused(404, "not_found");
 }
 
 async fn health_needs_no_key(bed: TestBed) {

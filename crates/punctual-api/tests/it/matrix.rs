@@ -3,9 +3,16 @@
 //! The other unit has a word in each of its texts that nothing else has. No answer holds that word, and what is named by
 //! its id is answered as an id that never was. A new route is in it by itself: one whose path the tables below do not
 //! know fails the test. On PostgreSQL there is one connection for readers, so that a handler that takes a second one
-//! while it holds the first fails here too.
+//! while it holds the first fails here too. Pages of the console are in `console.rs`. Figures, log lines and messages that were
+//! sent to others do not hold the word either.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod console;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::{Mutex, PoisonError},
+};
 
 use axum::http::Method;
 use punctual_testkit::{TestBed, TestBedBuilder, on_both};
@@ -93,6 +100,8 @@ async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
     let artefact = artefacts.expect(200)["artefacts"][0]["name"].as_str().unwrap().to_owned();
     let rollout = format!("/api/v1/rollouts/report-subscription/subscription/{guid}");
     de.put(&rollout, json!({ "stage": 0 })).await.expect(200);
+    let user = json!({ "email": address(), "name": WORD, "role": "admin", "businessUnits": ["de"] });
+    let user = client.post("/api/v1/users", user).await.expect(201);
     let outbox = de.get("/api/v1/outbox-events").await.expect(200)["items"][0]["id"].to_string();
     bed.leaves_open("much of it is to come");
 
@@ -129,6 +138,7 @@ async fn everything_of_de(bed: &TestBed, client: &Client) -> Places {
         ("sources/{type}", both("document".into(), "no-such".into())),
         ("{type}/{id}", both("de-source".into(), none())),
         ("surveys/{id}", both(survey, number())),
+        ("users/{id}", both(id(&user["id"]), uuid())),
         ("instances/{publicId}", both(public_id, uuid())),
         // What is not a unit's: there is nothing to tell apart.
         ("channels/{key}", both("memory:default".into(), "memory:default".into())),
@@ -353,9 +363,40 @@ fn twin(what: &str, body: &Value, places: &Places) -> Option<Value> {
     (other != text).then(|| serde_json::from_str(&other).unwrap())
 }
 
+/// Whatever the process logs, on every level.
+static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOGGED.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of ours that hold the word.
+fn logged() -> Vec<String> {
+    let text = String::from_utf8_lossy(&LOGGED.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+    assert!(text.lines().any(|line| line.contains("punctual")), "nothing was logged: {text}");
+    // The sender's own line names the recipient: whoever moves from the old system reads it. Only operators see logs.
+    let is_told = |line: &&str| line.contains(WORD) && !line.contains("notifications.sender.");
+    text.lines().filter(is_told).map(|line| format!("log: {line}")).collect()
+}
+
 async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
+    // The database's driver logs statements with their values at its lowest level, which nobody runs.
+    let log = tracing_subscriber::fmt().with_ansi(false).with_env_filter("debug,punctual=trace");
+    // Both databases in one process share it.
+    let _ = log.with_writer(|| Log).try_init();
     let client = Client::new(&bed).await;
     let places = everything_of_de(&bed, &client).await;
+    // The invitation of the other unit's person among it, which is in no outbox.
+    let sent_before = bed.sent().len();
     let bodies = bodies(&places);
     let mut callers = Vec::new();
     for scope in ["read", "author", "operate", "ingest", "admin"] {
@@ -426,6 +467,7 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
     }
     let unused: Vec<&String> = bodies.keys().filter(|what| !used.contains(*what)).collect();
     assert!(unused.is_empty(), "these bodies are of no operation: {unused:?}");
+    told.extend(console::told(&bed, &all, &places).await);
     // What was made of those references comes to nothing either.
     client.advance("70d").await;
     let read = |one: &&Operation| one.method == "get" && !matches!(&*one.reach, "public" | "installation");
@@ -437,6 +479,24 @@ async fn t11_no_answer_tells_one_unit_of_another(bed: TestBed) {
             if reply.text.contains(WORD) {
                 told.push(format!("{what} at the end: {}", reply.text));
             }
+        }
+    }
+    let figures = client.get("/metrics").await;
+    if figures.text.contains(WORD) {
+        told.push(format!("metrics: {}", figures.text));
+    }
+    told.extend(logged());
+    // What the other unit sends itself may hold it, and so may events for the installation's subscribers.
+    for sent in
+        bed.sent().into_iter().skip(sent_before).filter(|sent| !sent.channel.as_str().starts_with("event."))
+    {
+        let text = format!("{sent:?}");
+        if !text.contains(WORD) {
+            continue;
+        }
+        let row = client.get(&format!("/api/v1/notifications/{}", sent.notification)).await.expect(200);
+        if row["businessUnit"] != "de" {
+            told.push(format!("sent: {text}"));
         }
     }
     assert!(told.is_empty(), "{} answers tell of another unit:\n{}", told.len(), told.join("\n"));

@@ -9,6 +9,7 @@ use punctual_testkit::{Database, TestBed, on_both};
 use punctual_workflows::reminders::{
     Providers,
     external::{External, Mark},
+    reconcile,
 };
 use serde_json::{Value, json};
 
@@ -20,10 +21,13 @@ use crate::{
 on_both! {
     what_changed_there_is_planned_here_and_the_watermark_moves_with_it;
     a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing;
+    s0_75_a_look_without_one_of_its_bounds_does_not_start_and_none_goes_beyond_its_window;
     something_newer_that_was_told_stays_and_other_units_are_left_out;
     a_watermark_may_be_a_moment;
     a_watermark_may_be_a_text;
 }
+
+type Change = fn(&mut External);
 
 fn query(database: Database) -> &'static str {
     match database {
@@ -31,12 +35,14 @@ fn query(database: Database) -> &'static str {
             "SELECT source_id AS id, business_unit, active, deleted, updated_at AS changed_at,
                 json_extract(state, '$.kind') AS kind, json_extract(state, '$.expiresOn') AS \"expiresOn\"
              FROM sources WHERE source_type = 'document' AND (updated_at, source_id) > (:since, :after)
+                AND COALESCE(json_extract(state, '$.expiresOn'), '') <= CAST(:until AS TEXT)
              ORDER BY updated_at, source_id LIMIT :limit"
         }
         Database::Postgres => {
             "SELECT source_id AS id, business_unit, active, deleted, updated_at AS changed_at,
                 state::jsonb ->> 'kind' AS kind, state::jsonb ->> 'expiresOn' AS \"expiresOn\"
              FROM sources WHERE source_type = 'document' AND (updated_at, source_id) > (:since, :after)
+                AND COALESCE(state::jsonb ->> 'expiresOn', '') <= CAST(:until AS TEXT)
              ORDER BY updated_at, source_id LIMIT :limit"
         }
     }
@@ -52,8 +58,10 @@ async fn two(bed: TestBed, change: impl FnOnce(&mut External)) -> (TestBed, Clie
         query: query(bed.database()).into(),
         watermark: "changed_at".into(),
         begins: Mark::Integer(0),
-        business_units: Vec::new(),
-        batch: 3,
+        active: Some("active".into()),
+        window_days: Some(400),
+        business_units: Some(Vec::new()),
+        batch: Some(3),
         timeout: Duration::from_secs(10),
     };
     change(&mut external);
@@ -182,8 +190,51 @@ async fn a_failure_leaves_the_watermark_and_a_repeat_doubles_nothing(bed: TestBe
     bed.leaves_open("what is planned, and the next look");
 }
 
+async fn s0_75_a_look_without_one_of_its_bounds_does_not_start_and_none_goes_beyond_its_window(bed: TestBed) {
+    let (bed, client, other, _there) = two(bed, |external| external.window_days = Some(90)).await;
+    setting(&client, first_aid(|_| {})).await;
+    tell(&other, "document/1", document("2026-07-20")).await;
+    tell(&other, "document/2", document("2027-07-20")).await;
+    assert_eq!(look(&client, true).await["sources"], 1, "the other is due beyond the window");
+    assert_eq!(state(&client).await["windowDays"], 90);
+    let (bed_without, ..) = two(TestBed::on(bed.database()).await, |_| {}).await;
+    let lacking = |change: Change| {
+        let mut external = External {
+            name: "documents".into(),
+            source_type: "document".into(),
+            database: ForeignDatabase::parse(&Secret::new(bed.url())).unwrap(),
+            query: query(bed.database()).into(),
+            watermark: "changed_at".into(),
+            begins: Mark::Integer(0),
+            active: Some("active".into()),
+            window_days: Some(90),
+            business_units: Some(Vec::new()),
+            batch: Some(3),
+            timeout: Duration::from_secs(10),
+        };
+        change(&mut external);
+        Providers { externals: vec![external], ..Providers::built_in() }
+    };
+    let refused: [(Change, &str); 4] = [
+        (|external| external.active = None, "a source filter"),
+        (|external| external.window_days = None, "a due window"),
+        (|external| external.business_units = None, "an allowlist of business units"),
+        (|external| external.batch = None, "a batch size"),
+    ];
+    for (change, named) in refused {
+        let error = reconcile::start(&bed_without.engine, &lacking(change)).await.unwrap_err().to_string();
+        assert!(
+            error.starts_with("`documents` would look at too much; it lacks a") && error.contains(named),
+            "{error}"
+        );
+    }
+    reconcile::start(&bed_without.engine, &lacking(|_| {})).await.unwrap();
+    bed_without.leaves_open("the next looks");
+}
+
 async fn something_newer_that_was_told_stays_and_other_units_are_left_out(bed: TestBed) {
-    let (bed, client, other, _there) = two(bed, |external| external.business_units = vec!["nz".into()]).await;
+    let (bed, client, other, _there) =
+        two(bed, |external| external.business_units = Some(vec!["nz".into()])).await;
     setting(&client, first_aid(|_| {})).await;
     tell(&other, "document/1", document("2026-07-20")).await;
     let mut foreign = document("2026-07-20");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use punctual_engine::OwnUnit;
 use punctual_engine::{
     Event, EventSink, EventSinks, StoredEvent,
     events::{IncomingEvent, SOURCE_CHANGED, Touched},
@@ -75,7 +76,7 @@ async fn while_it_is_told<T: Send + 'static>(
     let change = SourceChange {
         source_type: "document".into(),
         source_id: "42".into(),
-        business_unit: Some("nz".into()),
+        business_unit: None,
         active: true,
         deleted: false,
         state: body["state"].to_string(),
@@ -84,7 +85,13 @@ async fn while_it_is_told<T: Send + 'static>(
     };
     let engine = bed.engine.clone();
     let telling = tokio::spawn(async move {
-        engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap()
+        engine
+            .take_events(
+                &sinks,
+                &[IncomingEvent::of_source(event, OwnUnit::stored(Some("nz".into())), change)],
+            )
+            .await
+            .unwrap()
     });
     gate.reached.notified().await;
     let meanwhile = tokio::spawn(meanwhile);

@@ -1,7 +1,11 @@
 //! Reconciliation: bounded, repeatable, with the same keys as events; and what happens on days without events.
 
+use std::{collections::BTreeSet, sync::Arc};
+
+use punctual_api::ApiState;
 use punctual_store::sources::{self, SourceChange};
 use punctual_testkit::{TestBed, on_both};
+use punctual_workflows::reminders::{Providers, providers::ScanBounds};
 use serde_json::{Value, json};
 
 use crate::{
@@ -11,6 +15,7 @@ use crate::{
 
 on_both! {
     what_an_event_missed_is_repaired_with_the_same_keys;
+    s0_75_configured_bounds_are_kept_to;
     a_failed_batch_leaves_the_watermark_where_it_was;
     a_threshold_told_once_a_day_is_told_on_days_without_events;
 }
@@ -80,6 +85,42 @@ async fn what_an_event_missed_is_repaired_with_the_same_keys(bed: TestBed) {
     );
     assert!(date_based["lookedUntil"].is_string());
     client.post("/api/v1/reconciliations/none/run", json!({})).await.refused(404, "not_found");
+    bed.leaves_open("what is planned");
+}
+
+async fn s0_75_configured_bounds_are_kept_to(bed: TestBed) {
+    let mut providers = Providers::built_in();
+    let shipped = providers.bounds_of("dateBased").unwrap();
+    let scan = ScanBounds {
+        business_units: Some(vec!["nz".to_owned()]),
+        window_days: Some(60),
+        batch: Some(2),
+        ..shipped
+    };
+    providers.scans.insert("dateBased".to_owned(), scan);
+    let providers = Arc::new(providers);
+    let workflows = punctual_workflows::all_with(providers.clone(), Default::default(), Default::default());
+    let bed = bed.with(|bed| bed.workflows(workflows));
+    let engine = bed.engine.clone();
+    let client = Client::with(&bed, |state| {
+        let sandbox = state.sandbox.take();
+        *state = ApiState { sandbox, ..ApiState::with_reminders(engine, state.wall.clone(), providers) };
+    })
+    .await;
+    unit(&client, "nz", "Pacific/Auckland").await;
+    setting(&client, first_aid(|_| {})).await;
+    for (id, date) in [("1", "2026-06-20"), ("2", "2026-06-21"), ("3", "2026-06-22"), ("4", "2027-06-20")] {
+        silently(&bed, id, date).await;
+    }
+    run(&client, "dateBased", false).await;
+    client.advance("1m").await;
+    let planned: BTreeSet<String> = rows(&client, "").await.into_iter().map(|(key, ..)| key).collect();
+    let about = |id: &str| planned.iter().filter(|key| key.contains(&format!(":document:{id}:"))).count();
+    assert!(about("1") > 0 && about("3") > 0, "batches of two go on: {planned:?}");
+    assert_eq!(about("4"), 0, "due beyond the window");
+    let listed = client.get("/api/v1/reconciliations").await.expect(200);
+    let own = &listed["items"][0];
+    assert_eq!((&own["windowDays"], &own["batch"]), (&json!(60), &json!(2)), "{listed}");
     bed.leaves_open("what is planned");
 }
 

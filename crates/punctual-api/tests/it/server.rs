@@ -21,7 +21,6 @@ on_both! {
     requests_arrive_over_a_real_connection;
     what_is_under_way_is_finished_before_the_end;
     a_panic_is_an_answer_and_not_the_end;
-    more_than_can_be_worked_on_are_told_to_come_back;
     a_body_that_does_not_come_is_given_up;
 }
 
@@ -66,7 +65,7 @@ async fn requests_arrive_over_a_real_connection(bed: TestBed) {
     server.reads("\"ok\"").await;
     // On loopback the figures need no key.
     server.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    server.reads("# EOF").await;
+    server.reads("punctual_rows{state=").await;
     let body = r#"{"targets":["x"],"channel":"memory:default","subject":"S","body":"B"}"#;
     let head = format!(
         "POST /api/v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\
@@ -109,20 +108,19 @@ impl EventSink for Slow {
     }
 }
 
-async fn with_slow_sink(bed: &TestBed, in_flight: usize) -> (Client, Arc<Semaphore>, Arc<Semaphore>) {
+pub async fn with_slow_sink(bed: &TestBed) -> (Client, Arc<Semaphore>, Arc<Semaphore>) {
     let (started, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let sink = Arc::new(Slow { started: started.clone(), may_end: may_end.clone() });
     let client = Client::with(bed, |state| {
         state.sinks.add(sink);
-        state.options.in_flight = in_flight;
     });
     (client.await, started, may_end)
 }
 
-const SLOW: &str = r#"{"specversion":"1.0","id":"1","source":"/t","type":"slow"}"#;
+pub const SLOW: &str = r#"{"specversion":"1.0","id":"1","source":"/t","type":"slow"}"#;
 
 async fn what_is_under_way_is_finished_before_the_end(bed: TestBed) {
-    let (client, started, may_end) = with_slow_sink(&bed, 10).await;
+    let (client, started, may_end) = with_slow_sink(&bed).await;
     let mut server = Server::start(&client).await;
     let request = format!(
         "POST /api/v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\
@@ -138,28 +136,13 @@ async fn what_is_under_way_is_finished_before_the_end(bed: TestBed) {
 }
 
 async fn a_panic_is_an_answer_and_not_the_end(bed: TestBed) {
-    let (client, ..) = with_slow_sink(&bed, 10).await;
+    let (client, ..) = with_slow_sink(&bed).await;
     let event = json!({ "specversion": "1.0", "id": "1", "source": "/t", "type": "boom" });
     let problem = client.post("/api/v1/events", event).await.refused(500, "internal");
     assert!(!problem.to_string().contains("boom"));
     client.get("/api/v1/work").await.expect(200);
     let again = client.put("/api/v1/sources/document/1", json!({})).await;
     again.expect(200);
-}
-
-async fn more_than_can_be_worked_on_are_told_to_come_back(bed: TestBed) {
-    let (client, started, may_end) = with_slow_sink(&bed, 1).await;
-    let event = json!({ "specversion": "1.0", "id": "1", "source": "/t", "type": "slow" });
-    let slow = client.clone();
-    let slow = tokio::spawn(async move { slow.post("/api/v1/events", event).await });
-    drop(signal("the request", started.acquire()).await);
-    let reply = client.get("/api/v1/work").await;
-    assert_eq!(reply.headers["retry-after"], "1");
-    reply.refused(429, "rate_limited");
-    client.get("/healthz").await.expect(200);
-    may_end.add_permits(1);
-    slow.await.unwrap().expect(200);
-    client.get("/api/v1/work").await.expect(200);
 }
 
 async fn a_body_that_does_not_come_is_given_up(bed: TestBed) {

@@ -20,6 +20,7 @@ on_both! {
     an_oversized_hand_over_is_refused_whole;
     a_site_asks_for_its_own_notifications_only;
     what_a_site_says_about_itself_is_shown;
+    s4_77_a_site_has_several_agents_and_each_is_shown;
     s4_78_a_status_after_the_purge_is_the_last_one;
     s4_79_the_backlog_is_what_waits_after_the_acknowledgement;
     a_site_s_event_log_is_bounded_and_newest_first;
@@ -364,6 +365,41 @@ async fn s4_78_a_status_after_the_purge_is_the_last_one(bed: TestBed) {
     assert_eq!((&after["id"], &after["status"]), (&json!(id(1)), &json!("parked")));
     other.get(&path.replace("plant-7", "plant-8")).await.refused(404, "not_found");
     plant.get(&format!("{PLANT}/{}", id(2))).await.refused(404, "not_found");
+}
+
+async fn s4_77_a_site_has_several_agents_and_each_is_shown(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let plant = site(&client, "plant-7").await;
+    let report = |agent: Option<&str>, backlog: i64| {
+        let mut report = json!({ "backlog": backlog, "refused": 1, "version": "2.0.0" });
+        if let Some(agent) = agent {
+            report["agent"] = json!(agent);
+        }
+        json!({ "items": [], "report": report })
+    };
+    plant.post(PLANT, report(Some("south"), 5)).await.expect(200);
+    plant.post(PLANT, report(Some("north"), 3)).await.expect(200);
+    plant.post(PLANT, report(Some("south"), 4)).await.expect(200);
+    let shown = client.get("/api/v1/sites/plant-7").await.expect(200);
+    let agents: Vec<(&str, i64)> = shown["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| (agent["name"].as_str().unwrap(), agent["backlog"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(agents, [("north", 3), ("south", 4)], "{shown}");
+    assert_eq!((&shown["backlog"], &shown["refused"]), (&json!(7), &json!(2)), "what waits with all of them");
+    // Both hand in the same message, because a script asked the second where the first did not answer.
+    for _ in 0..2 {
+        plant.post(PLANT, json!({ "items": [item(1)] })).await.expect(200);
+    }
+    assert_eq!(bed.notifications().await.len(), 1);
+    // The only agent of a site needs no name.
+    let other = site(&client, "plant-8").await;
+    other.post("/api/v1/sites/plant-8/notifications", report(None, 2)).await.expect(200);
+    let shown = client.get("/api/v1/sites").await.expect(200);
+    assert_eq!(shown["items"][1]["agents"][0]["name"], Value::Null, "{shown}");
+    bed.leaves_open("what the site handed over");
 }
 
 async fn s4_79_the_backlog_is_what_waits_after_the_acknowledgement(bed: TestBed) {

@@ -269,7 +269,10 @@ async fn a_jump_runs_what_is_ready(bed: TestBed) {
 async fn a_purge_is_seen_and_done_by_hand(bed: TestBed) {
     let client = Client::new(&bed).await;
     let never = client.get("/api/v1/retention").await.expect(200);
-    assert_eq!(never, json!({ "keepForDays": 365, "keepFilesForDays": 365, "lastRun": null }));
+    assert_eq!(
+        never,
+        json!({ "keepForDays": 365, "keepFilesForDays": 365, "keepAuditForDays": null, "lastRun": null })
+    );
     bed.accept_to(&["a@example.org"]).await;
     bed.tick().await;
     let early = client.post("/api/v1/retention/purge", json!({})).await.expect(200);

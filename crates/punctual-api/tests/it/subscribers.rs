@@ -16,6 +16,7 @@ use crate::{
 on_both! {
     every_subscriber_gets_the_whole_story;
     r17_a_retry_reaches_only_the_one_that_failed;
+    s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber;
     a_survey_routes_by_its_answers;
     a_subscriber_has_a_filter_and_a_switch_of_its_own;
     a_subscriber_is_defined_looked_at_and_removed;
@@ -151,6 +152,39 @@ async fn r17_a_retry_reaches_only_the_one_that_failed(bed: TestBed) {
     assert_eq!((deliveries[0].2, deliveries[1].2), (3, 1));
     let told = bed.sent().iter().filter(|sent| sent.channel.as_str() == "event.memory:csi-tickets").count();
     assert_eq!(told, 1);
+}
+
+async fn s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    published(&client, csi_gr()).await;
+    for key in ["memory:bi", "memory:csi-tickets"] {
+        subscribe(&client, key, json!({ "retry": { "max": 0 } })).await;
+        bed.captured.misbehave(
+            format!("event.{key}").parse().unwrap(),
+            Misbehaviour::Transient,
+            3,
+            "503 busy",
+        );
+    }
+    for wip in ["1", "2", "3"] {
+        answered(&client, wip, json!({ "rate": 7 })).await;
+    }
+    tick(&client).await;
+    assert_eq!(bed.sent().len(), 0, "all are given up");
+    let path = "/api/v1/subscribers/memory:bi/retry";
+    client.post(path, json!({ "why": "x" })).await.refused(422, "unknown_field");
+    client.post("/api/v1/subscribers/memory:none/retry", json!({})).await.refused(404, "not_found");
+    let done = client.post(path, json!({ "reason": "back again" })).await.expect(200);
+    assert_eq!(done, json!({ "retried": 3, "remaining": 0 }));
+    tick(&client).await;
+    let told: Vec<String> = bed.sent().iter().map(|sent| sent.channel.to_string()).collect();
+    assert_eq!(told, ["event.memory:bi"; 3], "once each, and nobody else");
+    assert_eq!(bed.audit("subscriber", "memory:bi").await, ["put", "retry", "note:back again"]);
+    let (_, deliveries) = newest(&client).await;
+    assert_eq!(deliveries[0], ("memory:bi".into(), "delivered".into(), 2));
+    assert_eq!(deliveries[1], ("memory:csi-tickets".into(), "parked".into(), 1));
+    let again = client.post(path, json!({})).await.expect(200);
+    assert_eq!(again, json!({ "retried": 0, "remaining": 0 }));
 }
 
 async fn a_survey_routes_by_its_answers(bed: TestBed) {

@@ -12,6 +12,7 @@ use crate::{
 on_both! {
     a_resend_by_hand_that_waits_for_a_retry_is_withdrawn_by_the_answer;
     a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer;
+    a_digest_that_is_queued_loses_the_links_that_are_over;
     a_link_that_arrives_in_a_digest_counts_as_sent;
     s1_94_a_cancelled_reminder_does_not_leave_its_link_open_for_ever;
     s1_94_a_resend_by_hand_moves_the_expiry;
@@ -88,6 +89,34 @@ async fn a_link_that_is_held_for_a_digest_is_not_sent_after_the_answer(bed: Test
     let links: Vec<String> = bed.sent().iter().map(|sent| sent.body.clone()).collect();
     assert!(!links.iter().any(|text| text.contains(&id)), "{links:?}");
     assert_eq!(row(&client, survey, &id).await["status"], "completed");
+    bed.leaves_open("the end of the first");
+}
+
+async fn a_digest_that_is_queued_loses_the_links_that_are_over(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let survey = published(&client, csi_gr()).await;
+    let second = held_for_digest(&client, &bed).await;
+    let third = instance(&client, visit("3")).await;
+    bed.tick().await;
+    bed.run_to("2026-05-15T06:59:00Z").await;
+    fails(&bed, 1);
+    bed.run_to("2026-05-15T07:00:00Z").await;
+    let digest = async || {
+        let all = bed.notifications().await;
+        all.into_iter().find(|row| row.kind == "digest").expect("a digest that waits for its next attempt")
+    };
+    let before = digest().await;
+    assert_eq!(before.status.as_str(), "retrying");
+    assert!(before.body.contains(&second) && before.body.contains(&third), "{}", before.body);
+    answer(&client, &second).await;
+    let shorter = digest().await;
+    assert!(!shorter.body.contains(&second) && shorter.body.contains(&third), "{}", shorter.body);
+    assert_eq!(bed.audit("notification", &shorter.id.to_string()).await, ["change:answered"]);
+    client.delete(&format!("/api/v1/surveys/{survey}/instances/{third}")).await.expect(204);
+    assert_eq!(digest().await.status.as_str(), "withdrawn", "nothing is left to say");
+    bed.run_to("2026-05-16T00:00:00Z").await;
+    let links: Vec<String> = bed.sent().iter().map(|sent| sent.body.clone()).collect();
+    assert!(!links.iter().any(|text| text.contains(&second) || text.contains(&third)), "{links:?}");
     bed.leaves_open("the end of the first");
 }
 

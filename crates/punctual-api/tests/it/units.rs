@@ -95,12 +95,12 @@ async fn something_new_belongs_to_the_key_s_unit(bed: TestBed) {
     let id = one.post("/api/v1/notifications", message(Value::Null)).await.expect(201)["id"].clone();
     let shown = client.get(&format!("/api/v1/notifications/{}", id.as_str().unwrap())).await.expect(200);
     assert_eq!(shown["businessUnit"], "nz");
-    one.post("/api/v1/notifications", message(json!("de"))).await.refused(404, "not_found");
+    one.post("/api/v1/notifications", message(json!("de"))).await.refused(422, "unit_unknown");
     let missing = two.post("/api/v1/notifications", message(Value::Null)).await.refused(422, "missing_field");
     assert_eq!(missing["errors"][0]["pointer"], "/businessUnit");
     two.post("/api/v1/notifications", message(json!("au"))).await.expect(201);
     let batch = one.post("/api/v1/notifications", json!([message(json!("de"))])).await.expect(200);
-    assert_eq!(batch["items"][0]["error"]["code"], "not_found");
+    assert_eq!(batch["items"][0]["error"]["code"], "unit_unknown");
     client.advance("1s").await;
 }
 

@@ -12,6 +12,7 @@ on_both! {
     t11_people_of_another_unit_are_as_unknown_as_nobody;
     t11_an_organisation_of_another_unit_gives_an_event_nothing;
     t11_a_lookup_finds_nothing_of_another_unit;
+    t11_what_is_the_installations_is_found_by_its_own_settings;
     t11_children_of_another_unit_are_not_counted;
     t11_rows_without_a_unit_are_for_callers_without_a_limit;
     t11_a_key_is_for_units_that_exist;
@@ -95,6 +96,31 @@ async fn t11_a_lookup_finds_nothing_of_another_unit(bed: TestBed) {
     assert_eq!(reasons, ["no-recipients", "no-recipients"]);
     let shown = nz.get("/api/v1/work").await.expect(200);
     assert!(!without(&shown, &[]).contains("90000"));
+}
+
+async fn t11_what_is_the_installations_is_found_by_its_own_settings(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    tell(&client, "person/9", json!({ "state": { "email": "head@example.org" } })).await;
+    let lookup = json!({ "lookup": { "sourceType": "person", "idField": "/ownerId", "field": "/email" } });
+    let body = |key: &str| {
+        first_aid(|body| {
+            body["triggerKey"] = json!(key);
+            body["date"]["offsetsDays"] = json!([1]);
+            body["recipients"] = lookup.clone();
+            body["delivery"] = json!({ "channel": "memory:default" });
+        })
+    };
+    // A unit's author could otherwise read the address off the message.
+    setting(&nz, body("of-nz")).await;
+    let state = json!({ "kind": "first-aid", "expiresOn": "2026-05-20", "ownerId": "9" });
+    tell(&nz, "document/1", json!({ "state": state })).await;
+    client.advance("10d").await;
+    assert!(bed.sent().is_empty(), "{:?}", bed.sent_to());
+    setting(&client, body("of-all")).await;
+    let state = json!({ "kind": "first-aid", "expiresOn": "2026-06-20", "ownerId": "9" });
+    tell(&nz, "document/1", json!({ "state": state })).await;
+    client.advance("60d").await;
+    assert_eq!(bed.sent_to(), ["head@example.org"]);
 }
 
 async fn t11_children_of_another_unit_are_not_counted(bed: TestBed) {

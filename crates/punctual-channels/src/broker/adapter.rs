@@ -161,6 +161,10 @@ impl<B: Broker> Channel for BrokerChannel<B> {
         .boxed()
     }
 
+    fn carries_files(&self) -> bool {
+        true
+    }
+
     fn timeout(&self) -> Duration {
         self.timeout
     }

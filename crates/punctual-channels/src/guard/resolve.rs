@@ -69,6 +69,18 @@ impl Guard {
         check_broker_url(text, schemes, &self.allow)
     }
 
+    /// The first address of a host that is refused, where none of its addresses may be connected to. A name that cannot be
+    /// looked up now may be there later, and is not refused.
+    pub async fn refused(&self, host: &str, port: u16) -> Option<IpAddr> {
+        let answers = match host.parse::<IpAddr>() {
+            Ok(ip) => vec![SocketAddr::new(ip, port)],
+            Err(_) => self.lookup.lookup(host.to_owned(), port).await.unwrap_or_default(),
+        };
+        let is_refused = |answer: &&SocketAddr| check_ip(answer.ip(), port, &self.allow).is_err();
+        let refused = answers.iter().find(is_refused).map(SocketAddr::ip)?;
+        answers.iter().all(|answer| is_refused(&answer)).then_some(refused)
+    }
+
     /// The addresses of a host that may be connected to; never empty.
     ///
     /// With `listed_only` the public internet is refused too: only what the allow-list names is left.

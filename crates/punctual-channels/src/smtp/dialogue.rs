@@ -52,8 +52,8 @@ impl Relay {
         port: u16,
         protection: Protection,
         credentials: Option<Credentials>,
+        hello: ClientId,
     ) -> Self {
-        let hello = ClientId::default();
         Self { guard, host, port, protection, credentials, hello, idle: Mutex::default() }
     }
 

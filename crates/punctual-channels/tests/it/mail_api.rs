@@ -87,7 +87,7 @@ async fn a_mail_is_queued_at_sendgrid() {
         "reply_to": {"email": "office@example.com"},
         "subject": "Subject",
         "content": [{"type": "text/plain", "value": "Body"}, {"type": "text/html", "value": "<p>Body</p>"}],
-        "headers": {"Message-ID": "<msg-7@punctual.invalid>", "Auto-Submitted": "auto-generated"},
+        "headers": {"Message-ID": "<msg-7@example.com>", "Auto-Submitted": "auto-generated"},
         "attachments": [{"content": "YSxi", "type": "text/csv", "filename": "a.csv", "disposition": "attachment"}],
     });
     assert_eq!(json_of(&stand_in.requests()[0]), expected);

@@ -9,6 +9,7 @@ mod classify;
 mod guard;
 mod guard_table;
 mod mail_api;
+mod mail_settings;
 mod provider_settings;
 mod python;
 mod receiver;
@@ -59,6 +60,7 @@ fn outgoing(channel: &str, address: &str) -> Outgoing {
         locale: None,
         context: None,
         attachments: Vec::new(),
+        envelope: punctual_model::Envelope::default(),
         unsubscribe: None,
         at: at(),
     }

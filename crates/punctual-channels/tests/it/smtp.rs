@@ -48,7 +48,7 @@ async fn a_text_mail_arrives_with_a_stable_message_id() {
         assert_eq!(header(mail, "From"), ["Reminders <from@a.example>"]);
         assert_eq!(header(mail, "To"), ["to@b.example"]);
         assert_eq!(header(mail, "Subject"), ["Erinnerung: Prüfung ✓ “today”"]);
-        assert_eq!(header(mail, "Message-ID"), ["<msg-7@punctual.invalid>"]);
+        assert_eq!(header(mail, "Message-ID"), ["<msg-7@a.example>"]);
         assert_eq!(header(mail, "Auto-Submitted"), ["auto-generated"]);
         let text = mail["parts"][0]["text"].as_str().unwrap();
         assert_eq!(text.trim_end(), "Grüße,\r\n.\r\n..dots\r\nFrom here\r\nend");
@@ -454,7 +454,7 @@ fn every_fault_of_the_settings_is_named() {
         HashMap::from([("/host".to_owned(), "missing_field"), ("/from".to_owned(), "missing_field")]);
     assert_eq!(faults(json!({})), missing);
     assert_eq!(faults(json!("x")), one("", "wrong_type"));
-    assert_eq!(adapter.secret_fields(), ["password"]);
+    assert_eq!(adapter.secret_fields(), ["password", "ca"]);
     assert_eq!(adapter.open(&json!({})).err().unwrap().code, "missing_field");
 }
 

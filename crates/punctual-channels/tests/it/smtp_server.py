@@ -74,6 +74,7 @@ class Handler:
         self.peers.add(session.peer)
         mail = {
             "from": envelope.mail_from,
+            "hello": session.host_name,
             "to": envelope.rcpt_tos,
             "tls": server.transport.get_extra_info("cipher") is not None,
             "connections": len(self.peers),

@@ -141,6 +141,26 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "These machines show the wrong time. Their nodes go by the right one; set the clocks right.",
             Some("/nodes"),
         ),
+        Kind::Failed => (
+            "Work that failed",
+            "These are not retried automatically. Repair the cause and retry them, or cancel them.",
+            Some("/work?list=failed"),
+        ),
+        Kind::Owed => (
+            "Follow-ups that fail",
+            "Their messages have settled, but what should happen next could not be done. It is retried automatically.",
+            None,
+        ),
+        Kind::Reconcile => (
+            "Reconciliations",
+            "These fail or are overdue. They are retried automatically; what events have missed is not made good until then.",
+            None,
+        ),
+        Kind::Purge => (
+            "Purges",
+            "Old data stays until these have run. Those that fail are retried automatically; one that is held back waits for a confirmation.",
+            None,
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

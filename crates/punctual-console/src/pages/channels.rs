@@ -230,7 +230,7 @@ async fn try_out(State(app): State<Shared>, form: Signed) -> Page {
             let id = app.engine.random.uuid();
             let to = address::normal(Some(kind), &to);
             let message = TrialMessage { id, address: to, subject: None, body: None };
-            match app.engine.try_channel(app.wall.as_ref(), &key, message).await? {
+            match app.engine.try_channel(app.wall.as_ref(), &visit.viewer.by, &key, message).await? {
                 Trial::NoChannel => tried(refused, "There is no such channel.".to_owned()),
                 Trial::Address(why) => {
                     tried(refused, format!("The channel does not accept this address: {why}."))

@@ -15,7 +15,7 @@ use punctual_store::operations::{
     rules::{self, RuleRow},
     subjects::{self, Between, SubjectRow},
 };
-use punctual_wire::{Code, FieldError};
+use punctual_wire::FieldError;
 
 use crate::{
     Shared,
@@ -321,19 +321,6 @@ fn state(own: &[RuleRow], has_next: bool, was_sent: bool) -> Pill {
     } else {
         Pill { word: "past", class: "muted" }
     }
-}
-
-/// The business unit that something new gets: the one given, else the first that the viewer is limited to.
-fn unit_of(visit: &Visit, given: &str) -> Result<Option<String>, FieldError> {
-    let unit = match given {
-        "" => visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned()),
-        given => Some(given.to_owned()),
-    };
-    if visit.viewer.by.may_touch(unit.as_deref()) {
-        return Ok(unit);
-    }
-    let detail = "It must be a business unit that your key is for.";
-    Err(FieldError::new("/businessUnit", Code::OutOfRange, detail))
 }
 
 /// What is wrong, by the field of the form; the first of each.

@@ -2,7 +2,7 @@
 
 use axum::{Router, extract::State, routing::post};
 use jiff::{SignedDuration, Timestamp};
-use punctual_model::Clock;
+use punctual_model::{AuditAction, Clock};
 use punctual_wire::Problem;
 
 use crate::{
@@ -26,6 +26,8 @@ async fn move_clock(State(app): State<Shared>, act: Act) -> Page {
         _ => app.engine.next_ready().await?.unwrap_or(now).max(now),
     };
     app.engine.advance(clock, until).await?;
+    let (by, to) = (&act.visit.viewer.by, until.to_string());
+    app.engine.record_act(by, AuditAction::MoveClock, "sandbox", "clock", Some(&to)).await?;
     let back = Some(act.fields.text("back")).filter(|path| links::is_own_path(path));
     see_other(back.unwrap_or("/"))
 }

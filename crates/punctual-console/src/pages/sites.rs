@@ -9,7 +9,7 @@ use axum::{
 use jiff::Timestamp;
 use punctual_store::{
     site_events,
-    sites::{self, SiteRow},
+    sites::{self, AgentRow, SiteRow},
 };
 use punctual_wire::Problem;
 
@@ -43,7 +43,16 @@ struct SitesPage {
 struct SitePage {
     frame: Frame,
     site: Site,
+    agents: Vec<AgentLine>,
     events: Vec<Event>,
+}
+
+/// An agent of a site that has several, or one with a name.
+struct AgentLine {
+    name: String,
+    pill: Pill,
+    contact: When,
+    about: String,
 }
 
 /// A site as a list shows it.
@@ -104,7 +113,25 @@ async fn show_one(State(app): State<Shared>, visit: Visit, Path(id): Path<String
             last: visit.zone.when(Timestamp::from_microsecond(event.last_at).unwrap_or_default(), now),
         })
         .collect();
-    page(&SitePage { frame: visit.frame(&app, &id, "/sites").await?, site: site(&app, &visit, &row), events })
+    let agents = row.agents().into_iter().map(|one| agent_line(&app, &visit, one)).collect();
+    let frame = visit.frame(&app, &id, "/sites").await?;
+    page(&SitePage { frame, site: site(&app, &visit, &row), agents, events })
+}
+
+fn agent_line(app: &Shared, visit: &Visit, row: AgentRow) -> AgentLine {
+    let heard = Timestamp::from_microsecond(row.last_contact_at).unwrap_or_default();
+    let pill = match heard < app.engine.silent_since() {
+        true => Pill { word: "silent", class: "bad" },
+        false => Pill { word: "heard from", class: "good" },
+    };
+    let clock = row.clock_offset_ms.map(|ms| format!(", clock {}", offset(ms))).unwrap_or_default();
+    let version = row.version.map(|version| format!(", version {version}")).unwrap_or_default();
+    AgentLine {
+        name: if row.agent.is_empty() { "without a name".to_owned() } else { row.agent },
+        pill,
+        contact: visit.zone.when(heard, Visit::now(app)),
+        about: format!("{} waiting there{clock}{version}", words::grouped(row.backlog)),
+    }
 }
 
 fn site(app: &Shared, visit: &Visit, row: &SiteRow) -> Site {

@@ -4,13 +4,12 @@ mod edit;
 mod instances;
 mod lab;
 mod results;
+pub mod subscribers;
 
 use askama::Template;
-use axum::{Router, extract::State, routing::get};
+use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::Timestamp;
-use punctual_engine::channels::subscriber_channel;
 use punctual_store::{
-    subscribers::{self, SubscriberRow},
     survey_instances,
     surveys::{self, SurveyRow},
 };
@@ -19,6 +18,7 @@ use punctual_wire::{Problem, keys::Scope};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page},
+    form::Fields,
     frame::{Frame, Visit},
     times::When,
     words::{self, Pill},
@@ -43,18 +43,11 @@ struct SurveysPage {
     sentence: String,
     may_write: bool,
     rows: Vec<Survey>,
-    subscribers: Vec<Subscriber>,
+    subscribers: Vec<subscribers::Subscriber>,
+    done: Option<String>,
 }
 
 /// Who gets answers.
-struct Subscriber {
-    key: String,
-    adapter: String,
-    events: String,
-    pill: Pill,
-    fault: String,
-}
-
 struct Survey {
     id: i64,
     name: String,
@@ -67,7 +60,7 @@ struct Survey {
     changed: When,
 }
 
-async fn show(State(app): State<Shared>, visit: Visit) -> Page {
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let mut reader = app.engine.store.read_for_people().await?;
     let found = surveys::page(&mut reader.conn(), None, &visit.viewer.by.reach(), SHOWN).await?;
     let mut rows = Vec::with_capacity(found.len());
@@ -100,11 +93,12 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         });
     }
     // Subscribers get events of all business units.
-    let subscribers =
-        if visit.viewer.sees_all() { subscribers::all(&mut reader.conn()).await? } else { Vec::new() };
     app.engine.channels.refresh(&mut reader.conn(), Visit::now(&app)).await?;
+    let subscribers = match visit.viewer.sees_all() {
+        true => subscribers::list(&mut reader.conn(), &app, visit.viewer.may_act()).await?,
+        false => Vec::new(),
+    };
     drop(reader);
-    let subscribers = subscribers.into_iter().map(|row| subscriber(&app, row)).collect();
     let sentence = if rows.is_empty() {
         String::new()
     } else {
@@ -123,24 +117,8 @@ async fn show(State(app): State<Shared>, visit: Visit) -> Page {
         may_write,
         rows,
         subscribers,
+        done: subscribers::done(&Fields::of_query(&uri)),
     })
-}
-
-fn subscriber(app: &App, row: SubscriberRow) -> Subscriber {
-    let fault = app.engine.channels.broken(&subscriber_channel(&row.key)).map(|broken| broken.why);
-    let pill = match &fault {
-        Some(_) => Pill { word: "cannot be reached", class: "bad" },
-        None if row.active => Pill { word: "listens", class: "good" },
-        None => Pill { word: "switched off", class: "muted" },
-    };
-    let events: Vec<String> = serde_json::from_str(&row.events).unwrap_or_default();
-    Subscriber {
-        key: row.key,
-        adapter: row.adapter,
-        events: events.join(", "),
-        pill,
-        fault: fault.unwrap_or_default(),
-    }
 }
 
 fn state(row: &SurveyRow) -> Pill {

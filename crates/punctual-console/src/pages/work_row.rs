@@ -228,8 +228,7 @@ fn happened(
         "processing" => ("Taken", ""),
         _ => return all,
     };
-    let result: Value =
-        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let result = row.coordinates().unwrap_or_default();
     all.push(Happened { class, raw: pretty(&result), ..Happened::new(instant(row.updated_at), title) });
     all
 }

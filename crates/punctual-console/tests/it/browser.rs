@@ -43,6 +43,7 @@ impl Stage {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
+            sign_on: None,
             stop: stop.clone(),
         };
         let server =
@@ -96,6 +97,7 @@ async fn with_sites(bed: &TestBed) {
             .unwrap();
         tx.commit().await.unwrap();
         let contact = Contact {
+            agent: None,
             version: Some("0.1.0".into()),
             backlog,
             oldest_buffered_age_seconds: (backlog > 0).then_some(silent_for / 10),
@@ -386,6 +388,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),
             ("nodes", "/nodes"),
+            ("audit", "/audit"),
             ("channels", "/channels"),
             ("preferences", "/preferences"),
             ("notification", notification.as_str()),

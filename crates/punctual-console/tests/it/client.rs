@@ -9,6 +9,7 @@ use axum::{
 };
 use punctual_console::{ConsoleState, router};
 use punctual_engine::Peer;
+use punctual_engine::commands::SignOn;
 use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
@@ -18,6 +19,9 @@ use punctual_workflows::reports::with_built_ins;
 
 /// The key for everything, as an operator would give it.
 pub const ADMIN: &str = "an-operator-s-own-key";
+
+/// The business units that every test has.
+const UNITS: [&str; 3] = ["de", "emea", "nz"];
 
 #[derive(Clone)]
 pub struct Client {
@@ -38,8 +42,16 @@ pub struct Reply {
 impl Client {
     /// Somebody who is not signed in.
     pub async fn stranger(bed: &TestBed) -> Self {
+        Self::with_sign_on(bed, None).await
+    }
+
+    /// The same where people may come from a provider.
+    pub async fn with_sign_on(bed: &TestBed, sign_on: Option<Arc<SignOn>>) -> Self {
         let wall = Arc::new(ManualClock::new("2030-01-01T00:00:00Z".parse().unwrap()));
         ensure_admin_key(&bed.store, wall.now(), ADMIN).await.unwrap();
+        for unit in UNITS {
+            bed.has_unit(unit).await;
+        }
         let state = ConsoleState {
             engine: bed.engine.clone(),
             wall: wall.clone(),
@@ -47,6 +59,7 @@ impl Client {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
+            sign_on,
             stop: Default::default(),
         };
         let peer = Peer(([10, 0, 0, 1], 4000).into());

@@ -13,8 +13,9 @@ on_both! {
     t03_forms_of_other_sites_change_nothing;
 }
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 13] = [
     "/",
+    "/audit",
     "/outbox",
     "/attention",
     "/work",
@@ -22,6 +23,9 @@ const PAGES: [&str; 9] = [
     "/work?list=all",
     "/channels",
     "/preferences",
+    "/account",
+    "/settings/users",
+    "/settings/users/new",
     "/sign-in?token=x",
 ];
 
@@ -30,6 +34,8 @@ async fn every_answer_has_the_headers_that_harden(bed: TestBed) {
     let others = [
         "/notifications/none",
         "/work/none",
+        "/settings/users/none",
+        "/invitation?token=x",
         "/assets/console.css",
         "/assets/console.js",
         "/assets/icon.svg",
@@ -107,8 +113,21 @@ async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
     other.sign_in(crate::client::ADMIN).await.leads_to("/");
     let (own, foreign) = (client.token().await, other.token().await);
     assert_ne!(own, foreign);
-    let forms =
-        ["/sign-out", "/outbox/confirm", "/outbox/act", "/work/confirm", "/work/act", "/sandbox/clock"];
+    let forms = [
+        "/sign-out",
+        "/outbox/confirm",
+        "/outbox/act",
+        "/work/confirm",
+        "/work/act",
+        "/sandbox/clock",
+        "/account/password",
+        "/account/end-sessions",
+        "/settings/users/save",
+        "/settings/users/invite",
+        "/settings/users/active",
+        "/settings/users/delete",
+        "/settings/users/end-sessions",
+    ];
     let same = ("sec-fetch-site", "same-origin");
     for form in forms {
         let send = async |header: (&'static str, &'static str), token: &str| {
@@ -123,5 +142,6 @@ async fn t03_forms_of_other_sites_change_nothing(bed: TestBed) {
     }
     let cross = [("sec-fetch-site", "cross-site")];
     client.send(Method::POST, "/sign-in", &cross, "key=x".into()).await.refused(403, "csrf");
+    client.send(Method::POST, "/invitation", &cross, "link=x".into()).await.refused(403, "csrf");
     client.page("/").await;
 }

@@ -1,6 +1,7 @@
 //! The console as people meet it: through the router on both databases, and in a real Chromium.
 
 mod act;
+mod audit;
 mod browser;
 mod chromium;
 mod client;
@@ -15,6 +16,9 @@ mod receipts;
 mod reminders;
 mod reports;
 mod sessions;
+mod sign_on;
+mod survey_conditions;
 mod survey_page;
 mod surveys;
 mod units;
+mod users;

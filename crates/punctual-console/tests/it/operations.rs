@@ -59,7 +59,7 @@ pub fn event(bed: &TestBed, title: &str, start: &str, hours: i64) -> NewSubject 
         people: vec!["ben".into()],
         organisation: None,
         time_zone: None,
-        business_unit: None,
+        business_unit: punctual_engine::OwnUnit::default(),
         ical_uid: None,
         ical_series: None,
         location: None,

@@ -191,7 +191,7 @@ async fn another_business_unit_s_people_are_not_there(bed: TestBed) {
     // The id is taken: nothing is overwritten, and nothing of who has it is told.
     other.act("/operations/people/save", &ANN).await.refused(404, "not_found");
     let reply = other.act("/operations/people/save", &with(&fields, &[("id", "ben")])).await;
-    assert!(reply.text.contains("a business unit that your key is for"), "{}", reply.text);
+    assert!(reply.text.contains("There is no business unit"), "{}", reply.text);
     let mine = with(&ANN, &[("id", "ben")]);
     other.act("/operations/people/save", &mine).await.leads_to("/operations/people?done=saved");
     assert_eq!(stored(&bed, "ben").await.unwrap().business_unit.as_deref(), Some("de"));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use punctual_engine::OwnUnit;
 use punctual_engine::{
     Event, EventSinks,
     events::{IncomingEvent, SOURCE_CHANGED},
@@ -56,7 +57,10 @@ pub async fn tell(bed: &TestBed, kind: &str, id: &str, state: &Value) {
     };
     let mut sinks = EventSinks::default();
     sinks.add(Arc::new(ReminderSink::new(Arc::new(Providers::built_in()))));
-    bed.engine.take_events(&sinks, &[IncomingEvent { event, change: Some(change) }]).await.unwrap();
+    bed.engine
+        .take_events(&sinks, &[IncomingEvent::of_source(event, OwnUnit::default(), change)])
+        .await
+        .unwrap();
 }
 
 async fn a_setting_is_planned_before_it_is_saved(bed: TestBed) {
@@ -258,6 +262,10 @@ async fn only_those_who_may_write_see_the_buttons(bed: TestBed) {
     reader.act("/reminders/save", &fields).await.refused(403, "scope_missing");
     reader.get("/reminders/new").await.refused(403, "scope_missing");
     let limited = admin.with_key(&[Scope::Read, Scope::Author], Some(&["nz"])).await;
+    let mut of_another = definition();
+    of_another["businessUnit"] = json!("de");
+    let text = of_another.to_string();
+    let fields = [("id", ""), ("version", ""), ("definition", text.as_str())];
     let reply = limited.act("/reminders/save", &fields).await;
     assert!(reply.text.contains("<code>/businessUnit</code>"), "{}", reply.text);
 }

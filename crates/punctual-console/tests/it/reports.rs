@@ -395,6 +395,7 @@ async fn a_rollout_is_confirmed_compared_and_rolled_back(bed: TestBed) {
         business_unit: None,
         key: &key,
         kind: RunKind::Scheduled,
+        manual_run: None,
     };
     take(&mut tx, bed.now(), run, Owner::OldScheduler, "1").await.unwrap();
     tx.commit().await.unwrap();

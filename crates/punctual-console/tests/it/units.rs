@@ -16,7 +16,7 @@ const EVERYTHING: [Scope; 5] = [Scope::Admin, Scope::Operate, Scope::Author, Sco
 async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let limited = admin.with_key(&EVERYTHING, Some(&["nz"])).await;
-    for path in ["/nodes", "/sites", "/sites/berlin", "/suppressions", "/preferences"] {
+    for path in ["/nodes", "/sites", "/sites/berlin", "/suppressions", "/preferences", "/settings/users"] {
         let refused = limited.get(path).await.refused(403, "scope_missing");
         assert!(refused.text.contains("all business units"), "{path}: {}", refused.text);
         assert_ne!(admin.get(path).await.status, 403, "{path}");
@@ -28,6 +28,7 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
         ("/suppressions/confirm", &[("address", "a@b.example"), ("channelType", "email")]),
         ("/suppressions/remove", &[("address", "a@b.example"), ("channelType", "email")]),
         ("/sandbox/clock", &[("to", "day")]),
+        ("/settings/users/save", &[("email", "a@b.example"), ("name", "A"), ("role", "admin")]),
     ] {
         let refused = limited.act(path, fields).await.refused(403, "scope_missing");
         assert!(refused.text.contains("all business units"), "{path}: {}", refused.text);
@@ -36,6 +37,7 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
     for path in [
         "/",
         "/attention",
+        "/audit",
         "/outbox",
         "/work",
         "/calendar",
@@ -46,6 +48,7 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
         "/operations",
         "/channels",
         "/inbox",
+        "/account",
     ] {
         limited.page(path).await;
     }

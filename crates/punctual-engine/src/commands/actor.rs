@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::Reach;
-use punctual_store::{StoreError, Tx, audit};
+use punctual_model::{AuditAction, Reach};
+use punctual_store::{Lane, StoreError, Tx, audit};
 
-use super::CommandError;
+use super::{CommandError, units::unit_unknown};
+use crate::Engine;
 
 /// What is kept of a reason.
 const LONGEST_REASON: usize = 1_000;
@@ -28,6 +29,11 @@ impl Actor {
     /// The holder of a key; a session has the rights of its key and is the same in the audit.
     pub fn key(name: &str, units: Option<Vec<String>>) -> Self {
         Self { units, ..Self::named(format!("key:{name}")) }
+    }
+
+    /// A person with an account, by their email.
+    pub fn person(email: &str, units: Option<Vec<String>>) -> Self {
+        Self { units, ..Self::named(email) }
     }
 
     /// Whoever holds the link to their own preferences.
@@ -80,12 +86,17 @@ impl Actor {
         }
     }
 
-    /// The business unit of something new: the one given, or the only one that they have.
-    pub fn unit_for(&self, given: Option<String>, pointer: &str) -> Result<Option<String>, CommandError> {
+    /// The business unit of something new: the one given, or the only one that they have. Whether there is such a unit
+    /// [`super::Units`] knows.
+    pub(super) fn unit_for(
+        &self,
+        given: Option<String>,
+        pointer: &str,
+    ) -> Result<Option<String>, CommandError> {
         match (&self.units, given) {
             (None, given) => Ok(given),
             (Some(units), Some(given)) if units.contains(&given) => Ok(Some(given)),
-            (Some(_), Some(given)) => Err(CommandError::not_found("business unit", given)),
+            (Some(_), Some(given)) => Err(unit_unknown(&format!("{pointer}/businessUnit"), &given)),
             (Some(units), None) => match units.as_slice() {
                 [only] => Ok(Some(only.clone())),
                 _ => {
@@ -96,18 +107,19 @@ impl Actor {
         }
     }
 
-    /// Writes down what they did to what, and why where they said so, in the transaction of the change.
+    /// Writes down what they did to what and in which business unit, and why where they said so, in the transaction of the
+    /// change.
     #[boxed]
     pub async fn audit(
         &self,
         tx: &mut Tx,
         now: Timestamp,
-        action: &'static str,
+        action: AuditAction,
         subject_kind: &'static str,
         subject_id: &str,
+        business_unit: Option<&str>,
     ) -> Result<(), StoreError> {
-        let subject_id = subject_id.to_owned();
-        let entry = audit::Entry { action, subject_kind, subject_id, ..audit::Entry::default() };
+        let entry = audit::Entry::new(action, subject_kind, subject_id, business_unit);
         self.audit_entry(tx, now, entry).await
     }
 
@@ -120,17 +132,37 @@ impl Actor {
         entry: audit::Entry,
     ) -> Result<(), StoreError> {
         // The entry's own reason is the row's code; what a person said is an entry of its own.
+        let unit = entry.business_unit.as_deref();
         let note = self.reason.as_ref().map(|reason| audit::Entry {
             actor: self.name.clone(),
-            action: "note",
-            subject_kind: entry.subject_kind,
-            subject_id: entry.subject_id.clone(),
             reason: Some(reason.clone()),
-            ..audit::Entry::default()
+            ..audit::Entry::new(AuditAction::Note, entry.subject_kind, &entry.subject_id, unit)
         });
         let mut entries = vec![audit::Entry { actor: self.name.clone(), ..entry }];
         entries.extend(note);
         audit::append(&mut tx.conn(), now, &entries).await
+    }
+}
+
+impl Engine {
+    /// Writes down an act that changes no row: what is done to the sandbox, a message sent to try a channel, a look that
+    /// somebody asked for. `to` is what it was about beside the subject.
+    #[boxed]
+    pub async fn record_act(
+        &self,
+        by: &Actor,
+        action: AuditAction,
+        subject_kind: &'static str,
+        subject_id: &str,
+        to: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let entry = audit::Entry {
+            data: to.map(|to| serde_json::json!({ "to": to }).to_string()),
+            ..audit::Entry::new(action, subject_kind, subject_id, None)
+        };
+        by.audit_entry(&mut tx, self.clock.now(), entry).await?;
+        tx.commit().await
     }
 }
 

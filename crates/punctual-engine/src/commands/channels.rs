@@ -1,10 +1,10 @@
 //! Channels: how messages leave. Their secrets are completed, checked and sealed on the way in, and never read.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use punctual_boxed::boxed;
-use punctual_model::{Adapter, ChannelKey};
+use punctual_model::{Adapter, AuditAction, ChannelKey};
 use punctual_store::{
     Lane,
     channels::{self, ChannelRow},
@@ -12,10 +12,16 @@ use punctual_store::{
 use serde_json::{Map, Value};
 
 use super::{Actor, CommandError};
-use crate::{Engine, channels::SUBSCRIBERS, settings::NewSettings};
+use crate::{
+    Engine,
+    channels::SUBSCRIBERS,
+    settings::{NewSettings, SettingsRefused},
+};
 
 /// What a signing secret has, in bytes.
 const SECRET_BYTES: usize = 32;
+/// How long the destination of a channel is looked up when it is saved.
+const LOOK_UP_TIME: Duration = Duration::from_secs(3);
 
 /// A channel as somebody wants it.
 #[derive(Clone, Debug)]
@@ -54,6 +60,7 @@ impl Engine {
             return Err(CommandError::invalid("/key", "key_invalid", detail));
         }
         let adapter = self.usable_adapter(&new.adapter)?;
+        self.check_destination(adapter.as_ref(), &new.settings).await?;
         let now = self.clock.now();
         let mut tx = self.store.begin(Lane::Intake).await?;
         let before = channels::get(&mut tx.conn(), &new.key).await?;
@@ -75,11 +82,21 @@ impl Engine {
             updated_at: 0,
         };
         channels::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, "put", "channel", &row.key).await?;
+        by.audit(&mut tx, now, AuditAction::Put, "channel", &row.key, None).await?;
         let stored = channels::get(&mut tx.conn(), &row.key).await?.unwrap_or(row);
         tx.commit().await?;
         self.channels.invalidate();
         Ok(stored)
+    }
+
+    /// Refuses a destination that would never be called. Looking it up takes time, so that no transaction is open.
+    async fn check_destination(&self, adapter: &dyn Adapter, settings: &Value) -> Result<(), CommandError> {
+        if self.channels.captures() {
+            return Ok(());
+        }
+        let looking = tokio::time::timeout(LOOK_UP_TIME, adapter.check_destination(settings)).await;
+        let faults = looking.unwrap_or_default();
+        if faults.is_empty() { Ok(()) } else { Err(SettingsRefused::Faults(faults).into()) }
     }
 
     #[boxed]
@@ -92,7 +109,7 @@ impl Engine {
         if !channels::delete(&mut tx.conn(), key).await? {
             return Err(CommandError::not_found("channel", key));
         }
-        by.audit(&mut tx, self.clock.now(), "delete", "channel", key).await?;
+        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "channel", key, None).await?;
         tx.commit().await?;
         self.channels.invalidate();
         Ok(())
@@ -123,7 +140,7 @@ impl Engine {
         let settings = self.settings_to_store(&mut tx.conn(), now, new).await?;
         let row = ChannelRow { settings, ..row };
         channels::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, "rotate-secret", "channel", key).await?;
+        by.audit(&mut tx, now, AuditAction::RotateSecret, "channel", key, None).await?;
         let stored = channels::get(&mut tx.conn(), key).await?.unwrap_or(row);
         tx.commit().await?;
         self.channels.invalidate();

@@ -1,14 +1,14 @@
 //! Lists: named sets of targets, resolved when a message is delivered.
 
 use punctual_boxed::boxed;
-use punctual_model::{ChannelKey, Reach};
+use punctual_model::{AuditAction, ChannelKey, Reach};
 use punctual_store::{
     Lane, channels,
     lists::{self, ListRow},
     notifications::{self, ListMove},
 };
 
-use super::{Actor, CommandError};
+use super::{Actor, CommandError, units::Units};
 use crate::{Engine, intake::UNROUTED};
 
 /// A list as somebody wants it.
@@ -35,23 +35,26 @@ impl Engine {
     #[boxed]
     pub async fn save_list(&self, by: &Actor, new: NewList) -> Result<SavedList, CommandError> {
         let now = self.clock.now();
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let before = lists::get(&mut tx.conn(), &Reach::Everything, &new.name).await?;
+        let units =
+            Units::read(&mut tx.conn(), by, new.business_unit.as_deref().into_iter().collect()).await?;
+        let own = before.as_ref().map(|before| &before.business_unit);
         let row = ListRow {
-            business_unit: by.unit_for(new.business_unit, "")?,
+            business_unit: units.unit_after(own, new.business_unit, "")?.into_name(),
             channel: new.channel.unwrap_or_else(|| format!("{}:default", new.kind)),
             targets: serde_json::Value::from(new.targets).to_string(),
             kind: new.kind,
             updated_at: now.as_microsecond(),
             name: new.name,
         };
-        let mut tx = self.store.begin(Lane::Intake).await?;
-        let before = lists::get(&mut tx.conn(), &Reach::Everything, &row.name).await?;
         if let Some(before) = &before {
             by.may_change(before.business_unit.as_deref(), || missing(&row.name))?;
         }
         lists::put(&mut tx.conn(), now, &row).await?;
         let channel_is_known = self.channels.built_in().contains(&row.channel.as_str())
             || channels::get(&mut tx.conn(), &row.channel).await?.is_some();
-        by.audit(&mut tx, now, "put", "list", &row.name).await?;
+        by.audit(&mut tx, now, AuditAction::Put, "list", &row.name, row.business_unit.as_deref()).await?;
         tx.commit().await?;
         let from = before.map_or_else(|| UNROUTED.to_owned(), |before| before.channel);
         if from != row.channel {
@@ -86,7 +89,8 @@ impl Engine {
         let row = lists::get(&mut tx.conn(), &by.reach(), name).await?.ok_or_else(|| missing(name))?;
         by.may_change(row.business_unit.as_deref(), || missing(name))?;
         lists::delete(&mut tx.conn(), name).await?;
-        by.audit(&mut tx, self.clock.now(), "delete", "list", name).await?;
+        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "list", name, row.business_unit.as_deref())
+            .await?;
         Ok(tx.commit().await?)
     }
 }

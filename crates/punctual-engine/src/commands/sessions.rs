@@ -1,21 +1,24 @@
-//! Sessions of the console and links that sign in once: who looks at a page, with the rights of the key that signed in.
+//! Sessions of the console and links that sign in once: who looks at a page, with the rights that their key or their
+//! account has at this moment.
 //!
 //! The browser has 256 random bits and the table has their hash. A session ends when it was not used for half an hour,
-//! after twelve hours, at sign-out, or with its key.
+//! after twelve hours, at sign-out, when somebody ends it, or with its key or account.
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
-use punctual_model::Scope;
+use punctual_model::{AuditAction, Role, Scope};
 use punctual_store::{
-    Lane, StoreError,
-    api_keys::{self, ApiKeyRow},
-    sessions::{self, SessionRow},
+    Lane, StoreError, api_keys,
+    api_keys::ApiKeyRow,
+    invitations,
+    sessions::{self, OpenSession, Owner, SessionRow},
+    users::{self, UserRow},
 };
 
-use super::Actor;
+use super::{Actor, CommandError};
 use crate::{
     Engine,
-    keys::{hex, secret_hash},
+    keys::{OPERATOR, hex, secret_hash},
 };
 
 const IDLE: SignedDuration = SignedDuration::from_mins(30);
@@ -25,61 +28,181 @@ const TOUCH_EVERY: SignedDuration = SignedDuration::from_mins(1);
 /// How long a link that signs in is good for.
 pub const LINK_LASTS: SignedDuration = SignedDuration::from_mins(10);
 
+/// What is kept of what a browser says it is.
+const LONGEST_DEVICE: usize = 120;
+/// Sessions of one owner that are listed.
+const LISTED: i64 = 100;
+
+/// Who a session is for.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    pub owner: Owner,
+    /// The name of the key, or the email of the person: messages for the inbox are addressed to it.
+    pub name: String,
+    /// What people call them.
+    pub shown: String,
+    pub by: Actor,
+    pub scopes: Vec<Scope>,
+}
+
+impl SignedIn {
+    /// Of a session whose key or account is good; `None` where it is not any more.
+    fn of(row: SessionRow, now: Timestamp) -> Option<Self> {
+        let over = |at: Option<i64>| at.is_some_and(|at| at <= now.as_microsecond());
+        // What cannot be read reaches nothing.
+        let units = |text: Option<String>| text.map(|text| serde_json::from_str(&text).unwrap_or_default());
+        if let (Some(id), Some(email)) = (row.user_id, row.email) {
+            let role = row.role.as_deref().and_then(Role::parse).filter(|_| row.active == Some(true))?;
+            let name = row.user_name.filter(|name| !name.is_empty());
+            return Some(Self {
+                owner: Owner::User(id),
+                by: Actor::person(&email, units(row.user_units)),
+                shown: name.unwrap_or_else(|| email.clone()),
+                name: email,
+                scopes: role.scopes().to_vec(),
+            });
+        }
+        if row.key_revoked_at.is_some() || over(row.key_expires_at) {
+            return None;
+        }
+        let name = row.key_name?;
+        Some(Self {
+            owner: Owner::Key(row.key_id?),
+            by: Actor::key(&name, units(row.key_units)),
+            shown: name.clone(),
+            name,
+            scopes: Scope::read_all(&row.key_scopes.unwrap_or_default()),
+        })
+    }
+}
+
+/// Who signs in.
+#[derive(Clone, Copy, Debug)]
+pub enum SigningIn<'a> {
+    Key(&'a ApiKeyRow),
+    User(&'a UserRow),
+}
+
 impl Engine {
-    /// The session with this secret, if it and its key are good; with `is_use` it is kept alive.
+    /// Whose session has this secret, if it and its key or account are good; with `is_use` it is kept alive.
     #[boxed]
     pub async fn session(
         &self,
         now: Timestamp,
         secret: &str,
         is_use: bool,
-    ) -> Result<Option<SessionRow>, StoreError> {
+    ) -> Result<Option<SignedIn>, StoreError> {
         let hash = secret_hash(secret);
         let mut reader = self.store.read().await?;
         let row = sessions::by_hash(&mut reader.conn(), &hash).await?;
         drop(reader);
         let Some(row) = row else { return Ok(None) };
         let used = Timestamp::from_microsecond(row.last_used_at).unwrap_or(Timestamp::MIN);
-        let over = |at: Option<i64>| at.is_some_and(|at| at <= now.as_microsecond());
-        if row.key_revoked_at.is_some()
-            || over(row.key_expires_at)
-            || over(Some(row.expires_at))
-            || now.duration_since(used) >= IDLE
-        {
+        if row.expires_at <= now.as_microsecond() || now.duration_since(used) >= IDLE {
             return Ok(None);
         }
+        let Some(signed_in) = SignedIn::of(row, now) else { return Ok(None) };
         if is_use && now.duration_since(used) >= TOUCH_EVERY {
             let mut tx = self.store.begin(Lane::Intake).await?;
             sessions::touch(&mut tx.conn(), now, &hash).await?;
             tx.commit().await?;
         }
-        Ok(Some(row))
+        Ok(Some(signed_in))
     }
 
-    /// Starts a session for a key and returns its secret. One that the browser had before is not taken over: it ends.
+    /// Starts a session and returns its secret. `device` is what the browser says it is. One that the browser had before is not taken over: it ends.
     #[boxed]
     pub async fn start_session(
         &self,
         now: Timestamp,
-        key: &ApiKeyRow,
+        who: SigningIn<'_>,
         before: Option<&str>,
+        device: Option<&str>,
     ) -> Result<String, StoreError> {
         let secret = self.session_secret();
+        let device = device.map(shortened);
         let mut tx = self.store.begin(Lane::Intake).await?;
         if let Some(before) = before {
             sessions::delete(&mut tx.conn(), &secret_hash(before)).await?;
         }
         sessions::forget(&mut tx.conn(), now).await?;
-        sessions::insert(&mut tx.conn(), now, &secret_hash(&secret), &key.id, now + ABSOLUTE).await?;
-        Actor::key(&key.name, None).audit(&mut tx, now, "sign-in", "key", &key.id).await?;
+        invitations::forget(&mut tx.conn(), now).await?;
+        let (owner, by, kind, id) = match who {
+            SigningIn::Key(key) => (Owner::Key(key.id.clone()), Actor::key(&key.name, None), "key", &key.id),
+            SigningIn::User(user) => {
+                users::signed_in(&mut tx.conn(), now, &user.id).await?;
+                (Owner::User(user.id.clone()), Actor::person(&user.email, None), "user", &user.id)
+            }
+        };
+        let expires = now + ABSOLUTE;
+        sessions::insert(&mut tx.conn(), now, &secret_hash(&secret), &owner, device.as_deref(), expires)
+            .await?;
+        by.audit(&mut tx, now, AuditAction::SignIn, kind, id, None).await?;
         tx.commit().await?;
         Ok(secret)
     }
 
+    /// The sessions of a key or a person that are not over, the last used one first.
+    #[boxed]
+    pub async fn open_sessions(&self, now: Timestamp, owner: &Owner) -> Result<Vec<OpenSession>, StoreError> {
+        let mut reader = self.store.read_for_people().await?;
+        let mut open = sessions::of_owner(&mut reader.conn(), now, owner, LISTED).await?;
+        open.retain(|one| {
+            let used = Timestamp::from_microsecond(one.last_used_at).unwrap_or(Timestamp::MIN);
+            now.duration_since(used) < IDLE
+        });
+        Ok(open)
+    }
+
+    /// Ends one session of a key or a person, named by its hash.
+    #[boxed]
+    pub async fn end_session_of(
+        &self,
+        by: &Actor,
+        now: Timestamp,
+        owner: &Owner,
+        hash: &str,
+    ) -> Result<(), CommandError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        if !sessions::delete_one_of(&mut tx.conn(), owner, hash).await? {
+            return Err(CommandError::not_found("session", hash));
+        }
+        let (kind, id) = kind_of(owner);
+        by.audit(&mut tx, now, AuditAction::EndSession, kind, id, None).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Ends every session of a key or a person but the one with the secret `but`, and returns how many that were.
+    #[boxed]
+    pub async fn end_sessions_of(
+        &self,
+        by: &Actor,
+        now: Timestamp,
+        owner: &Owner,
+        but: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let mut tx = self.store.begin(Lane::Intake).await?;
+        let but = but.map(secret_hash).unwrap_or_default();
+        let ended = sessions::delete_all_of(&mut tx.conn(), owner, &but).await?;
+        let (kind, id) = kind_of(owner);
+        by.audit(&mut tx, now, AuditAction::EndSessions, kind, id, None).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
     #[boxed]
     pub async fn end_session(&self, secret: &str) -> Result<(), StoreError> {
+        let hash = secret_hash(secret);
         let mut tx = self.store.begin(Lane::Intake).await?;
-        sessions::delete(&mut tx.conn(), &secret_hash(secret)).await?;
+        if let Some(row) = sessions::by_hash(&mut tx.conn(), &hash).await? {
+            sessions::delete(&mut tx.conn(), &hash).await?;
+            let now = self.clock.now();
+            // Who is not there any more has nothing to sign out of.
+            if let Some(SignedIn { by, owner, .. }) = SignedIn::of(row, now) {
+                let (kind, id) = kind_of(&owner);
+                by.audit(&mut tx, now, AuditAction::SignOut, kind, id, None).await?;
+            }
+        }
         tx.commit().await
     }
 
@@ -98,6 +221,8 @@ impl Engine {
         let secret = self.session_secret();
         sessions::forget(&mut tx.conn(), now).await?;
         sessions::insert_link(&mut tx.conn(), now, &secret_hash(&secret), &key.id, now + LINK_LASTS).await?;
+        let by = Actor::named(OPERATOR);
+        by.audit(&mut tx, now, AuditAction::SignInLink, "key", &key.id, None).await?;
         tx.commit().await?;
         Ok(Some(secret))
     }
@@ -127,7 +252,7 @@ impl Engine {
     }
 
     /// 256 random bits, in letters that a cookie and an address can carry.
-    fn session_secret(&self) -> String {
+    pub(super) fn session_secret(&self) -> String {
         let mut bytes = [0; 32];
         self.random.bytes(&mut bytes);
         hex(&bytes)
@@ -136,4 +261,16 @@ impl Engine {
 
 fn is_good(key: &ApiKeyRow, now: Timestamp) -> bool {
     key.revoked_at.is_none() && key.expires_at.is_none_or(|at| at > now.as_microsecond())
+}
+
+fn kind_of(owner: &Owner) -> (&'static str, &str) {
+    match owner {
+        Owner::Key(id) => ("key", id),
+        Owner::User(id) => ("user", id),
+    }
+}
+
+/// One line, not too long.
+fn shortened(device: &str) -> String {
+    device.chars().filter(|c| !c.is_control()).take(LONGEST_DEVICE).collect()
 }

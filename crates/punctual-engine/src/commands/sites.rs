@@ -2,13 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
-use punctual_model::Scope;
+use punctual_model::{AuditAction, Scope};
 use punctual_store::{
     Lane, StoreError, Tx, api_keys,
     sites::{self, SiteRow},
 };
 
-use super::{Actor, CommandError, units::require_unit};
+use super::{Actor, CommandError, units::Units};
 use crate::{
     Engine,
     keys::{NewKey, mint_key, new_row},
@@ -27,14 +27,16 @@ impl Engine {
         env: &str,
     ) -> Result<String, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
-        require_unit(&mut tx.conn(), business_unit, "/businessUnit").await?;
+        let units = Units::read(&mut tx.conn(), by, business_unit.into_iter().collect()).await?;
+        let business_unit = units.unit_for(business_unit.map(str::to_owned), "")?;
+        let business_unit = business_unit.as_deref();
         if !sites::insert(&mut tx.conn(), now, id, business_unit).await? {
             let detail =
                 format!("The site `{id}` is known; `POST /api/v1/sites/{id}/rotate` gives it a new token.");
             return Err(CommandError::IdReused { id: id.to_owned(), detail: Some(detail) });
         }
         let token = self.new_token(&mut tx, now, id, env).await?;
-        by.audit(&mut tx, now, "create", "site", id).await?;
+        by.audit(&mut tx, now, AuditAction::Create, "site", id, business_unit).await?;
         tx.commit().await?;
         Ok(token)
     }
@@ -49,11 +51,13 @@ impl Engine {
         business_unit: Option<&str>,
     ) -> Result<SiteRow, CommandError> {
         let mut tx = self.store.begin(Lane::Intake).await?;
-        require_unit(&mut tx.conn(), business_unit, "/businessUnit").await?;
+        let units = Units::read(&mut tx.conn(), by, business_unit.into_iter().collect()).await?;
+        let business_unit = units.unit_for(business_unit.map(str::to_owned), "")?;
+        let business_unit = business_unit.as_deref();
         if !sites::set_unit(&mut tx.conn(), id, business_unit).await? {
             return Err(missing(id));
         }
-        by.audit(&mut tx, now, "change", "site", id).await?;
+        by.audit(&mut tx, now, AuditAction::Change, "site", id, business_unit).await?;
         let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
         tx.commit().await?;
         Ok(row)
@@ -81,7 +85,8 @@ impl Engine {
             }
         }
         let token = self.new_token(&mut tx, now, id, env).await?;
-        by.audit(&mut tx, now, "rotate", "site", id).await?;
+        let unit = sites::get(&mut tx.conn(), id).await?.and_then(|row| row.business_unit);
+        by.audit(&mut tx, now, AuditAction::Rotate, "site", id, unit.as_deref()).await?;
         tx.commit().await?;
         Ok(token)
     }
@@ -94,8 +99,8 @@ impl Engine {
             return Err(missing(id));
         }
         api_keys::revoke_of_site(&mut tx.conn(), now, id).await?;
-        by.audit(&mut tx, now, "revoke", "site", id).await?;
         let row = sites::get(&mut tx.conn(), id).await?.ok_or_else(|| missing(id))?;
+        by.audit(&mut tx, now, AuditAction::Revoke, "site", id, row.business_unit.as_deref()).await?;
         tx.commit().await?;
         Ok(row)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use punctual_boxed::boxed;
-use punctual_model::Fault;
+use punctual_model::{AuditAction, Fault};
 use punctual_store::{
     Lane,
     templates::{self, TemplateRow},
@@ -40,7 +40,7 @@ impl Engine {
         };
         let mut tx = self.store.begin(Lane::Intake).await?;
         templates::put(&mut tx.conn(), now, &row).await?;
-        by.audit(&mut tx, now, "put", "template", &row.name).await?;
+        by.audit(&mut tx, now, AuditAction::Put, "template", &row.name, None).await?;
         let stored = templates::by_names(&mut tx.conn(), vec![row.name.clone()]).await?.pop().unwrap_or(row);
         tx.commit().await?;
         Ok(stored)
@@ -52,7 +52,7 @@ impl Engine {
         if !templates::delete(&mut tx.conn(), name).await? {
             return Err(CommandError::not_found("template", name));
         }
-        by.audit(&mut tx, self.clock.now(), "delete", "template", name).await?;
+        by.audit(&mut tx, self.clock.now(), AuditAction::Delete, "template", name, None).await?;
         Ok(tx.commit().await?)
     }
 }

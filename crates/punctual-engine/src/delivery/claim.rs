@@ -1,6 +1,6 @@
 //! Claiming ready notifications of one channel, planning them, and writing the intents of the first window.
 
-use punctual_model::{NotificationEvent, NotificationStatus, ReasonCode};
+use punctual_model::{AuditAction, NotificationEvent, NotificationStatus, ReasonCode};
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
@@ -213,8 +213,8 @@ impl Engine {
         self.park_alone(head, &delivery, &error, now).await
     }
 
-    /// Parks one row in a transaction of its own. Its workflow is called if that can be done; the row is parked in any
-    /// case.
+    /// Parks one row in a transaction of its own. Its workflow is called if that can be done, else that is owed; the row is
+    /// parked in any case.
     pub(crate) async fn park_alone(
         &self,
         head: &NotificationHead,
@@ -222,11 +222,11 @@ impl Engine {
         error: &str,
         now: Timestamp,
     ) -> Result<DeliveryReport, EngineError> {
-        let with_workflow = guarded(self.park_one(head, delivery, error, true, now)).await;
-        match with_workflow {
+        match guarded(self.park_one(head, delivery, error, None, now)).await {
             Err(fault) if !fault.is_unavailable() => {
-                tracing::error!(notification.id = %head.id, error = %chain(&fault), "the workflow of a parked message could not be called");
-                self.park_one(head, delivery, error, false, now).await
+                let fault = chain(&fault);
+                tracing::error!(notification.id = %head.id, error = fault, "the workflow of a parked message could not be called");
+                self.park_one(head, delivery, error, Some(&fault), now).await
             }
             done => done,
         }
@@ -237,7 +237,7 @@ impl Engine {
         head: &NotificationHead,
         delivery: &Delivery,
         error: &str,
-        tells_workflow: bool,
+        owed_because: Option<&str>,
         now: Timestamp,
     ) -> Result<DeliveryReport, EngineError> {
         let mut tx = self.store.begin(Lane::Settle).await?;
@@ -246,20 +246,20 @@ impl Engine {
             return Ok(DeliveryReport { lost: 1, ..Default::default() });
         }
         let data = BTreeMap::from([("error", error), ("channel", head.channel.as_str())]);
+        let unit = head.business_unit.as_deref();
         let entry = audit::Entry {
-            actor: "engine".into(),
-            action: "park",
-            subject_kind: "notification",
-            subject_id: head.id.to_string(),
             to: Some("parked".into()),
             version: Some(delivery.token + 1),
             reason: delivery.reason.map(Into::into),
             data: serde_json::to_string(&data).ok(),
-            ..audit::Entry::default()
+            ..audit::Entry::new(AuditAction::Park, "notification", head.id, unit)
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
-        if let (Some(work), true, true) = (head.work_id, head.reports_back, tells_workflow) {
-            self.settle_workflows(&mut tx, vec![(work, head.id, NotificationStatus::Parked)], now).await?;
+        let work = head.work_id.filter(|_| head.reports_back);
+        let back: Vec<_> = work.map(|work| (work, head.id, NotificationStatus::Parked)).into_iter().collect();
+        match owed_because {
+            None => self.settle_workflows(&mut tx, back, now).await?,
+            Some(fault) => self.owe(&mut tx, &back, fault, now).await?,
         }
         tx.commit().await?;
         Ok(DeliveryReport { parked: 1, ..Default::default() })

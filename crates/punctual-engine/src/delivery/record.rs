@@ -10,7 +10,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use punctual_model::{ReasonCode, SendOutcome};
+use punctual_model::{AuditAction, ReasonCode, SendOutcome};
 use punctual_store::{
     Lane, StoreError, Tx,
     attempts::{self, AttemptResult},
@@ -20,8 +20,11 @@ use punctual_store::{
 };
 
 use super::{
-    DeliveryReport, Reservation, ToSend, Until, intent, parked, policy::circuit::ProbeResults, send::Answer,
-    settle::Outcomes, suppressed,
+    DeliveryReport, Reservation, ToSend, Until, intent, parked,
+    policy::circuit::ProbeResults,
+    send::Answer,
+    settle::{Outcomes, reported},
+    suppressed,
 };
 use crate::{
     Engine, EngineError, Opened,
@@ -271,9 +274,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes the answers of a notification that fails whatever is beside it, without anything that follows from
-    /// them; where that fails too, each answer by itself. A notification that has not ended is parked, so that a person
-    /// can look.
+    /// Writes the answers of a notification that fails whatever is beside it. What its workflow wants done about them is
+    /// recorded as owed. Where that fails too, each answer is written by itself. A notification that has not ended is
+    /// parked, so that a person can look.
     async fn write_alone(&self, part: &Part, error: &EngineError) -> Result<DeliveryReport, EngineError> {
         let row = &part.item.row;
         let error = chain(error);
@@ -326,17 +329,18 @@ impl Engine {
         let held = notifications::settle(&mut tx.conn(), now, std::slice::from_ref(delivery)).await?;
         write_results(&mut tx, results).await?;
         let data = BTreeMap::from([("error", error)]);
+        let unit = row.business_unit.as_deref();
         let entry = audit::Entry {
-            actor: "engine".into(),
-            action: "settled-failed",
-            subject_kind: "notification",
-            subject_id: row.id.to_string(),
             to: Some(delivery.status.as_str().into()),
             reason: Some(ReasonCode::RecordFailed.into()),
             data: serde_json::to_string(&data).ok(),
-            ..audit::Entry::default()
+            ..audit::Entry::new(AuditAction::SettledFailed, "notification", row.id, unit)
         };
         audit::append(&mut tx.conn(), now, &[entry]).await?;
+        if !held.is_empty() {
+            let back = reported(&mut tx, &[(row, delivery)]).await?;
+            self.owe(&mut tx, &back, error, now).await?;
+        }
         tx.commit().await?;
         let mut report = DeliveryReport { lost: usize::from(held.is_empty()), ..Default::default() };
         if !held.is_empty() {

@@ -163,7 +163,7 @@ impl Sender<'_> {
                     continue;
                 }
             };
-            match self.engine.files_of(&item.row).await {
+            match self.engine.files_of(&self.channel, &item.row).await {
                 Ok(files) => {
                     let one = Underway::new(item, Content { text, files });
                     ready.push((seq, one.intended));
@@ -172,6 +172,9 @@ impl Sender<'_> {
                 }
                 Err(Unread::Gone(error)) => {
                     self.end_unsendable(item, ReasonCode::AttachmentMissing, error, now)
+                }
+                Err(Unread::NotCarried(error)) => {
+                    self.end_unsendable(item, ReasonCode::AttachmentsNotSupported, error, now)
                 }
                 // Retried as one that a channel did not take.
                 Err(Unread::Unreachable(error)) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{NotificationId, NotificationStatus, ReasonCode, WorkId};
+use punctual_model::{AuditAction, NotificationId, NotificationStatus, ReasonCode, WorkId};
 use punctual_store::{
     Stage, StoreError, Tx,
     attempts::AttemptResult,
@@ -12,8 +12,8 @@ use punctual_store::{
     work,
 };
 
-use super::{DeliveryReport, event_id, policy::digested, record::write_results};
-use crate::{Engine, SettledWork};
+use super::{DeliveryReport, event_id, owed::Reported, policy::digested, record::write_results};
+use crate::{Engine, SettledWork, warnings};
 
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ impl Engine {
         }
         let already =
             if again && held.len() < rows.len() { settled_before(tx, rows).await? } else { HashSet::new() };
-        let (mut entries, mut back) = (Vec::new(), Vec::new());
+        let mut entries = Vec::new();
         for &(row, delivery) in rows {
             if !held.contains(&delivery.seq) {
                 if already.contains(&delivery.seq) {
@@ -86,29 +86,45 @@ impl Engine {
                 error = delivery.last_error.as_deref(),
                 "settled"
             );
-            // What is held for a digest is still open: it is reported with the digest.
-            let is_held = delivery.reason == Some(ReasonCode::DailyCap);
-            if row.reports_back && delivery.status.is_final() && !is_held {
-                back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
-            }
         }
-        audit::append(&mut tx.conn(), now, &entries).await?;
+        warnings::append(&mut tx.conn(), now, &entries).await?;
         let settled: Vec<_> =
             rows.iter().copied().filter(|(_, delivery)| held.contains(&delivery.seq)).collect();
-        back.extend(digested(tx, &settled).await?);
+        let back = reported(tx, &settled).await?;
         self.settle_workflows(tx, back, now).await?;
         Ok(report)
     }
 
     /// Counts settled notifications off their work rows; where none is open any more, the workflow decides what follows.
+    /// Where it panics, that is owed, and the record of what was sent stays.
     pub(crate) async fn settle_workflows(
         &self,
         tx: &mut Tx,
-        settled: Vec<(WorkId, NotificationId, NotificationStatus)>,
+        settled: Vec<Reported>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let mut entries = Vec::new();
+        for (work, panic) in self.follow_settled(tx, settled, now).await? {
+            entries.push(settled_failed(&work));
+            let again: Vec<Reported> =
+                work.outcomes.iter().map(|(id, status)| (WorkId(work.id), *id, *status)).collect();
+            // The row waits for them again: they are counted off when what is owed is done.
+            work::count_up(&mut tx.conn(), vec![work.id; again.len()]).await?;
+            self.owe(tx, &again, &format!("the workflow panicked: {panic}"), now).await?;
+        }
+        audit::append(&mut tx.conn(), now, &entries).await
+    }
+
+    /// The same; returns the rows for which the workflow panicked, with what it said.
+    pub(super) async fn follow_settled(
+        &self,
+        tx: &mut Tx,
+        settled: Vec<Reported>,
+        now: Timestamp,
+    ) -> Result<Vec<(SettledWork, String)>, StoreError> {
+        let mut panicked = Vec::new();
         if settled.is_empty() {
-            return Ok(());
+            return Ok(panicked);
         }
         let ids: Vec<i64> = settled.iter().map(|(work, _, _)| work.0).collect();
         let mut outcomes: HashMap<i64, Vec<(NotificationId, NotificationStatus)>> = HashMap::new();
@@ -123,20 +139,37 @@ impl Engine {
                     id: count.id,
                     key: count.key,
                     kind: count.kind,
+                    business_unit: count.business_unit,
                     outcomes,
                 });
             }
         }
-        let mut broken = Vec::new();
         for (kind, works) in by_kind {
             let Some(workflow) = self.workflows.get(&kind) else { continue };
             let Some(follows) = &workflow.follows else { continue };
             let followed = follows.follow(&mut tx.conn(), &works, now).await?;
-            broken.extend(followed.panicked.iter().map(settled_failed));
+            panicked.extend(followed.panicked);
             self.write_beside(tx, now, followed.own, followed.effects).await?;
         }
-        audit::append(&mut tx.conn(), now, &broken).await
+        Ok(panicked)
     }
+}
+
+/// What rows of work have to be told of these: of each message that has ended, and for a digest of the messages in it.
+pub(super) async fn reported(
+    tx: &mut Tx,
+    settled: &[(&NotificationRow, &Delivery)],
+) -> Result<Vec<Reported>, StoreError> {
+    let mut back = Vec::new();
+    for (row, delivery) in settled {
+        // What is held for a digest is still open: it is reported with the digest.
+        let is_held = delivery.reason == Some(ReasonCode::DailyCap);
+        if row.reports_back && delivery.status.is_final() && !is_held {
+            back.extend(row.work_id.map(|work| (work, row.id, delivery.status)));
+        }
+    }
+    back.extend(digested(tx, settled).await?);
+    Ok(back)
 }
 
 /// Those of these rows that have taken the step we wanted them to take, and no other.
@@ -152,25 +185,21 @@ async fn settled_before(
     Ok(rows.iter().filter(|(_, wanted)| is_settled(wanted)).map(|(_, wanted)| wanted.seq).collect())
 }
 
-/// Nobody decides what follows for this row: a person must check.
+/// What follows for this row was not decided; it is owed.
 fn settled_failed(work: &SettledWork) -> audit::Entry {
     tracing::error!(work.id = work.id, work.key = work.key, "the workflow panicked when its row had settled");
     audit::Entry {
-        actor: "engine".into(),
-        action: "settled-failed",
-        subject_kind: "work",
-        subject_id: work.id.to_string(),
         reason: Some(ReasonCode::Panic.into()),
-        ..Default::default()
+        ..audit::Entry::new(AuditAction::SettledFailed, "work", work.id, work.business_unit.as_deref())
     }
 }
 
 /// What waits, goes on elsewhere or is not wanted: its timeline says why.
 fn held_back(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     let action = match (delivery.status, &delivery.channel) {
-        (NotificationStatus::Withdrawn, _) => "withdraw",
-        (_, Some(_)) => "fail-over",
-        (_, None) => "defer",
+        (NotificationStatus::Withdrawn, _) => AuditAction::Withdraw,
+        (_, Some(_)) => AuditAction::FailOver,
+        (_, None) => AuditAction::Defer,
     };
     let data = serde_json::json!({
         "until": delivery.retry_at.map(|at| at.to_string()),
@@ -179,44 +208,29 @@ fn held_back(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
         "error": delivery.last_error,
     });
     audit::Entry {
-        actor: "engine".into(),
-        action,
-        subject_kind: "notification",
-        subject_id: row.id.to_string(),
         to: Some(delivery.status.as_str().into()),
         version: Some(delivery.token + 1),
         reason: delivery.reason.map(Into::into),
         data: Some(data.to_string()),
-        ..audit::Entry::default()
+        ..audit::Entry::new(action, "notification", row.id, row.business_unit.as_deref())
     }
 }
 
 fn park(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
-        actor: "engine".into(),
-        action: "park",
-        subject_kind: "notification",
-        subject_id: row.id.to_string(),
-        from: None,
         to: Some(NotificationStatus::Parked.as_str().into()),
         version: Some(delivery.token + 1),
         reason: delivery.reason.map(Into::into),
-        data: None,
+        ..audit::Entry::new(AuditAction::Park, "notification", row.id, row.business_unit.as_deref())
     }
 }
 
 /// A result that came after the claim had moved on: it may mean that a message was sent twice, so it is shown.
 fn orphan(row: &NotificationRow, delivery: &Delivery) -> audit::Entry {
     audit::Entry {
-        actor: "engine".into(),
-        action: "late-result",
-        subject_kind: "notification",
-        subject_id: row.id.to_string(),
-        from: None,
-        to: None,
         version: Some(delivery.token),
-        reason: None,
         data: Some(serde_json::json!({ "status": delivery.status }).to_string()),
+        ..audit::Entry::new(AuditAction::LateResult, "notification", row.id, row.business_unit.as_deref())
     }
 }
 

@@ -34,8 +34,12 @@ impl PolicyCache {
 impl Engine {
     /// The page of whoever is behind an address.
     pub fn preference_link(&self, holder: &Holder) -> String {
-        let base = self.policy.address.get().map_or(DEFAULT_ADDRESS, String::as_str);
-        format!("{base}/p/{}", sign(&self.vault, holder))
+        format!("{}/p/{}", self.public_address(), sign(&self.vault, holder))
+    }
+
+    /// What links to this server begin with.
+    pub fn public_address(&self) -> &str {
+        self.policy.address.get().map_or(DEFAULT_ADDRESS, String::as_str)
     }
 
     /// Who this token is for; nothing for one that was not made here.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::{
+    AuditAction,
     address::comparable,
     delivery_policy::{Preference, Topic},
 };
@@ -36,7 +37,7 @@ impl Engine {
         let mut preference = Preference::read(&row.definition);
         change(&mut preference);
         write(&mut tx, now, &person, &preference).await?;
-        by.audit(&mut tx, now, "put", "preference", &person).await?;
+        by.audit(&mut tx, now, AuditAction::Put, "preference", &person, None).await?;
         let stored = preferences::get(&mut tx.conn(), &person).await?.ok_or(EngineError::NotFound)?;
         tx.commit().await?;
         self.policy.invalidate();
@@ -50,7 +51,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         facts::put(&mut tx.conn(), now, SETTINGS, &policy.to_string()).await?;
         // "manners" is a stored name: audit entries are not rewritten.
-        by.audit(&mut tx, now, "put", "manners", "settings").await?;
+        by.audit(&mut tx, now, AuditAction::Put, "manners", "settings", None).await?;
         tx.commit().await?;
         self.policy.invalidate();
         Ok(())
@@ -92,7 +93,7 @@ impl Engine {
         let person = named(&mut tx, person).await?;
         let was_there = preferences::delete(&mut tx.conn(), &person).await?;
         if was_there {
-            by.audit(&mut tx, now, "delete", "preference", &person).await?;
+            by.audit(&mut tx, now, AuditAction::Delete, "preference", &person, None).await?;
             tx.commit().await?;
         }
         Ok(was_there)

@@ -2,8 +2,11 @@
 //! alone and on hold; the others are claimed.
 
 use jiff::Timestamp;
-use punctual_model::{Decided, Decision, ReasonCode};
-use punctual_store::{Lane, work};
+use punctual_model::{AuditAction, ReasonCode, WorkEvent, WorkStatus};
+use punctual_store::{
+    Lane, StoreError, Tx, audit,
+    work::{self, Settlement, WorkHead},
+};
 
 use super::{Batch, chain};
 use crate::{
@@ -63,7 +66,7 @@ impl Engine {
         let ready = {
             let mut reader = self.store.read().await?;
             // More than the limit: where it is one, the row at fault is the first.
-            work::ready(&mut reader.conn(), workflow.kind(), ready_by, self.config.batch).await?
+            work::ready_heads(&mut reader.conn(), workflow.kind(), ready_by, self.config.batch).await?
         };
         let (mut claimed, mut fault) = (Vec::new(), None);
         for part in ready.chunks(usize::try_from(limit).unwrap_or(1).max(1)) {
@@ -76,7 +79,7 @@ impl Engine {
             }
             claimed.extend(pieces.done.into_iter().flatten());
             for (row, error) in pieces.failed {
-                fault = fault.or(self.hold_unclaimable(workflow, row, now, &error).await.err());
+                fault = fault.or(self.hold_unclaimable(row, now, &error).await.err());
             }
             if !claimed.is_empty() || fault.as_ref().is_some_and(EngineError::is_unavailable) {
                 break;
@@ -91,7 +94,7 @@ impl Engine {
 
     pub(super) async fn claim_these(
         &self,
-        rows: &[Claimed],
+        rows: &[WorkHead],
         now: Timestamp,
     ) -> Result<Vec<Claimed>, EngineError> {
         let mut tx = self.store.begin(Lane::Claim).await?;
@@ -100,26 +103,46 @@ impl Engine {
         Ok(claimed)
     }
 
-    /// Puts a row on hold that cannot be claimed, so that a person can look and the others go on.
-    async fn hold_unclaimable(
+    /// Puts a row on hold that cannot be claimed or read, so that a person can look and the others go on.
+    pub(super) async fn hold_unclaimable(
         &self,
-        workflow: &Registration,
-        row: &Claimed,
+        head: &WorkHead,
         now: Timestamp,
         error: &EngineError,
     ) -> Result<(), EngineError> {
         let error = chain(error);
-        tracing::error!(
-            work.id = row.id,
-            work.key = row.key,
-            error,
-            "a work row is put on hold: it cannot be claimed"
-        );
+        tracing::error!(work.id = head.id, error, "a work row is put on hold: it cannot be claimed");
         self.metrics.row_isolated();
-        let held = Decided::from(Decision::Hold(ReasonCode::ClaimFailed));
-        let held = vec![held.with_trace(serde_json::json!({ "error": error }))];
-        let rows = std::slice::from_ref(row);
-        guarded(self.settle_work(workflow, rows, held.into(), now, false)).await?;
-        Ok(())
+        guarded(self.hold_head(head, &error, now)).await
     }
+
+    async fn hold_head(&self, head: &WorkHead, error: &str, now: Timestamp) -> Result<(), EngineError> {
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        match hold_in(&mut tx, head, error, now).await {
+            Ok(()) => Ok(tx.commit().await?),
+            Err(error) => {
+                // The next claim must find the row free.
+                tx.rollback().await;
+                Err(error.into())
+            }
+        }
+    }
+}
+
+async fn hold_in(tx: &mut Tx, head: &WorkHead, error: &str, now: Timestamp) -> Result<(), StoreError> {
+    let held =
+        Settlement { reason: Some(ReasonCode::ClaimFailed), on_hold: true, ..head.after(WorkEvent::Requeue) };
+    if work::settle(&mut tx.conn(), now, std::slice::from_ref(&held)).await?.is_empty() {
+        return Ok(());
+    }
+    // Whose it is cannot be read.
+    let entry = audit::Entry {
+        from: Some(WorkStatus::Pending.as_str().into()),
+        to: Some(held.status.as_str().into()),
+        version: Some(held.token + 1),
+        reason: held.reason.map(Into::into),
+        data: Some(serde_json::json!({ "error": error }).to_string()),
+        ..audit::Entry::new(AuditAction::Hold, "work", head.id, None)
+    };
+    audit::append(&mut tx.conn(), now, &[entry]).await
 }

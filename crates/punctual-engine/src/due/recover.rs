@@ -12,10 +12,10 @@ use punctual_boxed::boxed;
 use punctual_store::{
     Lane, Tx,
     batches::{self, BatchRow},
-    work,
+    work::{self, WorkHead},
 };
 
-use super::{Batch, chain};
+use super::Batch;
 use crate::{Claimed, Engine, EngineError, Registration, config::earlier, confine::guarded};
 
 /// The batches that this node is deciding.
@@ -63,25 +63,29 @@ impl Engine {
         let slot = self.deciding.slot();
         let is_single = self.store.is_single_process();
         let _turn = if is_single { Some(self.deciding.turn.lock().await) } else { None };
-        let mut tx = self.store.begin(Lane::Settle).await?;
-        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
-        if rows.is_empty() {
+        if !is_single {
+            let mut tx = self.store.begin(Lane::Settle).await?;
+            let rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
+            if rows.is_empty() {
+                return Ok(R::default());
+            }
+            let mut note = self.store.begin_unsynced(Lane::Claim).await?;
+            batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &ids(&rows)).await?;
+            note.commit().await?;
+            return decide(tx, rows).await;
+        }
+        let mut note = self.store.begin_unsynced(Lane::Settle).await?;
+        let noted = work::due_ids(&mut note, workflow.kind(), now, limit).await?;
+        if noted.is_empty() {
             return Ok(R::default());
         }
-        let noted = ids(&rows);
-        if is_single {
-            batches::begin(&mut tx.conn(), now, &self.config.node, slot.number, &noted).await?;
-            tx.commit().await?;
-            tx = self.store.begin(Lane::Settle).await?;
-            rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
-            // What became ready meanwhile is for the next batch.
-            let noted: HashSet<i64> = noted.into_iter().collect();
-            rows.retain(|row| noted.contains(&row.id));
-        } else {
-            let mut note = self.store.begin(Lane::Claim).await?;
-            batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &noted).await?;
-            note.commit().await?;
-        }
+        batches::begin(&mut note.conn(), now, &self.config.node, slot.number, &noted).await?;
+        note.commit().await?;
+        let mut tx = self.store.begin(Lane::Settle).await?;
+        let mut rows = work::lock_due(&mut tx, workflow.kind(), now, limit).await?;
+        // What became ready meanwhile is for the next batch.
+        let noted: HashSet<i64> = noted.into_iter().collect();
+        rows.retain(|row| noted.contains(&row.id));
         decide(tx, rows).await
     }
 
@@ -135,18 +139,21 @@ impl Engine {
     }
 
     /// Claims one row, so that it is counted if it kills the process, and works it.
-    async fn work_alone(&self, row: &Claimed, now: Timestamp) -> Result<usize, EngineError> {
-        let Some(workflow) = self.workflows.get(&row.kind) else { return Ok(0) };
+    async fn work_alone(&self, row: &WorkHead, now: Timestamp) -> Result<usize, EngineError> {
         let rows = match guarded(self.claim_these(std::slice::from_ref(row), now)).await {
             Err(error) if !error.is_unavailable() => {
-                tracing::warn!(work.id = row.id, error = %chain(&error), "a work row cannot be claimed");
+                self.hold_unclaimable(row, now, &error).await?;
                 return Ok(0);
             }
             rows => rows?,
         };
-        if rows.is_empty() {
+        let Some(row) = rows.first() else { return Ok(0) };
+        let Some(workflow) = self.workflows.get(&row.kind) else {
+            let mut tx = self.store.begin(Lane::Settle).await?;
+            work::release(&mut tx.conn(), now, &[(row.id, row.version)]).await?;
+            tx.commit().await?;
             return Ok(0);
-        }
+        };
         self.work_on(Batch { workflow: workflow.clone(), rows }, now, false).await?;
         Ok(1)
     }

@@ -1,22 +1,22 @@
 //! Writing decisions: the row's outcome, its notifications, its effects and its audit, together.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_model::{
-    Arrival, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt, NotificationId, WorkEvent,
-    WorkId, WorkStatus,
+    Arrival, AuditAction, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt,
+    NotificationId, WorkEvent, WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
     notifications::{self, NotificationRow},
-    work::{self, Settlement},
+    work::{self, QueuedRow, Settlement},
 };
 
 use super::{DueReport, trace::Trace};
 use crate::{
     Claimed, Engine, EngineError, Registration, arrivals::Arrived, delivery::HandOver, events::Touched,
-    intake::route, registration::DecidedBatch,
+    intake::route, registration::DecidedBatch, warnings,
 };
 
 /// One decided row, split into what each statement needs.
@@ -25,7 +25,8 @@ struct Outcome {
     notifications: Vec<NewNotification>,
     effects: Vec<Effect>,
     arrived: Vec<Arrived>,
-    audited: Option<&'static str>,
+    /// On the heap, because most rows have none.
+    audited: Option<Box<audit::Entry>>,
     trace: Option<Trace>,
 }
 
@@ -99,7 +100,7 @@ impl Engine {
                 continue;
             }
             report.count(&settlement);
-            entries.extend(outcome.audited.map(|action| audit_entry(action, &settlement)));
+            entries.extend(outcome.audited.map(|entry| *entry));
             for effect in &outcome.effects {
                 if let Effect::Noted(word) = effect {
                     *report.noted.entry(word).or_default() += 1;
@@ -119,10 +120,13 @@ impl Engine {
             }
         }
         report.notifications = queued.len();
+        if queued.len() > work::NAMED {
+            work::keep_queued(&mut tx.conn(), &not_named(&queued)).await?;
+        }
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
         self.publish_arrivals(tx, now, &arrived).await?;
         let planned = self.write_beside(tx, now, own, effects).await?;
-        audit::append(&mut tx.conn(), now, &entries).await?;
+        warnings::append(&mut tx.conn(), now, &entries).await?;
         Ok(SettledBatch { report, hand_over, traces, planned })
     }
 
@@ -183,7 +187,7 @@ impl Engine {
         let mut arrivals: Vec<Arrived> = beside.collect();
         let mut hold = |settlement: &mut Settlement| {
             settlement.on_hold = true;
-            audited = Some("hold");
+            audited = Some(AuditAction::Hold);
         };
         match decided.decision {
             Decision::Deliver(mut new) => {
@@ -199,11 +203,11 @@ impl Engine {
             }
             Decision::Skip(reason) => {
                 settlement.reason = Some(reason);
-                audited = Some("deactivate");
+                audited = Some(AuditAction::Deactivate);
             }
             Decision::Fail(reason) => {
                 settlement.reason = Some(reason);
-                audited = Some("fail");
+                audited = Some(AuditAction::Fail);
             }
             Decision::Hold(reason) => {
                 settlement.reason = Some(reason);
@@ -231,6 +235,7 @@ impl Engine {
             Trace::new(row, outcome, decided.trace, &self.config.node, now)
         });
         let effects = decided.effects;
+        let audited = audited.map(|action| Box::new(audit_entry(action, row, &settlement)));
         Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace }
     }
 }
@@ -270,20 +275,30 @@ fn identify(row: &Claimed, new: &mut Vec<NewNotification>) {
 
 fn coordinates(new: &[NewNotification]) -> String {
     let ids: Vec<String> = new.iter().map(|item| item.id.to_string()).collect();
-    serde_json::json!({ "notifications": ids }).to_string()
+    work::coordinates(&ids).to_string()
 }
 
-fn audit_entry(action: &'static str, settlement: &Settlement) -> audit::Entry {
+/// What the rows do not name themselves, because they queued too much.
+fn not_named(queued: &[NotificationRow]) -> Vec<QueuedRow> {
+    let mut counts: HashMap<i64, usize> = HashMap::new();
+    for item in queued {
+        *counts.entry(item.work_id.map_or(0, |id| id.0)).or_default() += 1;
+    }
+    let many = queued.iter().filter_map(|item| {
+        let work_id = item.work_id?.0;
+        let is_many = counts.get(&work_id).is_some_and(|count| *count > work::NAMED);
+        is_many.then(|| QueuedRow { work_id, notification_id: item.id.to_string() })
+    });
+    many.collect()
+}
+
+fn audit_entry(action: AuditAction, row: &Claimed, settlement: &Settlement) -> audit::Entry {
     audit::Entry {
-        actor: "engine".into(),
-        action,
-        subject_kind: "work",
-        subject_id: settlement.id.to_string(),
         from: Some(WorkStatus::Processing.as_str().into()),
         to: Some(settlement.status.as_str().into()),
         version: Some(settlement.token + 1),
         reason: settlement.reason.map(Into::into),
-        data: None,
+        ..audit::Entry::new(action, "work", settlement.id, row.business_unit.as_deref())
     }
 }
 

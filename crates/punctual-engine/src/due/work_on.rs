@@ -73,9 +73,15 @@ impl Engine {
         }
         // Pieces are worked in order: an outage leaves this row and all that follow.
         if let Some((from, error)) = outage {
-            match self.put_back(&workflow, &rows[from..], now, &error).await {
-                Ok(done) => report.add(&done),
-                Err(error) => fault = Some(error),
+            let left = &rows[from..];
+            if error.is_of_the_server() {
+                self.give_up_claims(left, now).await;
+                fault = Some(error);
+            } else {
+                match self.put_back(&workflow, left, now, &error).await {
+                    Ok(done) => report.add(&done),
+                    Err(error) => fault = Some(error),
+                }
             }
         }
         match fault {
@@ -207,6 +213,20 @@ impl Engine {
 
     /// Queues rows again under their retry policy where the decision could not be made or written, or puts them on hold
     /// where the workflow panicked.
+    /// Gives rows back as they were, because the database was gone while they were decided: they are claimed again as soon as it
+    /// is back, and no attempt is counted. Where it is still gone, their leases run out.
+    async fn give_up_claims(&self, rows: &[Claimed], now: Timestamp) {
+        let held: Vec<(i64, i64)> = rows.iter().map(|row| (row.id, row.version)).collect();
+        let released = async {
+            let mut tx = self.store.begin(Lane::Settle).await?;
+            work::release(&mut tx.conn(), now, &held).await?;
+            tx.commit().await
+        };
+        if let Err(error) = released.await {
+            tracing::warn!(rows = rows.len(), error = %chain(&error), "rows could not be given back; their leases run out");
+        }
+    }
+
     async fn put_back(
         &self,
         workflow: &Registration,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Cause, NewWork, WorkStatus};
+use punctual_model::{AuditAction, Cause, NewWork, WorkStatus};
 use punctual_store::{Lane, StoreError, Tx, audit};
 
 use super::{EnsureOutcome, Ensured, ensure_in};
@@ -46,14 +46,11 @@ pub async fn ensure_requested_in(
     let (revive, plain) = (works(revive), works(plain));
     let mut kept = ensure_in(tx, now, &plain, Cause::Request { revive: false }).await?.into_iter();
     let back = ensure_in(tx, now, &revive, Cause::Request { revive: true }).await?;
-    for one in back.iter().filter(|one| one.outcome == EnsureOutcome::Revived) {
+    for (one, row) in back.iter().zip(&revive).filter(|(one, _)| one.outcome == EnsureOutcome::Revived) {
         let entry = audit::Entry {
-            action: "revive",
-            subject_kind: "work",
-            subject_id: one.id.to_string(),
             from: Some(WorkStatus::Cancelled.as_str().to_owned()),
             to: Some(WorkStatus::Pending.as_str().to_owned()),
-            ..audit::Entry::default()
+            ..audit::Entry::new(AuditAction::Revive, "work", one.id, row.business_unit.as_deref())
         };
         by.audit_entry(tx, now, entry).await?;
     }

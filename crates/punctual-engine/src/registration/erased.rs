@@ -35,8 +35,8 @@ impl From<Vec<Decided>> for DecidedBatch {
 pub(crate) struct FollowedBatch {
     pub(crate) effects: Vec<Effect>,
     pub(crate) own: Option<Box<dyn OwnRows>>,
-    /// For these the workflow panicked.
-    pub(crate) panicked: Vec<SettledWork>,
+    /// For these the workflow panicked, with what it said.
+    pub(crate) panicked: Vec<(SettledWork, String)>,
 }
 
 /// Rows for a workflow's own tables, with the workflow that writes them.
@@ -344,7 +344,7 @@ where
                         effects.extend(followed.effects);
                         own.add(work.id, followed.rows);
                     }
-                    Err(_) => panicked.push(work.clone()),
+                    Err(panic) => panicked.push((work.clone(), panic_message(&*panic))),
                 }
             }
             Ok(FollowedBatch { effects, own: own.into_own(), panicked })

@@ -103,7 +103,14 @@ impl Node {
     async fn claim_lane(&self, key: &str, class: Class) -> Last {
         let engine = &self.engine;
         let batch = engine.config.batch;
-        let (open, limit) = match engine.channels.get(key) {
+        let channel = match engine.channel_for(key, engine.clock.now()).await {
+            Ok(channel) => channel,
+            Err(error) => {
+                self.failed("delivery", &error.into());
+                return Last::Failed;
+            }
+        };
+        let (open, limit) = match channel {
             None => (None, batch),
             Some(channel) => {
                 let most = usize::try_from(batch).unwrap_or(1);

@@ -17,6 +17,8 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 const PURGE_LOOKED_AT_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How often the purge runs.
 const PURGE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The same where no wake-up of another node can come.
+const POLL_WITHOUT_WAKING: Duration = Duration::from_secs(1);
 /// Listening again after the connection to PostgreSQL was lost.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -57,7 +59,7 @@ impl Node {
         let engine = &self.engine;
         let now = engine.clock.now();
         let ready_by = later(now, engine.config.claim_ahead);
-        let mut next = later(now, engine.config.poll_every);
+        let mut next = later(now, self.poll_every());
         for (kind, at) in engine.earliest_work().await? {
             let at = Timestamp::from_microsecond(at).unwrap_or(now);
             if at > ready_by {
@@ -145,7 +147,7 @@ impl Node {
         let engine = &self.engine;
         let now = engine.clock.now();
         engine.refresh_channels(now).await?;
-        let mut next = later(now, engine.config.poll_every);
+        let mut next = later(now, self.poll_every());
         for (key, class, at) in engine.earliest_by_class().await? {
             let at = Timestamp::from_microsecond(at).unwrap_or(now);
             if at > now {
@@ -155,6 +157,12 @@ impl Node {
             }
         }
         Ok(next)
+    }
+
+    /// How often rows of other nodes are looked for, whether or not a wake-up came.
+    fn poll_every(&self) -> Duration {
+        let usual = self.engine.config.poll_every;
+        if self.engine.store.hears_others() { usual } else { usual.min(POLL_WITHOUT_WAKING) }
     }
 
     pub(super) async fn sweep_loop(self) {

@@ -1,6 +1,7 @@
 //! A row that kills the process. The test starts itself again as a child, which dies.
 
 use std::{
+    collections::BTreeMap,
     process::{Command, Stdio},
     sync::Arc,
 };
@@ -12,7 +13,13 @@ use punctual_engine::{
 };
 use punctual_model::{Decision, ManualClock};
 use punctual_store::{Lane, Store, StoreOptions, blobs::Blobs, work};
-use punctual_testkit::{START, Seeded, TestWorkflow, new_work, postgres::TestDatabase};
+use punctual_testkit::{
+    START, Seeded, TestWorkflow,
+    history::judge::Judgement,
+    new_work,
+    postgres::TestDatabase,
+    rig::{Outcome, Rig},
+};
 
 /// The database that a child works on, and what time it is there.
 const URL: &str = "PUNCTUAL_TEST_ABORT_URL";
@@ -25,22 +32,30 @@ const MOST_DEATHS: usize = 10;
 const RUNS: usize = 2 * MOST_DEATHS;
 
 #[tokio::test]
-async fn r10_a_row_that_kills_the_process_ends_on_hold_on_sqlite() {
+async fn rig_abort_r10_a_row_that_kills_the_process_ends_on_hold_on_sqlite() {
     if is_child().await {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("abort.db").display());
-    kill_until_held(&url, "abort::r10_a_row_that_kills_the_process_ends_on_hold_on_sqlite").await;
+    let mut rig = Rig::new("abort", "sqlite", 1, 200);
+    while let Some(round) = rig.next_round() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("abort.db").display());
+        let test = "abort::rig_abort_r10_a_row_that_kills_the_process_ends_on_hold_on_sqlite";
+        rig.judged(round, &kill_until_held(&url, test).await);
+    }
 }
 
 #[tokio::test]
-async fn r10_a_row_that_kills_the_process_ends_on_hold_on_postgres() {
+async fn rig_abort_r10_a_row_that_kills_the_process_ends_on_hold_on_postgres() {
     if is_child().await {
         return;
     }
-    let database = TestDatabase::empty().await;
-    kill_until_held(database.url(), "abort::r10_a_row_that_kills_the_process_ends_on_hold_on_postgres").await;
+    let mut rig = Rig::new("abort", "postgres", 1, 200);
+    while let Some(round) = rig.next_round() {
+        let database = TestDatabase::empty().await;
+        let test = "abort::rig_abort_r10_a_row_that_kills_the_process_ends_on_hold_on_postgres";
+        rig.judged(round, &kill_until_held(database.url(), test).await);
+    }
 }
 
 async fn open(url: &str, now: Timestamp) -> Store {
@@ -78,7 +93,7 @@ async fn look(url: &str, now: Timestamp) -> (work::WorkRow, usize) {
     (killer, done)
 }
 
-async fn kill_until_held(url: &str, test: &str) {
+async fn kill_until_held(url: &str, test: &str) -> Outcome {
     store_rows(url).await;
     let mut deaths = 0;
     for run in 0..RUNS {
@@ -98,7 +113,12 @@ async fn kill_until_held(url: &str, test: &str) {
         if killer.on_hold {
             assert_eq!(killer.reason_code.as_deref(), Some("lease-expired"));
             assert!((2..=MOST_DEATHS).contains(&deaths), "{deaths}");
-            return;
+            let lost = (done..ROWS - 1).map(|n| format!("row {n}")).collect();
+            return Outcome {
+                injected: BTreeMap::from([("process abort".to_owned(), deaths as u64)]),
+                judgement: Judgement { acknowledged: ROWS, lost, ..Judgement::default() },
+                ..Outcome::default()
+            };
         }
     }
     panic!("{deaths} deaths and no end");

@@ -2,7 +2,7 @@
 
 use punctual_engine::{
     Actor, CommandError,
-    commands::{NewChannel, NewList, NewTemplate},
+    commands::{NewChannel, NewList, NewTemplate, SigningIn},
     keys::{NewKey, create_key},
 };
 use punctual_model::Scope;
@@ -41,6 +41,8 @@ async fn stored_unit(bed: &TestBed) -> Option<String> {
 }
 
 async fn a_refused_list_leaves_neither_row_nor_audit(bed: TestBed) {
+    bed.has_unit("nz").await;
+    bed.has_unit("au").await;
     bed.engine.save_list(&of_unit("nz"), list(None)).await.unwrap();
     let refused = bed.engine.save_list(&of_unit("au"), list(None)).await;
     assert!(matches!(refused, Err(CommandError::NotFound { what: "list", .. })), "{refused:?}");
@@ -113,12 +115,12 @@ async fn key(bed: &TestBed) -> punctual_store::api_keys::ApiKeyRow {
 
 async fn a_session_ends_the_one_before_it(bed: TestBed) {
     let key = key(&bed).await;
-    let first = bed.engine.start_session(bed.now(), &key, None).await.unwrap();
-    let second = bed.engine.start_session(bed.now(), &key, Some(&first)).await.unwrap();
+    let first = bed.engine.start_session(bed.now(), SigningIn::Key(&key), None, None).await.unwrap();
+    let second = bed.engine.start_session(bed.now(), SigningIn::Key(&key), Some(&first), None).await.unwrap();
     assert!(bed.engine.session(bed.now(), &first, true).await.unwrap().is_none());
     assert!(bed.engine.session(bed.now(), &second, true).await.unwrap().is_some());
-    assert_eq!(bed.audit("key", &key.id).await, ["sign-in", "sign-in"]);
     bed.engine.end_session(&second).await.unwrap();
+    assert_eq!(bed.audit("key", &key.id).await, ["create", "sign-in", "sign-in", "sign-out"]);
     assert!(bed.engine.session(bed.now(), &second, true).await.unwrap().is_none());
 }
 

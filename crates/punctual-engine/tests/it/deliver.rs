@@ -13,6 +13,7 @@ use punctual_testkit::{Gated, Scripted, TestBed, channel::delivered, on_both, si
 use serde_json::json;
 
 on_both! {
+    a_channel_made_on_another_node_a_moment_ago_parks_nothing;
     a_message_is_delivered_and_says_when_and_how;
     a_transient_failure_is_retried_after_the_interval_and_then_parked;
     a_permanent_failure_is_parked_at_once_with_its_reason;
@@ -428,4 +429,16 @@ async fn the_story_of_a_message_is_told_from_what_is_stored(bed: TestBed) {
     let mut reader = bed.read().await;
     let by_ids = notifications::by_ids(&mut reader.conn(), vec![id]).await.unwrap();
     assert_eq!(by_ids.len(), 1);
+}
+
+async fn a_channel_made_on_another_node_a_moment_ago_parks_nothing(bed: TestBed) {
+    let other = bed.node("b").await;
+    other.tick().await;
+    // The clock stands still: as far as the other node knows, its definitions are fresh.
+    bed.channel("memory:new", "memory").await;
+    let id = bed.accept_one(bed.message_over("memory:new", &["a@example.org"])).await;
+    let gone = bed.accept_one(bed.message_over("memory:none", &["b@example.org"])).await;
+    other.tick().await;
+    assert_eq!(bed.notification(&id).await.status.as_str(), "delivered");
+    assert_eq!(bed.notification(&gone).await.reason_code.as_deref(), Some("no-channel"));
 }

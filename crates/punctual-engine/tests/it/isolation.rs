@@ -25,6 +25,7 @@ on_both! {
     a_message_that_cannot_be_swept_is_parked_and_the_others_are_taken_over;
     work_whose_completion_the_database_refuses_is_put_back_and_its_neighbours_are_done;
     work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done;
+    work_that_cannot_be_read_is_held_and_its_neighbours_are_done;
     long_running_work_that_cannot_be_claimed_is_held_and_the_next_is_done;
     work_that_nobody_may_touch_keeps_neither_its_kind_nor_another_from_its_turn;
     a_channel_that_fails_at_its_claim_keeps_no_other_from_sending with loops;
@@ -226,6 +227,31 @@ async fn work_that_cannot_be_claimed_is_held_and_its_neighbours_are_done(bed: Te
     }
     assert!(bed.engine.metrics.encode().contains("punctual_rows_isolated_total 2"));
     assert_eq!(bed.tick().await.due.claimed, 0, "nobody tries them again and again");
+}
+
+/// What a fault of the disk may leave: a text that is none on SQLite, a value that is missing on PostgreSQL.
+async fn work_that_cannot_be_read_is_held_and_its_neighbours_are_done(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(TestWorkflow::new("test", |_, _| Decision::Deliver(Vec::new()))));
+    for n in 0..10 {
+        bed.schedule(&n.to_string(), "t", bed.now()).await;
+        bed.ensure_one(new_work("test", &format!("k:{n}"), bed.now())).await;
+    }
+    // tidy-allow: damage is done behind the store's back
+    let sqlite = "UPDATE work SET input = CAST(X'ff' AS TEXT) WHERE key IN ('schedule:4', 'k:4')";
+    // tidy-allow: damage is done behind the store's back
+    let postgres = "ALTER TABLE work ALTER COLUMN input DROP NOT NULL; UPDATE work SET input = NULL WHERE key IN ('schedule:4', 'k:4')";
+    bed.behind_the_store(sqlite, postgres).await;
+    assert_eq!(bed.tick().await.due.completed, 18);
+    assert!(bed.engine.metrics.encode().contains("punctual_rows_isolated_total 2"));
+    assert_eq!(bed.tick().await.due.claimed, 0, "nobody tries them again and again");
+    // tidy-allow: and so is the repair
+    let repaired = "UPDATE work SET input = '{}' WHERE key IN ('schedule:4', 'k:4')";
+    bed.behind_the_store(repaired, repaired).await;
+    for key in ["schedule:4", "k:4"] {
+        assert_eq!(held_for(&bed, key).await.as_deref(), Some("claim-failed"));
+        let id = bed.work(key).await.id.to_string();
+        assert_eq!(bed.audit("work", &id).await, ["hold:claim-failed"]);
+    }
 }
 
 async fn long_running_work_that_cannot_be_claimed_is_held_and_the_next_is_done(bed: TestBed) {

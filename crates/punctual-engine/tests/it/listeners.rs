@@ -136,7 +136,7 @@ async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
         run_at: bed.now(),
         time_zone: None,
         payload: serde_json::json!({ "key": "a" }),
-        business_unit: None,
+        business_unit: punctual_engine::OwnUnit::default(),
     };
     let asked_again = bed.engine.ensure(&[row.into_work().unwrap()], Cause::Machine).await.unwrap();
     assert_eq!(asked_again[0].outcome, EnsureOutcome::LeftCancelled);

@@ -18,7 +18,7 @@ on_both! {
 }
 
 /// Work of kind `follow` sends to each address in its key; `effects` says what follows.
-fn following(
+pub fn following(
     bed: &TestBed,
     effects: impl Fn(&punctual_engine::SettledWork, jiff::Timestamp) -> Vec<Effect> + Send + Sync + 'static,
 ) -> (TestBed, TestWorkflow) {

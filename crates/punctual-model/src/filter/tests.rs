@@ -255,3 +255,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_reference_has_every_operator() {
+    let reference = include_str!("../../../../docs/filters.md");
+    let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let documented: Vec<&str> = rows.map(|(name, _)| name).filter(|name| *name != "op").collect();
+    assert_eq!(documented, Op::NAMES.map(|(name, _)| name));
+}

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, InputHash, Json, NotificationId, NotificationStatus, ReasonCode, WorkId, WorkKey, WorkStatus,
-    ids::derive_uuid,
+    AuditAction, ChannelKey, InputHash, Json, NotificationId, NotificationStatus, ReasonCode, WorkId,
+    WorkKey, WorkStatus, ids::derive_uuid,
 };
 
 use super::record::instant;
@@ -177,6 +177,7 @@ text_columns! {
     WorkStatus: |text| Self::parse(text), "a status of work", |value| value.as_str();
     WorkKey: |text| Some(Self::stored(text)), "a key", |value| value.as_str();
     ChannelKey: |text| Some(Self::stored(text)), "a channel key", |value| value.as_str();
+    AuditAction: |text| text.parse().ok(), "an action of the audit", |value| value.as_str();
     ReasonCode: |text| text.parse().ok(), "a reason code", |value| value.as_str();
     InputHash: |text| Some(Self::parse_hex(text).unwrap_or_else(|_| Self::of(&text.into()))), "a text", |value| value.to_string();
 }

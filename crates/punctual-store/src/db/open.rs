@@ -11,7 +11,7 @@ use super::{
     deadline::SQLITE,
     postgres::{self, Postgres},
     sqlite::Sqlite,
-    tx::Open,
+    tx::{Open, Sync},
 };
 use crate::{
     StoreError,
@@ -25,6 +25,8 @@ use crate::{
 pub struct StoreOptions {
     /// `sqlite:FILE` or `postgres://…`.
     pub url: String,
+    /// Where PostgreSQL itself is, for wake-ups between nodes, if `url` leads to a connection pooler.
+    pub listen_url: Option<String>,
     /// What the database is for.
     pub schema: Schema,
     /// Connections to PostgreSQL, beside one for wake-ups and two for probes; SQLite has one writer and a few readers
@@ -45,6 +47,7 @@ impl StoreOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            listen_url: None,
             schema: Schema::Pipeline,
             connections: 12,
             deadlines: Deadlines::default(),
@@ -80,7 +83,7 @@ struct Inner {
 
 enum Backend {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Store {
@@ -90,7 +93,9 @@ impl Store {
         let backend = if let Some(file) = options.url.strip_prefix("sqlite:") {
             Backend::Sqlite(Sqlite::open(Path::new(file.trim_start_matches("//"))).await?)
         } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://") {
-            Backend::Postgres(Postgres::open(&options)?)
+            let postgres = Postgres::open(&options)?;
+            postgres.find_pooler().await?;
+            Backend::Postgres(Box::new(postgres))
         } else {
             return Err(StoreError::Url);
         };
@@ -106,14 +111,25 @@ impl Store {
     /// A transaction that writes. On SQLite it waits for the one writer, settles first.
     #[boxed]
     pub async fn begin(&self, lane: Lane) -> Result<Tx> {
+        self.begin_with(lane, Sync::Disk).await
+    }
+
+    /// A transaction whose commit outlives the process and perhaps not a power cut: for what is of use only after the
+    /// process died. Nothing that was acknowledged to anybody may be written in one.
+    #[boxed]
+    pub async fn begin_unsynced(&self, lane: Lane) -> Result<Tx> {
+        self.begin_with(lane, Sync::Process).await
+    }
+
+    async fn begin_with(&self, lane: Lane, sync: Sync) -> Result<Tx> {
         let open = match &self.0.backend {
-            Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane)).await?),
+            Backend::Sqlite(sqlite) => Open::Sqlite(in_time(sqlite.begin(lane, sync)).await?),
             Backend::Postgres(postgres) => {
                 let pool = match lane {
                     Lane::Settle | Lane::Claim => &postgres.engine,
                     Lane::Intake => &postgres.intake,
                 };
-                Open::Postgres(pool.begin().await.map_err(StoreError::connection)?)
+                Open::Postgres(pool.begin(sync).await.map_err(StoreError::connection)?)
             }
         };
         Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
@@ -123,7 +139,7 @@ impl Store {
     #[boxed]
     pub async fn begin_probe(&self) -> Result<Tx> {
         let Backend::Postgres(postgres) = &self.0.backend else { return self.begin(Lane::Intake).await };
-        let open = Open::Postgres(postgres.probes.begin().await.map_err(StoreError::connection)?);
+        let open = Open::Postgres(postgres.probes.begin(Sync::Disk).await.map_err(StoreError::connection)?);
         Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
     }
 
@@ -156,7 +172,7 @@ impl Store {
                     Purpose::People => &postgres.readers,
                     Purpose::Probes => &postgres.probes,
                 };
-                Reader::Postgres(pool.acquire().await.map_err(StoreError::connection)?, faults)
+                Reader::Postgres(pool.read().await.map_err(StoreError::connection)?, faults)
             }
         })
     }
@@ -183,11 +199,21 @@ impl Store {
         self.0.options.notifies_nodes
     }
 
-    /// A connection that listens for other nodes' wake-ups; none on SQLite, where there are no other nodes.
+    /// Whether other nodes can wake this one. Behind a connection pooler they cannot, unless there is a `listen_url`.
+    pub fn hears_others(&self) -> bool {
+        match &self.0.backend {
+            Backend::Sqlite(_) => true,
+            Backend::Postgres(postgres) => postgres.hears_others(),
+        }
+    }
+
+    /// A connection that listens for other nodes' wake-ups; none where [`Self::hears_others`] says no, and none on SQLite,
+    /// where there are no other nodes.
     #[boxed]
     pub async fn listener(&self) -> Result<Option<WakeListener>> {
         match &self.0.backend {
             Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(postgres) if !postgres.hears_others() => Ok(None),
             Backend::Postgres(postgres) => Ok(Some(WakeListener(postgres.listen().await?))),
         }
     }
@@ -236,7 +262,7 @@ impl Backend {
             Backend::Sqlite(sqlite) => migrate::on_sqlite(sqlite.writer(), schema, now).await,
             Backend::Postgres(postgres) => {
                 let mut conn = postgres.patient().await?;
-                migrate::on_postgres(&mut conn, schema, now).await?;
+                migrate::on_postgres(&mut conn, postgres.patient_begin(), schema, now).await?;
                 conn.close().await.map_err(StoreError::connection)
             }
         }
@@ -245,7 +271,10 @@ impl Backend {
     async fn durability(&self) -> Result<Durability> {
         match self {
             Backend::Sqlite(sqlite) => sqlite.durability().await,
-            Backend::Postgres(postgres) => postgres::durability(&mut postgres.patient().await?).await,
+            Backend::Postgres(postgres) => {
+                let mut held = postgres.engine.begin(Sync::Disk).await.map_err(StoreError::connection)?;
+                postgres::durability(&mut held).await
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sqlx::{
     PgConnection,
-    postgres::{PgListener, PgPoolOptions},
+    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
 
 pub use pool::Held;
@@ -21,6 +21,8 @@ use crate::StoreError;
 /// A database, with connections apart for each purpose: whoever floods one purpose does not stop the others.
 pub(super) struct Postgres {
     servers: Arc<Servers>,
+    /// Where LISTEN works, if not at the address of the database.
+    listen_at: Option<PgConnectOptions>,
     /// The loops.
     pub(super) engine: Pool,
     /// Requests that write.
@@ -36,6 +38,7 @@ impl Postgres {
     pub(super) fn open(options: &StoreOptions) -> Result<Self> {
         let deadlines = options.deadlines;
         let servers = Arc::new(Servers::parse(&options.url, deadlines)?);
+        let listen_at = options.listen_url.as_ref().map(|url| url.parse().map_err(|_| StoreError::ListenUrl));
         let pool = |connections: u32, statement| Pool::new(servers.clone(), connections.max(2), statement);
         let all = options.connections;
         Ok(Self {
@@ -43,8 +46,31 @@ impl Postgres {
             intake: pool(all.div_ceil(4), deadlines.statement),
             readers: pool(all.div_ceil(4), deadlines.read),
             probes: pool(2, deadlines.ping),
+            listen_at: listen_at.transpose()?,
             servers,
         })
+    }
+
+    /// Finds out whether a pooler stands before the database. The first thing to do.
+    pub(super) async fn find_pooler(&self) -> Result<()> {
+        self.servers.find_pooler().await.map_err(StoreError::connection)?;
+        if self.servers.are_pooled() && self.listen_at.is_none() {
+            tracing::warn!(
+                "the database's address leads to a connection pooler, over which nodes cannot wake each other; rows are \
+                 looked for every second. Set listen_url to the address of PostgreSQL itself"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether wake-ups of other nodes arrive here.
+    pub(super) fn hears_others(&self) -> bool {
+        self.listen_at.is_some() || !self.servers.are_pooled()
+    }
+
+    /// The text that begins a transaction without limits, on [`Self::patient`].
+    pub(super) fn patient_begin(&self) -> String {
+        self.servers.begin(None)
     }
 
     /// A connection without limits, for what may take long: migrations, settings.
@@ -60,31 +86,31 @@ impl Postgres {
 
     /// A connection of its own on which other nodes' wake-ups arrive.
     pub(super) async fn listen(&self) -> Result<PgListener> {
-        let one = PgPoolOptions::new().max_connections(1).connect_lazy_with(self.servers.present());
+        let at = self.listen_at.clone().unwrap_or_else(|| self.servers.present());
+        let one = PgPoolOptions::new().max_connections(1).connect_lazy_with(at);
         let mut listener = PgListener::connect_with(&one).await.map_err(StoreError::connection)?;
         listener.listen(crate::wake::NOTIFY_CHANNEL).await.map_err(StoreError::connection)?;
         Ok(listener)
     }
 }
 
-pub(super) async fn durability(conn: &mut PgConnection) -> Result<Durability> {
-    let settings: Vec<(String, String)> = sqlx::query_as(
-        "SELECT name, setting FROM pg_settings \
-         WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name",
-    )
-    .fetch_all(&mut *conn)
-    .await
-    .map_err(StoreError::connection)?;
-    let version: String = sqlx::query_scalar("SELECT current_setting('server_version')")
-        .fetch_one(&mut *conn)
-        .await
-        .map_err(StoreError::connection)?;
-    // A pooler that is set to ignore the settings of a session drops the limits too.
-    let seqscan: String = sqlx::query_scalar("SELECT current_setting('enable_seqscan')")
-        .fetch_one(conn)
-        .await
-        .map_err(StoreError::connection)?;
-    if seqscan != "off" {
+const SETTINGS_READ_BACK: &str = "SELECT name, setting FROM pg_settings
+    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'enable_seqscan', 'server_version')
+    ORDER BY name";
+
+pub(super) async fn durability(held: &mut Held) -> Result<Durability> {
+    let read = async |conn: &mut PgConnection| {
+        let settings = sqlx::query_as::<_, (String, String)>(SETTINGS_READ_BACK);
+        settings.persistent(false).fetch_all(conn).await
+    };
+    let mut settings = held.run(read).await.map_err(StoreError::connection)?;
+    let mut taken = |name: &str| {
+        let at = settings.iter().position(|(known, _)| known == name)?;
+        Some(settings.remove(at).1)
+    };
+    let (version, seqscan) = (taken("server_version").unwrap_or_default(), taken("enable_seqscan"));
+    // Something between us and the server drops what transactions bring along: it drops their limits too.
+    if seqscan.as_deref() != Some("off") {
         return Err(StoreError::Pooled);
     }
     let survives_power_loss = keeps_at_a_power_cut(&settings);

@@ -29,6 +29,7 @@ use super::{
     Durability, Lane, Purpose, Result,
     gate::{Gate, Permit},
     open::keeps_at_a_power_cut,
+    tx::Sync,
 };
 use crate::{
     StoreError,
@@ -111,9 +112,9 @@ impl Sqlite {
     }
 
     /// Waits for the one writer, settles first, and begins.
-    pub(super) async fn begin(&self, lane: Lane) -> Result<Turn> {
+    pub(super) async fn begin(&self, lane: Lane, sync: Sync) -> Result<Turn> {
         let permit = self.gate.enter(lane).await;
-        Turn::begin(self.writer.clone(), permit).await.map_err(StoreError::connection)
+        Turn::begin(self.writer.clone(), permit, sync).await.map_err(StoreError::connection)
     }
 
     pub(super) async fn read(&self, purpose: Purpose) -> Result<Reading> {

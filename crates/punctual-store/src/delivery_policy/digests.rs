@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::WorkId;
 
 use super::days::Day;
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
@@ -15,6 +16,8 @@ pub struct DigestItem {
     pub channel: String,
     pub subject: String,
     pub body: String,
+    /// The row that queued it.
+    pub work_id: Option<WorkId>,
     #[column(skip)]
     pub held_at: i64,
 }
@@ -47,6 +50,32 @@ pub async fn of(conn: &mut Conn<'_>, days: &[Day]) -> Result<Vec<DigestItem>> {
     conn.fetch_all(&OF, with_rows(args![], days)).await
 }
 
+#[derive(Record)]
+struct Dropped {
+    person: String,
+    local_date: String,
+}
+
+// Relies on digest_items_by_work.
+const DROP: Sql = sql!(
+    "digest_items.drop_by_work",
+    "DELETE FROM digest_items
+     WHERE work_id IS NOT NULL AND work_id IN (SELECT work_id FROM work_keys
+         WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)})
+     RETURNING person, local_date",
+);
+
+/// Takes what these work rows queued out of digests; returns the days of those.
+#[boxed]
+pub async fn drop_of_work(conn: &mut Conn<'_>, work_keys: Vec<String>) -> Result<Vec<Day>> {
+    let rows: Vec<Dropped> = conn.fetch_all(&DROP, args![work_keys]).await?;
+    let mut days: Vec<Day> =
+        rows.into_iter().map(|row| Day { person: row.person, local_date: row.local_date }).collect();
+    days.sort_unstable();
+    days.dedup();
+    Ok(days)
+}
+
 const FORGET: Sql = sql!("digest_items.forget", "DELETE FROM digest_items WHERE local_date < $1");
 
 /// Removes what was sent long ago.
@@ -55,4 +84,4 @@ pub async fn forget(conn: &mut Conn<'_>, before: &str) -> Result<u64> {
     conn.execute(&FORGET, args![before]).await
 }
 
-crate::db::statements![KEEP, OF, FORGET];
+crate::db::statements![KEEP, OF, DROP, FORGET];

@@ -126,6 +126,7 @@ pub struct NotificationHead {
     pub attempts: i64,
     pub work_id: Option<WorkId>,
     pub reports_back: bool,
+    pub business_unit: Option<String>,
     pub version: i64,
 }
 

@@ -4,7 +4,10 @@ use punctual_boxed::{Record, boxed};
 use punctual_model::{InputHash, NotificationId, NotificationStatus};
 
 use super::NotificationRow;
-use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+use crate::{
+    db::{Conn, Result, Sql, args, sql, with_rows},
+    uploads,
+};
 
 #[derive(Debug, Record)]
 pub struct InsertedNotification {
@@ -32,7 +35,13 @@ pub async fn insert_absent(
     rows: &[&NotificationRow],
 ) -> Result<Vec<InsertedNotification>> {
     let record = |row: usize, seq| InsertedNotification { seq, id: rows[row].id };
-    conn.insert(&INSERT_ABSENT, with_rows(args![], rows), record).await
+    let inserted = conn.insert(&INSERT_ABSENT, with_rows(args![], rows), record).await?;
+    let with_files: Vec<&NotificationRow> =
+        rows.iter().copied().filter(|row| row.attachments.is_some()).collect();
+    if !with_files.is_empty() {
+        uploads::use_by_notifications(conn, &with_files, &inserted).await?;
+    }
+    Ok(inserted)
 }
 
 /// How an id that is already known stands: as a row, or as the tombstone of one.

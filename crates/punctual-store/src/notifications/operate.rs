@@ -1,10 +1,11 @@
 //! What people and workflows do to notifications: retry, discard, withdraw.
 
 use jiff::Timestamp;
-use punctual_boxed::{Record, boxed};
+use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{NotificationId, ReasonCode, WorkId};
 
-use crate::db::{Conn, Result, Sql, args, sql};
+use super::NotificationRow;
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 #[derive(Record)]
 struct Version {
@@ -25,6 +26,68 @@ const RETRY: Sql = sql!(
 pub async fn retry(conn: &mut Conn<'_>, now: Timestamp, seq: i64) -> Result<Option<i64>> {
     let row: Option<Version> = conn.fetch_optional(&RETRY, args![now, seq]).await?;
     Ok(row.map(|row| row.version))
+}
+
+/// A parked notification that is queued again.
+#[derive(Clone, Debug, Record)]
+pub struct Retried {
+    pub seq: i64,
+    pub id: NotificationId,
+    pub version: i64,
+    pub business_unit: Option<String>,
+    /// The row that waits for it once more, where one does.
+    pub waiting_work: Option<WorkId>,
+}
+
+// Relies on notifications_parked. One that somebody else is acting on is left to them.
+const RETRY_OF_CHANNEL: Sql = sql!(
+    "notifications.retry_of_channel",
+    "WITH parked AS MATERIALIZED (
+         SELECT seq FROM notifications
+         WHERE status = 'parked' AND channel = $2 AND seq > $3
+         ORDER BY seq LIMIT $4{postgres  FOR UPDATE SKIP LOCKED})
+     UPDATE notifications
+     SET status = 'pending', retry_count = 0, ready_at = $1, reason_code = NULL, finished_at = NULL,
+         not_after = NULL, version = notifications.version + 1
+     FROM parked
+     WHERE notifications.seq = parked.seq AND notifications.status = 'parked'
+     RETURNING notifications.seq, notifications.id, notifications.version, notifications.business_unit,
+         CASE WHEN notifications.reports_back THEN notifications.work_id END AS waiting_work",
+);
+
+/// The next parked notifications of a channel after a number are queued again.
+#[boxed]
+pub async fn retry_of_channel(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    channel: &str,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Retried>> {
+    conn.fetch_all(&RETRY_OF_CHANNEL, args![now, channel, after, limit]).await
+}
+
+/// How many notifications of a channel are parked.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct ParkedCount {
+    pub channel: String,
+    pub parked: i64,
+}
+
+// Relies on notifications_parked.
+const PARKED_OF_CHANNELS: Sql = sql!(
+    "notifications.parked_of_channels",
+    "SELECT channel, COUNT(*) AS parked FROM notifications
+     WHERE status = 'parked' AND channel IN ({texts $1})
+     GROUP BY channel",
+);
+
+#[boxed]
+pub async fn parked_of_channels(conn: &mut Conn<'_>, channels: Vec<String>) -> Result<Vec<ParkedCount>> {
+    if channels.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&PARKED_OF_CHANNELS, args![channels]).await
 }
 
 const DISCARD: Sql = sql!(
@@ -51,6 +114,7 @@ pub struct Withdrawn {
     pub waiting_work: Option<WorkId>,
     /// False where a node had already claimed it: too late, and recorded as such.
     pub in_time: bool,
+    pub business_unit: Option<String>,
 }
 
 // Relies on notifications_by_work: SQLite takes an index over some rows only where the statement repeats its condition.
@@ -64,7 +128,7 @@ const WITHDRAW_PARKED: Sql = sql!(
     "UPDATE notifications
      SET status = 'withdrawn', reason_code = COALESCE(reason_code, $2), finished_at = $1, version = version + 1
      WHERE ", OF_WORK, " AND status = 'parked' AND lease_expires_at IS NULL
-     RETURNING id, version, CAST(NULL AS BIGINT) AS waiting_work, TRUE AS in_time",
+     RETURNING id, version, CAST(NULL AS BIGINT) AS waiting_work, TRUE AS in_time, business_unit",
 );
 const WITHDRAW: Sql = sql!(
     "notifications.withdraw_by_work",
@@ -75,11 +139,11 @@ const WITHDRAW: Sql = sql!(
     " AND ",
     IS_LIVE,
     " AND lease_expires_at IS NULL
-     RETURNING id, version, CASE WHEN reports_back THEN work_id END AS waiting_work, TRUE AS in_time",
+     RETURNING id, version, CASE WHEN reports_back THEN work_id END AS waiting_work, TRUE AS in_time, business_unit",
 );
 const TOO_LATE: Sql = sql!(
     "notifications.withdrawn_too_late",
-    "SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time FROM notifications
+    "SELECT id, version, CAST(NULL AS BIGINT) AS waiting_work, FALSE AS in_time, business_unit FROM notifications
      WHERE work_id IN (SELECT work_id FROM work_keys
          WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)})
        AND ",
@@ -87,18 +151,7 @@ const TOO_LATE: Sql = sql!(
     " AND lease_expires_at IS NOT NULL",
 );
 
-// What is held for a digest has left its row: the row's coordinates name it.
-const DROP_DIGESTS: Sql = sql!(
-    "digest_items.drop_by_work",
-    "DELETE FROM digest_items WHERE notification_id IN (
-         SELECT n.value FROM work AS w, {sqlite json_each(w.result, '$.notifications') AS n}
-             {postgres json_array_elements_text(CAST(w.result AS JSON) -> 'notifications') AS n(value)}
-         WHERE w.result IS NOT NULL AND w.id IN (SELECT work_id FROM work_keys
-             WHERE key {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}))",
-);
-
-/// Withdraws what these work rows have queued, and what of theirs is held for a digest; what is already being sent is returned as
-/// too late.
+/// Withdraws what these work rows have queued; what is already being sent is returned as too late.
 #[boxed]
 pub async fn withdraw_by_work(
     conn: &mut Conn<'_>,
@@ -106,7 +159,6 @@ pub async fn withdraw_by_work(
     reason: ReasonCode,
     work_keys: Vec<String>,
 ) -> Result<Vec<Withdrawn>> {
-    conn.execute(&DROP_DIGESTS, args![work_keys.clone()]).await?;
     // Parked ones first: one that a person retries in between is found live by the second statement.
     let mut rows: Vec<Withdrawn> =
         conn.fetch_all(&WITHDRAW_PARKED, args![now, reason.as_str(), work_keys.clone()]).await?;
@@ -117,4 +169,55 @@ pub async fn withdraw_by_work(
     Ok(rows)
 }
 
-crate::db::statements![RETRY, DISCARD, WITHDRAW_PARKED, WITHDRAW, DROP_DIGESTS, TOO_LATE];
+// Relies on notifications_by_work.
+const WAITING_OF_WORK: Sql = sql!(
+    "notifications.waiting_of_work", as NotificationRow,
+    "SELECT {columns} FROM notifications
+     WHERE work_id IS NOT NULL AND work_id IN ({ints $1})
+       AND (status = 'pending' OR status = 'retrying' OR status = 'parked') AND lease_expires_at IS NULL
+     ORDER BY seq{postgres  FOR UPDATE}",
+);
+
+/// What these work rows have queued and nobody is sending, held until the transaction ends.
+#[boxed]
+pub async fn waiting_of_work(conn: &mut Conn<'_>, work_ids: Vec<i64>) -> Result<Vec<NotificationRow>> {
+    conn.fetch_all(&WAITING_OF_WORK, args![work_ids]).await
+}
+
+/// Another content for a notification that waits.
+#[derive(Clone, Debug, SetRow)]
+pub struct Rewritten {
+    pub wanted: i64,
+    pub subject: String,
+    pub body: String,
+    pub context: String,
+}
+
+const REWRITE: Sql = sql!(
+    "notifications.rewrite", each Rewritten, after 0,
+    "UPDATE notifications
+     SET subject = {.subject}, body = {.body}, context = {.context}, version = notifications.version + 1
+     {from rows}
+     WHERE notifications.seq = {.wanted} AND notifications.lease_expires_at IS NULL",
+);
+
+/// Writes another content into notifications that are held by this transaction.
+#[boxed]
+pub async fn rewrite(conn: &mut Conn<'_>, rows: &[Rewritten]) -> Result<u64> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    conn.execute(&REWRITE, with_rows(args![], rows)).await
+}
+
+crate::db::statements![
+    RETRY,
+    RETRY_OF_CHANNEL,
+    PARKED_OF_CHANNELS,
+    DISCARD,
+    WITHDRAW_PARKED,
+    WITHDRAW,
+    TOO_LATE,
+    WAITING_OF_WORK,
+    REWRITE
+];

@@ -5,7 +5,7 @@ use punctual_boxed::{Record, SetRow, boxed};
 
 use crate::{
     db::{Conn, Result, Sql, args, sql, with_rows},
-    survey_attempts,
+    survey_attempts, uploads, work,
 };
 
 #[derive(Record, SetRow)]
@@ -108,6 +108,8 @@ pub async fn purge(
     for theirs in [&DELETE_ATTEMPTS, &DELETE_SKIPPED, &DELETE_RECEIPTS] {
         conn.execute(theirs, args![seqs.clone()]).await?;
     }
+    work::forget_queued(conn, doomed.into_iter().map(|row| row.id).collect()).await?;
+    uploads::release_notifications(conn, seqs.clone()).await?;
     conn.execute(&DELETE, args![seqs.clone()]).await?;
     Ok(Purged { notifications: seqs.len() })
 }

@@ -38,14 +38,16 @@ pub struct NotificationFilter {
     pub stuck: Option<Stuck>,
     /// A keyword in the subject.
     pub q: Option<String>,
+    /// Only these, by id: what a work row queued.
+    pub ids: Option<Vec<String>>,
+    /// Only what keys of this client sent.
+    pub client: Option<String>,
     /// Rows older than this sequence number.
     pub before: Option<i64>,
     pub limit: i64,
 }
 
-const LIST: Sql = sql!(
-    "notifications.list", as NotificationRow,
-    "SELECT {columns}
+const FILTERED: &str = "SELECT {columns}
     FROM notifications
     WHERE ($1 IS NULL OR status = $1)
       AND ($2 IS NULL OR kind = $2)
@@ -53,14 +55,23 @@ const LIST: Sql = sql!(
       AND ($4 IS NULL OR list_name = $4)
       AND ($5 IS NULL OR created_at >= $5)
       AND ($6 IS NULL OR created_at < $6)
-      AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ",
-    stuck!("$7", "$12"),
-    "))
+      AND ($7 IS NULL OR (status IN ('pending', 'retrying') AND ";
+const PAGE: &str = "))
       AND ($8 IS NULL OR {sqlite ilike($8, subject)}{postgres subject ILIKE $8 ESCAPE '\\'})
       AND ($9 IS NULL OR seq < $9)
-      AND {reach $10 business_unit}
-    ORDER BY seq DESC
-    LIMIT $11",
+      AND {reach $10 business_unit}";
+const NEWEST: &str = " ORDER BY seq DESC LIMIT $11";
+const LIST: Sql = sql!(
+    "notifications.list", as NotificationRow, FILTERED, stuck!("$7", "$12"), PAGE, NEWEST,
+);
+// Relies on notifications_by_client.
+const LIST_OF_CLIENT: Sql = sql!(
+    "notifications.list_of_client", as NotificationRow,
+    FILTERED, stuck!("$7", "$12"), PAGE, " AND client = $13", NEWEST,
+);
+const LIST_THESE: Sql = sql!(
+    "notifications.list_these", as NotificationRow,
+    FILTERED, stuck!("$7", "$12"), PAGE, " AND id IN ({texts $13}) AND ($14 IS NULL OR client = $14)", NEWEST,
 );
 
 /// A page of notifications, newest first.
@@ -74,24 +85,31 @@ pub async fn list(
     let (stuck_before, held_back) =
         f.stuck.map_or((None, None), |stuck| (Some(stuck.before), stuck.held_back));
     let pattern = f.q.map(|word| contains_pattern(&word));
-    conn.fetch_all(
-        &LIST,
-        args![
-            f.status,
-            f.kind,
-            f.site,
-            f.list,
-            f.created_from,
-            f.created_to,
-            stuck_before,
-            pattern,
-            f.before,
-            reach,
-            f.limit,
-            held_back
-        ],
-    )
-    .await
+    let mut bound = args![
+        f.status,
+        f.kind,
+        f.site,
+        f.list,
+        f.created_from,
+        f.created_to,
+        stuck_before,
+        pattern,
+        f.before,
+        reach,
+        f.limit,
+        held_back
+    ];
+    match (f.ids, f.client) {
+        (None, None) => conn.fetch_all(&LIST, bound).await,
+        (None, client) => {
+            bound.extend(args![client]);
+            conn.fetch_all(&LIST_OF_CLIENT, bound).await
+        }
+        (Some(ids), client) => {
+            bound.extend(args![ids, client]);
+            conn.fetch_all(&LIST_THESE, bound).await
+        }
+    }
 }
 
 /// A LIKE pattern that finds the text itself: what a person typed is never a wildcard.
@@ -126,7 +144,7 @@ pub async fn is_busy(conn: &mut Conn<'_>) -> Result<bool> {
     Ok(row.busy)
 }
 
-crate::db::statements![BY_ID, BY_IDS, LIST, BUSY];
+crate::db::statements![BY_ID, BY_IDS, LIST, LIST_OF_CLIENT, LIST_THESE, BUSY];
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,6 @@
 //! claim produced, and changes nothing when the row has moved on. The status is not compared beside the version: it
 //! adds nothing, and tempts PostgreSQL to join over the index of leases, row against row.
 
-use std::collections::HashSet;
-
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
 use punctual_model::{ReasonCode, WorkEvent, WorkStatus};
@@ -98,15 +96,38 @@ pub async fn claim(
     Ok(rows)
 }
 
+/// A row that is ready, by its numbers alone: whatever its texts are, they can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Record)]
+pub struct WorkHead {
+    pub id: i64,
+    pub version: i64,
+    pub retry_count: i64,
+}
+
+impl WorkHead {
+    /// What an event makes of a row that is not claimed: this version is the token.
+    pub fn after(&self, event: WorkEvent) -> Settlement {
+        Settlement::after(event, self.id, self.version, self.retry_count)
+    }
+}
+
+const READY_HEADS: Sql =
+    sql!("work.ready_heads", as WorkHead, "SELECT {columns} FROM work", DUE, " LIMIT $3");
+
 /// Up to `limit` rows of one kind that are ready at `ready_by`, not locked: whoever claims one names the version that was
 /// read.
 #[boxed]
-pub async fn ready(conn: &mut Conn<'_>, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
-    conn.fetch_all(&READY, args![kind, ready_by, limit]).await
+pub async fn ready_heads(
+    conn: &mut Conn<'_>,
+    kind: &str,
+    ready_by: Timestamp,
+    limit: i64,
+) -> Result<Vec<WorkHead>> {
+    conn.fetch_all(&READY_HEADS, args![kind, ready_by, limit]).await
 }
 
 const READY_OF: Sql = sql!(
-    "work.ready_of", as Claimed,
+    "work.ready_of", as WorkHead,
     "SELECT {columns} FROM work
      WHERE id IN ({ints $2}) AND status = 'pending' AND NOT on_hold AND ready_at <= $1
      ORDER BY ready_at, id",
@@ -114,7 +135,7 @@ const READY_OF: Sql = sql!(
 
 /// Those of these rows that are ready, not locked.
 #[boxed]
-pub async fn ready_of(conn: &mut Conn<'_>, ready_by: Timestamp, ids: Vec<i64>) -> Result<Vec<Claimed>> {
+pub async fn ready_of(conn: &mut Conn<'_>, ready_by: Timestamp, ids: Vec<i64>) -> Result<Vec<WorkHead>> {
     conn.fetch_all(&READY_OF, args![ready_by, ids]).await
 }
 
@@ -126,18 +147,24 @@ const CLAIM_THESE: Sql = sql!(
      {postgres RETURNING work.id}",
 );
 
-/// Claims these rows, as far as they are still as they were read.
+const TAKEN: Sql = sql!(
+    "work.taken", as Claimed,
+    "SELECT {columns} FROM work WHERE id IN ({ints $1}) ORDER BY ready_at, id",
+);
+
+/// Claims these rows, as far as they are still as they were read, and reads them.
 #[boxed]
 pub async fn claim_these(
     conn: &mut Conn<'_>,
     lease_until: Timestamp,
-    rows: &[Claimed],
+    rows: &[WorkHead],
 ) -> Result<Vec<Claimed>> {
     let read: Vec<Held> = rows.iter().map(|row| Held { id: row.id, token: row.version }).collect();
     let taken = conn.change(&CLAIM_THESE, with_rows(args![lease_until], &read), |row| rows[row].id).await?;
-    let taken: HashSet<i64> = taken.into_iter().collect();
-    let claimed = rows.iter().filter(|row| taken.contains(&row.id));
-    Ok(claimed.map(|row| Claimed { version: row.version + 1, ..row.clone() }).collect())
+    if taken.is_empty() {
+        return Ok(Vec::new());
+    }
+    conn.fetch_all(&TAKEN, args![taken]).await
 }
 
 const LOCK_DUE: Sql = sql!(
@@ -150,6 +177,20 @@ const LOCK_DUE: Sql = sql!(
 #[boxed]
 pub async fn lock_due(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<Claimed>> {
     tx.conn().fetch_all(&LOCK_DUE, args![kind, ready_by, limit]).await
+}
+
+#[derive(Record)]
+struct DueId {
+    id: i64,
+}
+
+const DUE_IDS: Sql = sql!("work.due_ids", as DueId, "SELECT {columns} FROM work", DUE, " LIMIT $3");
+
+/// The ids of what `lock_due` would return.
+#[boxed]
+pub async fn due_ids(tx: &mut Tx, kind: &str, ready_by: Timestamp, limit: i64) -> Result<Vec<i64>> {
+    let rows: Vec<DueId> = tx.conn().fetch_all(&DUE_IDS, args![kind, ready_by, limit]).await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
 const RENEW: Sql = sql!(
@@ -270,6 +311,7 @@ pub struct Expired {
     pub key: String,
     pub kind: String,
     pub retry_count: i64,
+    pub business_unit: Option<String>,
     pub version: i64,
 }
 
@@ -304,10 +346,13 @@ crate::db::statements![
     CLAIM,
     CLAIM_WITHOUT_SKIP,
     READY,
+    READY_HEADS,
     READY_OF,
     TAKE,
     CLAIM_THESE,
+    TAKEN,
     LOCK_DUE,
+    DUE_IDS,
     RENEW,
     RELEASE,
     SETTLE,

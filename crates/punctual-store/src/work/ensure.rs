@@ -21,6 +21,7 @@ pub struct Existing {
     pub time_zone: Option<String>,
     pub input_hash: String,
     pub result: Option<String>,
+    pub business_unit: Option<String>,
     pub version: i64,
 }
 

@@ -125,7 +125,7 @@ const INSERT_RETRY: Sql = sql!(
          $1, $1, local_date, time_zone, input_hash, input, 'pending', id, $1, $1
      FROM work{postgres , taken} WHERE id = $2
      {sqlite ON CONFLICT (key) DO NOTHING
-     }RETURNING id, key, version",
+     }RETURNING id, key, business_unit, version",
 );
 
 /// A second send of a completed row: a new row under a support-retry key, linked to the old one.

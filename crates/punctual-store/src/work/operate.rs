@@ -10,6 +10,7 @@ use crate::db::{Conn, Result, Sql, args, sql};
 pub struct Changed {
     pub id: i64,
     pub key: String,
+    pub business_unit: Option<String>,
     pub version: i64,
 }
 
@@ -49,7 +50,7 @@ const CANCEL: Sql = sql!(
      SET status = 'cancelled', cancelled_by_person = $3, on_hold = FALSE, reason_code = 'cancelled',
          version = version + 1, updated_at = $1
      WHERE id = $2 AND status IN ('pending', 'failed')
-     RETURNING id, key, version",
+     RETURNING id, key, business_unit, version",
 );
 
 /// Stops one row. Nothing is changed when it is already being worked on or ended.
@@ -69,7 +70,7 @@ const RELEASE_HOLD: Sql = sql!(
      SET on_hold = FALSE, reason_code = NULL, retry_count = 0, next_retry_at = NULL,
          ready_at = CASE WHEN due_at > $1 THEN due_at ELSE $1 END, version = version + 1, updated_at = $1
      WHERE id = $2 AND on_hold
-     RETURNING id, key, version",
+     RETURNING id, key, business_unit, version",
 );
 
 /// Lets a held row go on; one that was pending is ready at once.
@@ -84,7 +85,7 @@ const RETRY: Sql = sql!(
      SET status = 'pending', on_hold = FALSE, retry_count = 0, next_retry_at = NULL, ready_at = $1,
          cancelled_by_person = FALSE, version = version + 1, updated_at = $1
      WHERE id = $2 AND status IN ('failed', 'deactivated', 'cancelled')
-     RETURNING id, key, version",
+     RETURNING id, key, business_unit, version",
 );
 
 /// Brings back a row that ended without completing, ready at once.
@@ -119,6 +120,7 @@ pub struct OpenCount {
     pub id: i64,
     pub key: String,
     pub kind: String,
+    pub business_unit: Option<String>,
     pub open_notifications: i64,
 }
 
@@ -138,13 +140,19 @@ pub async fn count_down(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<Vec<OpenCo
     conn.fetch_all(&COUNT_DOWN, args![ids]).await
 }
 
-const COUNT_UP: Sql =
-    sql!("work.count_up", "UPDATE work SET open_notifications = open_notifications + 1 WHERE id = $1");
+const COUNT_UP: Sql = sql!(
+    "work.count_up",
+    "UPDATE work SET open_notifications = work.open_notifications + r.open
+     FROM (SELECT id, COUNT(*) AS open
+           FROM {sqlite (SELECT value AS id FROM json_each($1)) AS w}{postgres UNNEST($1::bigint[]) AS w(id)}
+           GROUP BY id) AS r
+     WHERE work.id = r.id",
+);
 
-/// A parked notification is retried: its row waits for it once more.
+/// The reverse: a notification is open again, or its row does not know yet that it has settled.
 #[boxed]
-pub async fn count_up(conn: &mut Conn<'_>, id: i64) -> Result<u64> {
-    conn.execute(&COUNT_UP, args![id]).await
+pub async fn count_up(conn: &mut Conn<'_>, ids: Vec<i64>) -> Result<u64> {
+    conn.execute(&COUNT_UP, args![ids]).await
 }
 
 crate::db::statements![DEACTIVATE, CANCEL, RELEASE_HOLD, RETRY, HASTEN, SET_TRACE, COUNT_DOWN, COUNT_UP];

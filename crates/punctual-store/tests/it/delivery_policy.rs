@@ -125,6 +125,7 @@ async fn what_was_held_back_is_kept_once_and_forgotten(bed: TestBed) {
         channel: "email:default".into(),
         subject: format!("S {n}"),
         body: "B".into(),
+        work_id: None,
         held_at: bed.now().as_microsecond(),
     };
     let mut tx = bed.begin().await;

@@ -13,19 +13,26 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, raw_sql};
 /// Tables of what people set up, or of who is signed in: they may be read whole. Every other table grows.
 const SMALL: &[&str] = &[
     "api_keys",
+    "audit_chain",
     "batches",
     "channels",
     "circuits",
+    "facts",
+    "invitations",
     "lists",
     "nodes",
+    "owed",
     "reconciliations",
     "reminder_settings",
     "sessions",
     "sign_in_links",
+    "sign_on_answers",
+    "site_agents",
     "sites",
     "subscribers",
     "survey_versions",
     "surveys",
+    "users",
 ];
 
 /// Partial indexes of what is under way or waits for a person; they may be read from end to end.
@@ -36,6 +43,7 @@ const SHORT: &[&str] = &[
     "notifications_uncertain",
     "operations_rules_failed",
     "run_records_with_files",
+    "upload_uses_of_messages",
     "work_failed",
     "work_held",
     "work_leased",
@@ -59,6 +67,8 @@ const COLD: &[(&str, &str)] = &[
     ("report_subscriptions.orphaned", "subscriptions and people, who are few"),
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
     ("tombstones.lock", "a lock, which has no plan"),
+    ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
+    ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),
     ("work.list", "a page of the API, newest first: it ends with the page, later the fewer rows pass"),
 ];
 

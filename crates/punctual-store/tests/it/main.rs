@@ -11,6 +11,7 @@ mod open;
 mod operations;
 mod people;
 mod plans;
+mod pooler;
 mod receipts;
 mod reminders;
 mod reports;
@@ -21,6 +22,7 @@ mod site_buffer;
 mod surveys;
 mod transactions;
 mod upgrade;
+mod uploads;
 mod work;
 
 /// A connection to a bed's file, behind the store's back.

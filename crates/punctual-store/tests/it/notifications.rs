@@ -125,6 +125,9 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
     new.topic = Some("offers".into());
     new.failover = vec!["sms:x".parse().unwrap(), "email:default".parse().unwrap()];
     new.not_before = Some(bed.after(60));
+    new.envelope.reply_to = Some("desk@example.org".into());
+    new.envelope.headers.insert("X-Ticket".into(), "7".into());
+    new.client = Some("shop".into());
     let mut row = queued(&bed, new.clone());
     row.work_id = Some(WorkId(7));
     row.reports_back = true;
@@ -169,6 +172,8 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         topic: new.topic.clone(),
         failover: Some(Json::stored(r#"["sms:x","email:default"]"#)),
         not_after: None,
+        envelope: Some(Json::stored(r#"{"replyTo":"desk@example.org","headers":{"X-Ticket":"7"}}"#)),
+        client: Some("shop".into()),
         version: 1,
     };
     let mut reader = bed.read().await;

@@ -1,5 +1,6 @@
 //! The statements about who did and may do what: audit, API keys, answers already given, and blobs.
 
+use punctual_model::AuditAction;
 use punctual_store::{
     api_keys::{self, ApiKeyRow},
     audit::{self, Entry},
@@ -17,23 +18,15 @@ on_both! {
 async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
     let full = Entry {
         actor: "ann".into(),
-        action: "hold",
-        subject_kind: "work",
-        subject_id: "7".into(),
         from: Some("pending".into()),
         to: Some("pending".into()),
         version: Some(3),
         reason: Some("look".into()),
         data: Some(r#"{"a":"\"b\""}"#.into()),
+        ..Entry::new(AuditAction::Hold, "work", 7, Some("nz"))
     };
-    let bare = Entry {
-        actor: "engine".into(),
-        action: "park",
-        subject_kind: "work",
-        subject_id: "7".into(),
-        ..Default::default()
-    };
-    let other = Entry { subject_id: "8".into(), ..bare.clone() };
+    let bare = Entry::new(AuditAction::Park, "work", 7, None);
+    let other = Entry::new(AuditAction::Park, "work", 8, None);
     let mut tx = bed.begin().await;
     audit::append(&mut tx.conn(), bed.now(), &[full.clone(), other]).await.unwrap();
     audit::append(&mut tx.conn(), bed.after(1), &[bare]).await.unwrap();
@@ -46,6 +39,8 @@ async fn the_audit_keeps_every_word_in_order(bed: TestBed) {
         (&row.from_status, &row.to_status, &row.reason, &row.data),
         (&full.from, &full.to, &full.reason, &full.data)
     );
+    let units: Vec<_> = rows.iter().map(|row| row.business_unit.as_deref()).collect();
+    assert_eq!(units, [Some("nz"), None]);
     assert_eq!((rows[1].reason.as_ref(), rows[1].version), (None, None));
     assert!(audit::of(&mut tx.conn(), "notification", "7").await.unwrap().is_empty());
 }

@@ -92,7 +92,8 @@ async fn r13_a_run_has_one_owner_and_what_is_cancelled_is_free(bed: TestBed) {
     let cancelled =
         run_ownership::report(conn, bed.now(), "k", OLD, "cancelled", None).await.unwrap().unwrap();
     assert_eq!(cancelled.status, "cancelled");
-    let taken = run_ownership::take(conn, bed.after(1), &take("k", OURS)).await.unwrap();
+    assert_eq!(run_ownership::take(conn, bed.after(1), &take("k", OURS)).await.unwrap(), cancelled);
+    let taken = run_ownership::take_over(conn, bed.after(1), &take("k", OURS)).await.unwrap();
     assert_eq!(
         (taken.owner.as_str(), taken.status.as_str(), taken.taken_at),
         (OURS, "owned", bed.after(1).as_microsecond())
@@ -213,6 +214,7 @@ async fn files_are_old_only_where_nothing_is_under_way_and_new_ones_are_kept(bed
 
 fn rollout(scope: &str, id: &str, stage: i64) -> RolloutRow {
     RolloutRow {
+        selected_runs: None,
         workflow: PATH.into(),
         scope: scope.into(),
         scope_id: id.into(),

@@ -44,9 +44,12 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 /// SQLite has no booleans of its own: an integer there may be a boolean here.
-const BOOLEANS: [&str; 13] = [
+const BOOLEANS: [&str; 16] = [
+    "rights_from_provider",
     "follows_list",
     "on_hold",
+    "stored",
+    "in_use",
     "cancelled_by_person",
     "reports_back",
     "at_most_once",

@@ -130,9 +130,9 @@ async fn of_several_hosts_the_one_that_answers_is_used() {
     assert!(works(&store).await);
 }
 
-/// What PgBouncer 1.18 says to the settings of a session; it is refused with what to do instead.
+/// One that refuses whatever a session is opened with cannot be used; the refusal says what to do instead.
 #[tokio::test]
-async fn a_connection_pooler_is_refused_with_a_sentence() {
+async fn a_pooler_that_takes_no_session_is_refused_with_a_sentence() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://u@{}/d?sslmode=disable", listener.local_addr().unwrap());
     tokio::spawn(async move {

@@ -400,7 +400,7 @@ async fn open_notifications_are_counted_down_and_up(bed: TestBed) {
         .collect();
     open.sort_unstable();
     assert_eq!(open, [(a, 0), (b, 1)]);
-    assert_eq!(work::count_up(&mut tx.conn(), a).await.unwrap(), 1);
+    assert_eq!(work::count_up(&mut tx.conn(), vec![a]).await.unwrap(), 1);
     tx.commit().await.unwrap();
     assert_eq!(bed.work_by_id(a).await.open_notifications, 1);
 }

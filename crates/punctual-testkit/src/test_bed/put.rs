@@ -1,7 +1,7 @@
 //! What tests write: definitions, notifications, work.
 
 use jiff::Timestamp;
-use punctual_engine::{Accepted, Ensured};
+use punctual_engine::{Accepted, Ensured, OwnUnit};
 use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random};
 use punctual_store::{
     Lane, Tx,
@@ -179,7 +179,7 @@ pub fn new_schedule(key: &str, topic: &str, run_at: Timestamp) -> NewWork {
         run_at,
         time_zone: None,
         payload: json!({ "key": key }),
-        business_unit: None,
+        business_unit: OwnUnit::default(),
     };
     new.into_work().unwrap_or_else(|error| panic!("{key}: {error}"))
 }

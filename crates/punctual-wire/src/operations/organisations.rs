@@ -15,6 +15,8 @@ pub const DEFAULT_RULES_MAX: usize = 10;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DefaultRuleShape {
     pub rule: RuleShape,
+    /// `["email"]` where none are given.
+    #[schema(required = false)]
     pub channels: Vec<String>,
     #[serde(flatten)]
     pub handling: Handling,

@@ -46,9 +46,10 @@ pub const TASK: Vocabulary =
 pub struct NewEvent {
     pub title: String,
     /// An instant; for a whole day also a date such as `2026-05-14`.
-    #[schema(required = false)]
+    #[schema(value_type = Option<String>, required = false, example = "2030-05-14T07:00:00Z")]
     pub start_date: Option<Timestamp>,
-    #[schema(required = false)]
+    /// An instant; for a whole day also a date.
+    #[schema(value_type = Option<String>, required = false, example = "2030-05-14T08:00:00Z")]
     pub end_date: Option<Timestamp>,
     #[schema(required = false)]
     pub is_all_day: bool,
@@ -151,7 +152,10 @@ pub struct SubjectChange {
 #[serde(rename_all = "camelCase")]
 pub struct EventChange {
     pub title: Option<String>,
+    /// An instant; for a whole day also a date such as `2026-05-14`.
+    #[schema(value_type = Option<String>)]
     pub start_date: Option<Timestamp>,
+    #[schema(value_type = Option<String>)]
     pub end_date: Option<Timestamp>,
     pub is_all_day: Option<bool>,
     pub creator: Option<String>,

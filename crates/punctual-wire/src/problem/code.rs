@@ -81,6 +81,8 @@ codes! {
     FieldConflict = "field_conflict", 422, "Two fields exclude each other";
     /// A key, name or id is too long, has control characters, or is not of the required form.
     KeyInvalid = "key_invalid", 422, "A key is not valid";
+    /// A password is too short, too long, or the email address itself.
+    PasswordWeak = "password_weak", 422, "The password is too weak";
     /// The Idempotency-Key was used with another body.
     IdempotencyMismatch = "idempotency_mismatch", 409, "The idempotency key was used with another body";
     /// A time has no offset, so the instant it means is not known.
@@ -95,6 +97,8 @@ codes! {
     ZoneUnknown = "zone_unknown", 422, "The time zone is not known";
     /// A duration is not of the form `15m`, `4h`, `2d` or `1d12h`, is negative, or is too long.
     DurationInvalid = "duration_invalid", 422, "A duration is not valid";
+    /// A request has both `Content-Length` and `Transfer-Encoding`, or two lengths: where it ends is not certain.
+    FramingAmbiguous = "framing_ambiguous", 400, "The end of the request is ambiguous";
     /// There is no such business unit.
     UnitUnknown = "unit_unknown", 422, "The business unit is not known";
     /// A cron pattern or a recurrence rule cannot be read.
@@ -113,6 +117,16 @@ codes! {
     PhoneInvalid = "phone_invalid", 422, "A phone number is not valid";
     /// A subject has a line break or another control character.
     SubjectInvalid = "subject_invalid", 422, "The subject is not one line";
+    /// A message sets a header that is the channel's own; the detail has those it may set.
+    HeaderNotAllowed = "header_not_allowed", 422, "The header may not be set";
+    /// The value of a header is not one line of ASCII.
+    HeaderInvalid = "header_invalid", 422, "The header is not one line";
+    /// The name or media type of a file is not taken, or its content is not base64.
+    AttachmentInvalid = "attachment_invalid", 422, "The attachment is not valid";
+    /// There is no such blob: it was never uploaded, it expired, or the key may not use it.
+    BlobUnknown = "blob_unknown", 422, "The blob is not known";
+    /// The channel cannot send files.
+    AttachmentsNotSupported = "attachments_not_supported", 422, "The channel cannot send attachments";
     /// A template does not parse; the detail has line, column and the text near it.
     TemplateSyntax = "template_syntax", 422, "The template has a syntax error";
     /// A template uses a variable that the context does not have.

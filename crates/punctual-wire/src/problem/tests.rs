@@ -117,3 +117,11 @@ fn an_excerpt_is_short_and_printable() {
     assert_eq!(excerpt("a\r\nb"), "a\u{FFFD}\u{FFFD}b");
     assert_eq!(excerpt(&"ä".repeat(500)).chars().count(), 81);
 }
+
+#[test]
+fn the_reference_has_every_code_with_its_meaning() {
+    let reference = include_str!("../../../../docs/problem-codes.md");
+    let rows: Vec<&str> = reference.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |code: &Code| format!("| `{}` | {} | {} |", code.as_str(), code.status(), code.meaning());
+    assert_eq!(rows, Code::ALL.iter().map(row).collect::<Vec<_>>());
+}

@@ -66,6 +66,7 @@ pub struct OwnershipRequest {
     /// `oldScheduler` or `automationScheduler`.
     #[schema(example = "oldScheduler")]
     pub owner: String,
+    /// Numbers between dots. A newer version of the same owner takes a run over that is not delivered; an older one is refused.
     #[schema(example = "1")]
     pub owner_version: String,
 }
@@ -90,6 +91,9 @@ impl OwnershipRequest {
 pub struct OwnershipReport {
     #[schema(example = "oldScheduler")]
     pub owner: String,
+    /// The version that reports; one below that of the owner is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_version: Option<String>,
     /// `deliveryCreated`, or `cancelled`: then the run is free again.
     #[schema(example = "deliveryCreated")]
     pub status: String,
@@ -105,6 +109,7 @@ impl OwnershipReport {
         let statuses = [("deliveryCreated", "deliveryCreated"), ("cancelled", "cancelled")];
         let report = Self {
             owner: fields.required_choice("owner", &OWNERS).to_owned(),
+            owner_version: fields.optional_text("ownerVersion", 1..=64),
             status: fields.required_choice("status", &statuses).to_owned(),
             coordinates: fields.object("coordinates", COORDINATES_MAX),
         };
@@ -143,7 +148,28 @@ pub struct AutomationRun {
     /// Why there is no report, where there is none.
     #[schema(value_type = Option<Object>)]
     pub fault: Option<Value>,
+    /// How often the run itself was decided.
     pub tries: i64,
+    /// The latest attempts to deliver its messages, newest first, up to 100.
+    pub attempts: Vec<RunAttempt>,
+}
+
+/// One attempt to deliver a message of a run to one address.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunAttempt {
+    /// The id of the message.
+    pub notification: String,
+    pub target: String,
+    /// Which attempt for this address it was.
+    pub attempt: i64,
+    pub channel: String,
+    pub started_at: Timestamp,
+    pub finished_at: Option<Timestamp>,
+    /// `delivered`, `transient`, `permanent` or `uncertain`; nothing while it is under way.
+    pub outcome: Option<String>,
+    /// What the provider answered.
+    pub answer: Option<String>,
 }
 
 /// A message of a run, and whether its send was claimed.

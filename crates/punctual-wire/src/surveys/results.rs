@@ -62,7 +62,7 @@ pub struct SurveyQuestionResults {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SurveyChoiceCount {
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     pub value: Value,
     pub text: String,
     pub count: i64,

@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, CommandError, Engine, EngineError};
+use punctual_engine::{Actor, CommandError, Engine, EngineError, OwnUnit};
 use punctual_model::{
-    Cause,
+    AuditAction, Cause,
     delivery_policy::{Handling, HandlingChange},
 };
 use punctual_store::{
@@ -39,7 +39,7 @@ pub struct NewSubject {
     pub people: Vec<String>,
     pub organisation: Option<String>,
     pub time_zone: Option<String>,
-    pub business_unit: Option<String>,
+    pub business_unit: OwnUnit,
     pub ical_uid: Option<String>,
     /// The identity of the series in another calendar that it is a date of.
     pub ical_series: Option<String>,
@@ -60,7 +60,7 @@ impl NewSubject {
             people: serde_json::Value::from(self.people.clone()).to_string(),
             organisation: self.organisation.clone(),
             time_zone: self.time_zone.clone(),
-            business_unit: self.business_unit.clone(),
+            business_unit: self.business_unit.clone().into_name(),
             ical_uid: self.ical_uid.clone(),
             ical_series: self.ical_series.clone(),
             location: self.location.clone(),
@@ -98,7 +98,7 @@ pub async fn create(engine: &Engine, by: &Actor, new: &[NewSubject]) -> Result<u
     }
     rules::put(&mut tx.conn(), now, &touched).await?;
     for row in &rows {
-        audited(&mut tx, now, by, "create", row).await?;
+        audited(&mut tx, now, by, AuditAction::Create, row).await?;
     }
     tx.commit().await?;
     for row in &rows {
@@ -133,7 +133,7 @@ pub async fn update<E>(
     );
     subjects::update(&mut tx.conn(), now, &after).await?;
     rules::put(&mut tx.conn(), now, &touched).await?;
-    audited(&mut tx, now, by, "change", &after).await?;
+    audited(&mut tx, now, by, AuditAction::Change, &after).await?;
     tx.commit().await?;
     schedule(engine, &after, touched.iter()).await;
     Ok(Changed::Done(after))
@@ -153,7 +153,7 @@ pub async fn delete(
     let touched: Vec<RuleRow> = own.into_iter().map(|rule| edit::deleted(rule, now)).collect();
     subjects::delete(&mut tx.conn(), now, id).await?;
     rules::put(&mut tx.conn(), now, &touched).await?;
-    audited(&mut tx, now, by, "delete", &row).await?;
+    audited(&mut tx, now, by, AuditAction::Delete, &row).await?;
     tx.commit().await?;
     schedule(engine, &row, touched.iter()).await;
     Ok(true)
@@ -195,7 +195,7 @@ pub async fn add_rule(
     }
     let row = edit::new_rule(rule_id, &subject, wanted, now);
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
-    audited(&mut tx, now, by, "add-rule", &subject).await?;
+    audited(&mut tx, now, by, AuditAction::AddRule, &subject).await?;
     tx.commit().await?;
     schedule(engine, &subject, std::iter::once(&row)).await;
     Ok(Changed::Done(rule(engine, &row.id).await?.unwrap_or(row)))
@@ -255,7 +255,7 @@ pub async fn change_rule(
         after = edit::pending(after, now);
     }
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&after)).await?;
-    audited(&mut tx, now, by, "change-rule", &subject).await?;
+    audited(&mut tx, now, by, AuditAction::ChangeRule, &subject).await?;
     tx.commit().await?;
     if moves {
         schedule(engine, &subject, std::iter::once(&after)).await;
@@ -281,7 +281,7 @@ pub async fn delete_rule(engine: &Engine, by: &Actor, id: &str) -> Result<(), Co
     let Some(row) = own.into_iter().find(|row| row.id == id) else { return Err(missing(id)) };
     let row = edit::deleted(row, now);
     rules::put(&mut tx.conn(), now, std::slice::from_ref(&row)).await?;
-    audited(&mut tx, now, by, "delete-rule", &subject).await?;
+    audited(&mut tx, now, by, AuditAction::DeleteRule, &subject).await?;
     tx.commit().await?;
     schedule(engine, &subject, std::iter::once(&row)).await;
     Ok(())
@@ -293,10 +293,11 @@ pub async fn repair_rule(engine: &Engine, by: &Actor, id: &str) -> Result<RuleRo
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let known = rules::lock(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    if !known.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
-        return Err(missing(id));
-    }
+    let known = known.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let known = known.ok_or_else(|| missing(id))?;
     rules::mark_pending(&mut tx.conn(), now, id).await?;
+    let unit = known.business_unit.as_deref();
+    by.audit(&mut tx, now, AuditAction::Retry, "rule", id, unit).await?;
     tx.commit().await?;
     sync(engine, &[id.to_owned()], Cause::Person).await;
     rule(engine, id).await?.ok_or_else(|| missing(id))
@@ -367,9 +368,9 @@ async fn audited(
     tx: &mut Tx,
     now: Timestamp,
     by: &Actor,
-    action: &'static str,
+    action: AuditAction,
     subject: &SubjectRow,
 ) -> Result<(), StoreError> {
     let subject_kind = if subject.subject_type == "task" { "task" } else { "event" };
-    by.audit(tx, now, action, subject_kind, &subject.id).await
+    by.audit(tx, now, action, subject_kind, &subject.id, subject.business_unit.as_deref()).await
 }

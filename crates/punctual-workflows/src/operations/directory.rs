@@ -2,7 +2,7 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
-use punctual_model::Reach;
+use punctual_model::{AuditAction, Reach};
 use punctual_store::{
     Lane,
     operations::{
@@ -12,18 +12,23 @@ use punctual_store::{
     },
 };
 
-/// Keeps a person.
+/// Keeps a person; returns them as they are stored.
 #[boxed]
-pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<(), CommandError> {
+pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<PersonRow, CommandError> {
+    let units = engine.units_named(by, row.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let before = people::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
-    if before.is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
+    if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("person", &row.id));
     }
-    people::put(&mut tx.conn(), engine.clock.now(), row).await?;
-    by.audit(&mut tx, engine.clock.now(), "put", "person", &row.id).await?;
+    let own = before.as_ref().map(|before| &before.business_unit);
+    let unit = units.unit_after(own, row.business_unit.clone(), "")?;
+    let row = PersonRow { business_unit: unit.into_name(), ..row.clone() };
+    people::put(&mut tx.conn(), engine.clock.now(), &row).await?;
+    by.audit(&mut tx, engine.clock.now(), AuditAction::Put, "person", &row.id, row.business_unit.as_deref())
+        .await?;
     tx.commit().await?;
-    Ok(())
+    Ok(row)
 }
 
 /// Removes a person. Events and tasks keep the id; whoever is behind it gets nothing any more.
@@ -31,36 +36,48 @@ pub async fn put_person(engine: &Engine, by: &Actor, row: &PersonRow) -> Result<
 pub async fn remove_person(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let row = people::get(&mut tx.conn(), &by.reach(), id).await?;
-    if !row.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
-        return Err(CommandError::not_found("person", id));
-    }
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| CommandError::not_found("person", id))?;
     people::delete(&mut tx.conn(), id).await?;
-    by.audit(&mut tx, engine.clock.now(), "delete", "person", id).await?;
+    by.audit(&mut tx, engine.clock.now(), AuditAction::Delete, "person", id, row.business_unit.as_deref())
+        .await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Keeps an organisation. Where its zone or hour has changed, the reconciler moves what hangs on them.
+/// Keeps an organisation; returns it as it is stored. Where its zone or hour has changed, the reconciler moves what hangs on them.
 #[boxed]
 pub async fn put_organisation(
     engine: &Engine,
     by: &Actor,
     row: &OrganisationRow,
-) -> Result<(), CommandError> {
+) -> Result<OrganisationRow, CommandError> {
     let now = engine.clock.now();
+    let units = engine.units_named(by, row.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let before = organisations::get(&mut tx.conn(), &Reach::Everything, &row.id).await?;
     if before.as_ref().is_some_and(|before| !by.may_touch(before.business_unit.as_deref())) {
         return Err(CommandError::not_found("organisation", &row.id));
     }
-    organisations::put(&mut tx.conn(), now, row).await?;
+    let own = before.as_ref().map(|before| &before.business_unit);
+    let unit = units.unit_after(own, row.business_unit.clone(), "")?;
+    let row = OrganisationRow { business_unit: unit.into_name(), ..row.clone() };
+    organisations::put(&mut tx.conn(), now, &row).await?;
     let hour = |row: &OrganisationRow| (row.time_zone.clone(), row.all_day_at.clone());
-    if before.as_ref().map(hour).unwrap_or_default() != hour(row) {
+    if before.as_ref().map(hour).unwrap_or_default() != hour(&row) {
         rules::mark_pending_of(&mut tx.conn(), now, &row.id).await?;
     }
-    by.audit(&mut tx, engine.clock.now(), "put", "organisation", &row.id).await?;
+    by.audit(
+        &mut tx,
+        engine.clock.now(),
+        AuditAction::Put,
+        "organisation",
+        &row.id,
+        row.business_unit.as_deref(),
+    )
+    .await?;
     tx.commit().await?;
-    Ok(())
+    Ok(row)
 }
 
 /// Removes an organisation; what hung on its zone or hour is planned without it.
@@ -68,12 +85,19 @@ pub async fn put_organisation(
 pub async fn remove_organisation(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let row = organisations::get(&mut tx.conn(), &by.reach(), id).await?;
-    if !row.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
-        return Err(CommandError::not_found("organisation", id));
-    }
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| CommandError::not_found("organisation", id))?;
     organisations::delete(&mut tx.conn(), id).await?;
     rules::mark_pending_of(&mut tx.conn(), engine.clock.now(), id).await?;
-    by.audit(&mut tx, engine.clock.now(), "delete", "organisation", id).await?;
+    by.audit(
+        &mut tx,
+        engine.clock.now(),
+        AuditAction::Delete,
+        "organisation",
+        id,
+        row.business_unit.as_deref(),
+    )
+    .await?;
     tx.commit().await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use punctual_engine::{
     Actor, CommandError, Engine,
     keys::{hex, secret_hash},
 };
-use punctual_model::Reach;
+use punctual_model::{AuditAction, Reach};
 use punctual_store::{
     Lane, StoreError,
     operations::{
@@ -68,7 +68,7 @@ pub async fn make(engine: &Engine, by: &Actor, owner: &Owner) -> Result<(FeedRow
         created_at: now.as_microsecond(),
     };
     feeds::put(&mut tx.conn(), now, &row).await?;
-    by.audit(&mut tx, now, "put", "feed", owner_id).await?;
+    by.audit(&mut tx, now, AuditAction::Put, "feed", owner_id, row.business_unit.as_deref()).await?;
     tx.commit().await?;
     Ok((row, secret))
 }
@@ -78,11 +78,18 @@ pub async fn make(engine: &Engine, by: &Actor, owner: &Owner) -> Result<(FeedRow
 pub async fn end(engine: &Engine, by: &Actor, owner_type: &str, owner_id: &str) -> Result<(), CommandError> {
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let row = feeds::of(&mut tx.conn(), owner_type, owner_id).await?;
-    if !row.is_some_and(|row| by.may_touch(row.business_unit.as_deref())) {
-        return Err(CommandError::not_found("feed", owner_id));
-    }
+    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = row.ok_or_else(|| CommandError::not_found("feed", owner_id))?;
     feeds::delete(&mut tx.conn(), owner_type, owner_id).await?;
-    by.audit(&mut tx, engine.clock.now(), "delete", "feed", owner_id).await?;
+    by.audit(
+        &mut tx,
+        engine.clock.now(),
+        AuditAction::Delete,
+        "feed",
+        owner_id,
+        row.business_unit.as_deref(),
+    )
+    .await?;
     Ok(tx.commit().await?)
 }
 

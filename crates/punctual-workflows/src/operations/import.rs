@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, Engine, EngineError};
+use punctual_engine::{Actor, Engine, EngineError, OwnUnit};
 use punctual_store::{
     Named,
     operations::{
@@ -25,7 +25,7 @@ pub struct Import {
     /// Stands for an organiser who is not known.
     pub creator: String,
     pub organisation: Option<String>,
-    pub business_unit: Option<String>,
+    pub business_unit: OwnUnit,
 }
 
 /// What became of a file.

@@ -33,7 +33,7 @@ pub struct Told {
 
 pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Told, StoreError> {
     let rows = work::by_keys(conn, works.iter().map(|work| work.key.clone()).collect()).await?;
-    let ids = rows.iter().flat_map(coordinates).collect();
+    let ids = work::queued(conn, &rows).await?.into_values().flatten().collect();
     let found = notifications::by_ids(conn, ids).await?;
     let tried = attempts::of(conn, found.iter().map(|row| row.seq).collect()).await?;
     let payloads = rows.iter().filter_map(|row| read(&row.input)).map(|input| input.payload).collect();
@@ -48,16 +48,6 @@ pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<T
     }
     let works = rows.into_iter().map(|row| (row.key.clone(), row)).collect();
     Ok(Told { known, works, messages, attempts })
-}
-
-/// The notifications that a completed row has queued.
-fn coordinates(row: &WorkRow) -> Vec<String> {
-    #[derive(serde::Deserialize)]
-    struct Result {
-        notifications: Vec<String>,
-    }
-    let result: Option<Result> = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    result.map(|result| result.notifications).unwrap_or_default()
 }
 
 impl Settled<Put> for Told {

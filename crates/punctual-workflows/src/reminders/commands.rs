@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
 use punctual_model::{
-    Fault,
+    AuditAction, Fault,
     keys::{MAX_KEY_BYTES, part_bytes},
 };
 use punctual_store::{
@@ -30,20 +30,23 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads a definition; `unit_for` says which business unit it gets, or why it may not.
-    pub fn read(
+    /// Reads a definition as its author gives it.
+    #[boxed]
+    pub async fn read(
+        engine: &Engine,
         providers: &Providers,
+        by: &Actor,
         id: String,
         before: Option<SettingRow>,
         value: &Value,
-        unit_for: impl FnOnce(Option<String>) -> Result<Option<String>, CommandError>,
     ) -> Result<Self, CommandError> {
         let (value, version) = without_version(value)?;
         if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
             return Err(CommandError::Stale);
         }
         let mut request = ReminderSettingRequest::read(&value, "").map_err(unreadable)?;
-        request.business_unit = unit_for(request.business_unit)?;
+        let own = before.as_ref().map(|row| &row.business_unit);
+        request.business_unit = engine.unit_after(by, own, request.business_unit).await?.into_name();
         if let Some(before) = &before {
             same_identity(before, &request)?;
         }
@@ -117,8 +120,8 @@ impl Draft {
         let moves = planned_before.as_ref() != Some(&setting.plan_identity());
         let version = if before.is_some() { row.version + 1 } else { 1 };
         let key = if moves { announced(&mut tx, now, &row.id, version).await? } else { None };
-        let action = if before.is_some() { "change" } else { "create" };
-        by.audit(&mut tx, now, action, "reminder-setting", &row.id).await?;
+        let action = if before.is_some() { AuditAction::Change } else { AuditAction::Create };
+        by.audit(&mut tx, now, action, "reminder-setting", &row.id, row.business_unit.as_deref()).await?;
         tx.commit().await?;
         apply_announced(engine, providers, key).await;
         Ok(row.id)
@@ -220,7 +223,8 @@ pub async fn remove(
         return Err(CommandError::Stale);
     }
     let key = announced(&mut tx, now, &row.id, row.version + 1).await?;
-    by.audit(&mut tx, now, "delete", "reminder-setting", &row.id).await?;
+    by.audit(&mut tx, now, AuditAction::Delete, "reminder-setting", &row.id, row.business_unit.as_deref())
+        .await?;
     tx.commit().await?;
     apply_announced(engine, providers, key).await;
     Ok(())

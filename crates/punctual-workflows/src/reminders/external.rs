@@ -6,8 +6,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp, civil::Date, tz::TimeZone};
 use punctual_boxed::boxed;
+use punctual_engine::OwnUnit;
 use punctual_engine::{
     Claimed, Decide, Engine, Event, EventSinks, Prepares, Workflow,
     events::{EventTaken, IncomingEvent, SOURCE_CHANGED, take_in},
@@ -36,6 +37,9 @@ use super::{
 /// The kind of a look's work row.
 pub const KIND: &str = "reconcile-external";
 
+/// The longest window, in days: nothing is planned further ahead.
+pub const WINDOW_MAX: u32 = 3_650;
+
 /// Between one batch of a look and the next.
 const PAUSE: SignedDuration = SignedDuration::from_secs(1);
 
@@ -45,15 +49,19 @@ pub struct External {
     pub name: String,
     pub source_type: String,
     pub database: ForeignDatabase,
-    /// One statement that reads, with `:since`, `:after` and `:limit` in it.
+    /// One statement that reads, with `:since`, `:after`, `:until` and `:limit` in it.
     pub query: String,
     /// The column by which changes are in order.
     pub watermark: String,
     /// Where the first look begins.
     pub begins: Mark,
-    /// Only rows of these business units; all of them where there are none.
-    pub business_units: Vec<String>,
-    pub batch: u32,
+    /// The column that says whether a source counts.
+    pub active: Option<String>,
+    /// Only what becomes due within so many days: `:until` is the last of them.
+    pub window_days: Option<u32>,
+    /// Only rows of these business units; an empty list means all, and must be given.
+    pub business_units: Option<Vec<String>>,
+    pub batch: Option<u32>,
     pub timeout: Duration,
 }
 
@@ -122,12 +130,12 @@ struct FoundRow {
     changed_at: Option<Timestamp>,
 }
 
-/// Why a look cannot be bounded.
+/// Why a look cannot be bounded: everything that it lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the query of `{name}` has no `{parameter}`: a query on another database must be bounded")]
+#[error("`{name}` would look at too much; it lacks {}", .missing.join(", and "))]
 pub struct Unbounded {
     pub name: String,
-    pub parameter: &'static str,
+    pub missing: Vec<&'static str>,
 }
 
 impl External {
@@ -136,13 +144,46 @@ impl External {
         format!("external:{}", self.name)
     }
 
+    /// Refuses a look that is not bounded in all six ways.
     pub fn check(&self) -> Result<(), Unbounded> {
-        for parameter in [":since", ":after", ":limit"] {
-            if !self.query.contains(parameter) {
-                return Err(Unbounded { name: self.name.clone(), parameter });
-            }
-        }
-        Ok(())
+        let asks = |name: &str| !name.is_empty() && self.query.contains(name);
+        let bounds = [
+            (
+                self.active.as_deref().is_some_and(asks),
+                "a source filter (`active` names the column that says whether a row counts, and the query gives it)",
+            ),
+            (
+                asks(&self.watermark) && asks(":since"),
+                "a changed-since watermark (`watermark` names its column, and the query compares it with `:since`)",
+            ),
+            (
+                self.window_days.is_some_and(|days| days > 0) && asks(":until"),
+                "a due window (`window_days`, and the query compares what is due with `:until`)",
+            ),
+            (
+                self.business_units.is_some(),
+                "an allowlist of business units (`business_units`; an empty list means all)",
+            ),
+            (
+                self.batch.is_some_and(|rows| rows > 0) && asks(":limit"),
+                "a batch size (`batch`, and the query ends with `LIMIT :limit`)",
+            ),
+            (asks(":after"), "a cursor (the query goes on behind the id `:after`)"),
+        ];
+        let missing: Vec<&'static str> =
+            bounds.into_iter().filter(|(given, _)| !given).map(|(_, what)| what).collect();
+        if missing.is_empty() { Ok(()) } else { Err(Unbounded { name: self.name.clone(), missing }) }
+    }
+
+    fn rows_at_once(&self) -> u32 {
+        self.batch.unwrap_or(1)
+    }
+
+    /// The last day of the window.
+    fn until(&self, now: Timestamp) -> Date {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let days = Span::new().days(self.window_days.unwrap_or(1).min(WINDOW_MAX));
+        today.checked_add(days).unwrap_or(Date::MAX)
     }
 
     /// The row of one look, or of one batch of it. Where it begins is no part of what it is.
@@ -175,17 +216,18 @@ impl External {
 
     /// Asks the other database for the next batch.
     #[boxed]
-    pub async fn fetch(&self, cursor: &Cursor) -> Result<Found, ForeignFault> {
+    pub async fn fetch(&self, now: Timestamp, cursor: &Cursor) -> Result<Found, ForeignFault> {
         let query = ForeignQuery {
             database: &self.database,
             sql: &self.query,
             params: vec![
                 ("since", cursor.since.cell()),
                 ("after", Cell::Text(cursor.after.clone())),
-                ("limit", Cell::Integer(i64::from(self.batch))),
+                ("until", Cell::Date(self.until(now))),
+                ("limit", Cell::Integer(i64::from(self.rows_at_once()))),
             ],
             timeout: self.timeout,
-            max_rows: self.batch as usize,
+            max_rows: self.rows_at_once() as usize,
         };
         // As stored: a watermark that was read as an instant and written anew would be another text there.
         self.found(query.run_as_stored().await?, cursor)
@@ -202,10 +244,11 @@ impl External {
         };
         let id = place("id").ok_or_else(|| missing("id"))?;
         let watermark = place(&self.watermark).ok_or_else(|| missing(&self.watermark))?;
-        let (unit, active, deleted) = (place("business_unit"), place("active"), place("deleted"));
+        let active = place(self.active.as_deref().unwrap_or("active"));
+        let (unit, deleted) = (place("business_unit"), place("deleted"));
         let own = [Some(id), unit, active, deleted];
         let mut found = Found { cursor: Some(cursor.clone()), ..Found::default() };
-        found.is_last = table.rows.len() < self.batch as usize;
+        found.is_last = table.rows.len() < self.rows_at_once() as usize;
         for row in &table.rows {
             let cell = |place: Option<usize>| place.and_then(|place| row.get(place)).unwrap_or(&Cell::Null);
             let Some(mark) = Mark::of(cell(Some(watermark))) else {
@@ -218,8 +261,8 @@ impl External {
             let name = text(cell(Some(id)));
             found.cursor = Some(Cursor { since: mark.clone(), after: name.clone().unwrap_or_default() });
             let business_unit = text(cell(unit));
-            let allowed = self.business_units.is_empty()
-                || business_unit.as_ref().is_some_and(|unit| self.business_units.contains(unit));
+            let units = self.business_units.as_deref().unwrap_or_default();
+            let allowed = units.is_empty() || business_unit.as_ref().is_some_and(|unit| units.contains(unit));
             let (Some(name), true) = (name, allowed) else {
                 found.left_out += 1;
                 continue;
@@ -337,9 +380,9 @@ impl Prepares for Externals {
     type Prepared = Looked;
     type Loaded = Loaded;
 
-    async fn prepare(&self, _engine: &Engine, row: &Claimed) -> Result<Looked, ReasonCode> {
+    async fn prepare(&self, engine: &Engine, row: &Claimed) -> Result<Looked, ReasonCode> {
         let Some((external, cursor)) = self.read(row) else { return Ok(Looked::Unknown) };
-        match external.fetch(&cursor).await {
+        match external.fetch(engine.clock.now(), &cursor).await {
             Ok(found) => Ok(Looked::Found(found)),
             Err(fault) => {
                 let fault = FetchFault::from(fault);
@@ -417,7 +460,8 @@ fn incoming_event(name: &str, change: SourceChange) -> IncomingEvent {
         data: Value::Null,
         business_units: None,
     };
-    IncomingEvent { event, change: Some(change) }
+    let unit = OwnUnit::stored(change.business_unit.clone());
+    IncomingEvent::of_source(event, unit, change)
 }
 
 /// What the end of a look is decided on.
@@ -465,7 +509,7 @@ pub async fn dry_run(
     let mut cursor = external.cursor(conn).await?;
     let (mut looked, mut total) = (0, Plan::default());
     for _ in 0..BATCHES {
-        let found = match external.fetch(&cursor).await {
+        let found = match external.fetch(now, &cursor).await {
             Ok(found) => found,
             Err(fault) => return Ok(Err(fault)),
         };

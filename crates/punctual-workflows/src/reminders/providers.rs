@@ -22,7 +22,10 @@
 //! # Ok::<(), punctual_model::DuplicateKey>(())
 //! ```
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use punctual_model::{Audience, Fault, KeyError, ReasonCode, Registry, Trigger, WorkKey};
@@ -309,12 +312,15 @@ impl<'a> Parts<'a> {
         Self { sources }
     }
 
-    /// The source of this type and id that another one names, where it belongs to the same business unit or to none.
-    /// Another unit's is not there.
-    pub fn named_by(&self, source: &Source, named: &(String, String)) -> Option<&'a Source> {
-        let unit = &source.row.business_unit;
-        let shared = |other: &&Source| other.row.business_unit.is_none() || other.row.business_unit == *unit;
-        self.sources.get(named).filter(shared)
+    /// The source of this type and id that the case's source names, where it belongs to the same business unit. One of the
+    /// installation, which has no unit, is for settings of the installation: the author of a unit's setting may not
+    /// see it. Another unit's is not there.
+    pub fn named_by(&self, case: &Case<'_>, named: &(String, String)) -> Option<&'a Source> {
+        let found = |other: &&Source| match &other.row.business_unit {
+            None => case.setting.business_unit.is_none(),
+            unit => *unit == case.source.row.business_unit,
+        };
+        self.sources.get(named).filter(found)
     }
 }
 
@@ -357,6 +363,8 @@ pub struct Providers {
     pub policies: Registry<Arc<dyn DeliveryPolicy>>,
     /// Other systems' databases that reconciliation reads too.
     pub externals: Vec<super::external::External>,
+    /// How the reconciliation of a kind of trigger is bounded, where that is configured.
+    pub scans: BTreeMap<String, ScanBounds>,
     /// How often reconciliation looks; at least a minute.
     pub reconcile_every: SignedDuration,
 }
@@ -371,6 +379,7 @@ impl Providers {
             recipients: Registry::new("recipient providers"),
             policies: Registry::new("delivery policies"),
             externals: Vec::new(),
+            scans: BTreeMap::new(),
             reconcile_every: super::reconcile::EVERY,
         };
         let triggers: [Arc<dyn TriggerProvider>; 3] =
@@ -397,10 +406,16 @@ impl Providers {
         self.externals.iter().find(|external| external.name == name)
     }
 
+    /// How the reconciliation of a kind of trigger is bounded: as it is configured, else as the provider declares it.
+    pub fn bounds_of(&self, kind: &str) -> Option<ScanBounds> {
+        let declared = self.triggers.get(kind)?.bounds();
+        Some(self.scans.get(kind).cloned().unwrap_or(declared))
+    }
+
     /// Refuses a trigger whose reconciliation would not be bounded.
     pub fn check_bounds(&self) -> Result<(), UnboundedScan> {
-        for (kind, trigger) in self.triggers.iter() {
-            if let Some(missing) = trigger.bounds().missing() {
+        for kind in self.triggers.keys() {
+            if let Some(missing) = self.bounds_of(kind).unwrap_or_default().missing() {
                 return Err(UnboundedScan { provider: kind.to_owned(), missing });
             }
         }

@@ -149,7 +149,7 @@ impl RecipientProvider for Lookup {
 
     fn resolve(&self, spec: &Value, case: &Case<'_>, parts: &Parts<'_>) -> Result<Audience, ReasonCode> {
         let named = self.looks_at(spec, case.source).ok_or(NOBODY)?;
-        let other = parts.named_by(case.source, &named).filter(|other| other.is_valid()).ok_or(NOBODY)?;
+        let other = parts.named_by(case, &named).filter(|other| other.is_valid()).ok_or(NOBODY)?;
         let pointer = spec.get("field").and_then(Value::as_str).unwrap_or_default();
         targets(other.state.pointer(pointer).ok_or(NOBODY)?)
     }

@@ -145,8 +145,7 @@ impl Batch {
         mut report: Report,
         now: Timestamp,
     ) -> Result<Option<Self>, StoreError> {
-        let Some(trigger) = providers.triggers.get(provider) else { return Ok(None) };
-        let bounds = trigger.bounds();
+        let Some(bounds) = providers.bounds_of(provider) else { return Ok(None) };
         let limit = i64::from(bounds.batch.unwrap_or(500));
         let until = *report.until.get_or_insert(now.as_microsecond());
         if report.daily_after.is_none() {

@@ -10,7 +10,7 @@ use punctual_engine::{
     EnsureOutcome, EventSink, StoredEvent, effects, ensure_in,
     events::{SOURCE_CHANGED, SOURCE_DELETED, Touched},
 };
-use punctual_model::{Cause, NewWork, ReasonCode};
+use punctual_model::{AuditAction, Cause, NewWork, ReasonCode, WorkStatus};
 use punctual_store::{
     Conn, StoreError, Tx, audit,
     reminders::states,
@@ -155,26 +155,31 @@ pub(super) async fn write_failed(
         by_reason.entry(*reason).or_default().insert(row.key.as_str(), row);
     }
     for (reason, rows) in by_reason {
-        let rows: Vec<&NewWork> = rows.into_values().collect();
-        let inserted = work::insert_failed(conn, now, reason.as_str(), &rows).await?;
-        let entries: Vec<audit::Entry> =
-            inserted.iter().map(|row| ended(row.id, "fail", "failed", reason)).collect();
+        let wanted: Vec<&NewWork> = rows.values().copied().collect();
+        let inserted = work::insert_failed(conn, now, reason.as_str(), &wanted).await?;
+        let unit = |key: &str| rows.get(key).and_then(|row| row.business_unit.as_deref());
+        let entries: Vec<audit::Entry> = inserted
+            .iter()
+            .map(|row| ended(row.id, unit(&row.key), AuditAction::Fail, WorkStatus::Failed, reason))
+            .collect();
         audit::append(conn, now, &entries).await?;
     }
     Ok(())
 }
 
 /// The entry of a row that had ended when it was made.
-fn ended(id: i64, action: &'static str, status: &str, reason: ReasonCode) -> audit::Entry {
+fn ended(
+    id: i64,
+    unit: Option<&str>,
+    action: AuditAction,
+    status: WorkStatus,
+    reason: ReasonCode,
+) -> audit::Entry {
     audit::Entry {
-        actor: "engine".into(),
-        action,
-        subject_kind: "work",
-        subject_id: id.to_string(),
-        to: Some(status.into()),
+        to: Some(status.as_str().into()),
         version: Some(1),
         reason: Some(reason.into()),
-        ..audit::Entry::default()
+        ..audit::Entry::new(action, "work", id, unit)
     }
 }
 
@@ -192,15 +197,12 @@ pub(super) async fn transfer(
         .await?
         .into_iter()
         .map(|row| audit::Entry {
-            actor: "engine".into(),
-            action: "transfer",
-            subject_kind: "work",
-            subject_id: row.id.to_string(),
             from: Some(row.status.clone()),
             to: Some(row.status.clone()),
             version: Some(row.version),
             reason: Some(ReasonCode::BusinessUnitChanged.into()),
             data: Some(serde_json::json!({ "businessUnit": row.business_unit }).to_string()),
+            ..audit::Entry::new(AuditAction::Transfer, "work", row.id, row.business_unit.as_deref())
         })
         .collect();
     audit::append(conn, now, &entries).await
@@ -219,9 +221,11 @@ async fn write_over(
     const REASON: ReasonCode = ReasonCode::DueInPast;
     let refs: Vec<&NewWork> = over.iter().collect();
     let inserted = work::insert_ended(&mut tx.conn(), now, REASON.as_str(), &refs).await?;
-    let entries: Vec<audit::Entry> =
-        inserted.iter().map(|row| ended(row.id, "deactivate", "deactivated", REASON)).collect();
-    audit::append(&mut tx.conn(), now, &entries).await?;
     let by_key: HashMap<&str, &NewWork> = over.iter().map(|row| (row.key.as_str(), row)).collect();
+    let unit = |key: &str| by_key.get(key).and_then(|row| row.business_unit.as_deref());
+    let (action, status) = (AuditAction::Deactivate, WorkStatus::Deactivated);
+    let entries: Vec<audit::Entry> =
+        inserted.iter().map(|row| ended(row.id, unit(&row.key), action, status, REASON)).collect();
+    audit::append(&mut tx.conn(), now, &entries).await?;
     Ok(inserted.iter().filter_map(|row| by_key.get(row.key.as_str())).map(|row| place_of(row)).collect())
 }

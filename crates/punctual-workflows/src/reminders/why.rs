@@ -155,8 +155,7 @@ async fn recorded(
         steps.push(step(entry.at, &entry.action, entry.reason, json!({ "by": entry.actor }))?);
     }
     let word = if row.on_hold { "onHold" } else { row.status.as_str() };
-    let result =
-        row.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+    let result = row.coordinates().unwrap_or(Value::Null);
     steps.push(step(row.updated_at, word, row.reason_code.clone(), json!({ "result": result }))?);
     Ok(steps)
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, EnsureOutcome, Ensured, effects, ensure_in};
-use punctual_model::{Cause, NotificationStatus, ReasonCode};
+use punctual_model::{AuditAction, Cause, NotificationStatus, ReasonCode};
 use punctual_store::{
     Lane, Stage as WakeStage, StoreError, Tx, audit, notifications,
     report_subscriptions::{self, SubscriptionRow},
@@ -56,8 +56,8 @@ pub async fn save(
         return Err(CommandError::Stale);
     }
     let stored = replanned(&mut tx, now, &row.guid).await?;
-    let action = if is_new { "create" } else { "change" };
-    audited(&mut tx, now, by, action, &row.guid, None).await?;
+    let action = if is_new { AuditAction::Create } else { AuditAction::Change };
+    audited(&mut tx, now, by, action, (&row.guid, row.business_unit.as_deref()), None).await?;
     tx.commit().await?;
     Ok(stored)
 }
@@ -100,12 +100,12 @@ pub enum Change {
 }
 
 impl Change {
-    fn action(&self) -> &'static str {
+    fn action(&self) -> AuditAction {
         match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Transfer(_) => "transfer",
-            Self::Delete => "delete",
+            Self::Pause => AuditAction::Pause,
+            Self::Resume => AuditAction::Resume,
+            Self::Transfer(_) => AuditAction::Transfer,
+            Self::Delete => AuditAction::Delete,
         }
     }
 }
@@ -150,7 +150,7 @@ pub async fn change(
     }
     let data = matches!(change, Change::Transfer(_))
         .then(|| serde_json::json!({ "from": before, "to": row.owner }).to_string());
-    audited(&mut tx, now, by, change.action(), guid, data).await?;
+    audited(&mut tx, now, by, change.action(), (guid, row.business_unit.as_deref()), data).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -173,7 +173,7 @@ pub async fn run_now(
     }
     let rollout = rollouts::hold_over(&mut tx.conn(), KIND, guid, row.business_unit.as_deref()).await?;
     if let Some(stage) = Stage::of(rollout.as_ref())
-        && duty(Some(stage), RunKind::Manual) != Duty::Make
+        && duty(Some(stage), RunKind::Manual.under(rollout.as_ref(), Some(manual_run))) != Duty::Make
     {
         return Err(NotRun::OldSchedulers(stage));
     }
@@ -193,7 +193,9 @@ pub async fn run_now(
         return Ok((known, outcome));
     }
     let ensured = ensure_in(&mut tx, now, std::slice::from_ref(&wanted), Cause::Person).await?;
-    audited(&mut tx, now, by, "run-now", guid, Some(wanted.key.to_string())).await?;
+    let data = serde_json::json!({ "key": wanted.key.to_string() }).to_string();
+    let about = (guid, row.business_unit.as_deref());
+    audited(&mut tx, now, by, AuditAction::RunNow, about, Some(data)).await?;
     tx.raise(WakeStage::Work, now);
     tx.commit().await?;
     let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
@@ -221,7 +223,8 @@ pub async fn retry(
         "failed" | "deactivated" | "cancelled" => return engine.retry_work(by, run.id, seen).await,
         "completed" => {
             let mut reader = engine.store.read().await?;
-            let parked = notifications::by_ids(&mut reader.conn(), runs::notifications_of(run)).await?;
+            let queued = runs::notifications_of(&mut reader.conn(), run).await?;
+            let parked = notifications::by_ids(&mut reader.conn(), queued).await?;
             drop(reader);
             for row in parked.into_iter().filter(|row| row.status == NotificationStatus::Parked) {
                 engine.retry_notification(by, &row.id.to_string(), None).await?;
@@ -232,7 +235,8 @@ pub async fn retry(
             let now = engine.clock.now();
             let mut tx = engine.store.begin(Lane::Intake).await?;
             punctual_store::work::hasten(&mut tx.conn(), now, run.id).await?;
-            audited(&mut tx, now, by, "retry", &run.key, None).await?;
+            audited(&mut tx, now, by, AuditAction::Retry, (&run.key, run.business_unit.as_deref()), None)
+                .await?;
             tx.raise(WakeStage::Work, now);
             tx.commit().await?;
         }
@@ -246,16 +250,10 @@ async fn audited(
     tx: &mut Tx,
     now: Timestamp,
     by: &Actor,
-    action: &'static str,
-    guid: &str,
+    action: AuditAction,
+    (guid, unit): (&str, Option<&str>),
     data: Option<String>,
 ) -> Result<(), StoreError> {
-    let entry = audit::Entry {
-        action,
-        subject_kind: "report-subscription",
-        subject_id: guid.to_owned(),
-        data,
-        ..audit::Entry::default()
-    };
+    let entry = audit::Entry { data, ..audit::Entry::new(action, "report-subscription", guid, unit) };
     by.audit_entry(tx, now, entry).await
 }

@@ -28,7 +28,7 @@ use super::{
     readers::{Readers, Reading},
     subscription::Subscription,
 };
-use crate::rollout::{Duty, Owner, Stage, duty};
+use crate::rollout::{Duty, Owner, RunKind, Stage, duty};
 
 pub(super) fn instant(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or_default()
@@ -145,6 +145,10 @@ impl Decide<Put> for Loaded {
 }
 
 impl Loaded {
+    fn kind_of(&self, run: &RunKey) -> RunKind {
+        run.kind_under(self.rollouts.get(&run.guid))
+    }
+
     fn decided(
         &self,
         row: &Claimed,
@@ -158,7 +162,7 @@ impl Loaded {
                 Outcome::plain("retrying", Decision::Retry(ReasonCode::SubscriptionChanged))
             }
             Prepared::Missed => Outcome::skipped(ReasonCode::Missed),
-            Prepared::NotOurs => not_ours(stage, run),
+            Prepared::NotOurs => not_ours(stage, self.kind_of(run)),
             Prepared::Conflict { owner, status } => Outcome {
                 details: Details::Conflict { owner: owner.clone(), status: status.clone() },
                 ..Outcome::plain("conflict", Decision::Hold(ReasonCode::OwnershipConflict))
@@ -190,8 +194,8 @@ impl Loaded {
 }
 
 /// A run that the stage leaves to the old scheduler: in the shadow it is written down that it was expected.
-fn not_ours(stage: Option<Stage>, run: &RunKey) -> Outcome {
-    match duty(stage, run.kind) {
+fn not_ours(stage: Option<Stage>, kind: RunKind) -> Outcome {
+    match duty(stage, kind) {
         Duty::Expect => Outcome::plain("shadow", Decision::Skip(ReasonCode::Shadow)),
         Duty::Leave => Outcome::skipped(ReasonCode::RolloutNotBegun),
         // The stage has changed since: retry.
@@ -291,6 +295,8 @@ fn message(
     new.attachments = made
         .files_of(part.presentation)
         .map(|file| FileRef {
+            digest: None,
+            bytes: None,
             blob: file.blob.clone(),
             file_name: file.sent_as.clone().unwrap_or_else(|| file.name.clone()),
             media_type: file.media_type.clone(),

@@ -25,21 +25,23 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads a definition; `unit_for` says which business unit it gets, or why it may not.
+    /// Reads a definition as its author gives it.
+    #[boxed]
     pub async fn read(
         engine: &Engine,
         sources: &Sources,
+        by: &Actor,
         guid: String,
         before: Option<SubscriptionRow>,
         value: &Value,
-        unit_for: impl FnOnce(Option<String>) -> Result<Option<String>, CommandError>,
     ) -> Result<Self, CommandError> {
         let (value, version) = without_version(value)?;
         if before.as_ref().is_some_and(|row| version.is_some_and(|version| version != row.version)) {
             return Err(CommandError::Stale);
         }
         let mut request = ReportSubscriptionRequest::read(&value, "").map_err(unreadable)?;
-        request.business_unit = unit_for(request.business_unit)?;
+        let own = before.as_ref().map(|row| &row.business_unit);
+        request.business_unit = engine.unit_after(by, own, request.business_unit).await?.into_name();
         let unit_time_zone = zone_of(engine, request.business_unit.as_deref()).await?;
         let definition = serde_json::to_value(&request)
             .map_err(|_| StoreError::Stored("report_subscriptions.definition"))?;

@@ -71,7 +71,7 @@ pub async fn expected(
         };
         let unit = subscription.business_unit.as_deref();
         let over = rollout("subject", &subscription.guid).or_else(|| rollout("business_unit", unit?));
-        let kind = run.as_ref().map_or(RunKind::Scheduled, |run| run.kind);
+        let kind = run.as_ref().map_or(RunKind::Scheduled, |run| run.kind_under(over));
         let is_shadow = duty(Stage::of(over), kind) != Duty::Make;
         let one = |key: String, at: Timestamp, reason| Expected {
             is_shadow,

@@ -2,13 +2,15 @@
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine};
-use punctual_store::{Lane, StoreError, report_subscriptions, rollouts, run_ownership};
+use punctual_model::AuditAction;
+use punctual_store::{
+    Lane, StoreError, report_subscriptions,
+    rollouts::{self, RolloutRow},
+    run_ownership,
+};
 
 use super::{KIND, RunKey};
-use crate::rollout::{
-    Stage,
-    ownership::{Owner, OwnershipRow, Run, Taken, take as take_run},
-};
+use crate::rollout::ownership::{Owner, OwnerVersion, OwnershipRow, Run, Taken, take as take_run};
 
 /// A run by its key, with the business unit it belongs to.
 pub struct NamedRun {
@@ -29,44 +31,47 @@ pub async fn named(engine: &Engine, key: &str) -> Result<Option<NamedRun>, Store
     Ok(Some(NamedRun { run, key: key.to_owned(), unit: row.and_then(|row| row.business_unit), is_known }))
 }
 
-/// Who has a run, if anybody, and the stage it is under.
+/// Who has a run, if anybody, and the rollout it is under.
 #[boxed]
 pub async fn look(
     engine: &Engine,
     named: &NamedRun,
-) -> Result<(Option<OwnershipRow>, Option<Stage>), StoreError> {
+) -> Result<(Option<OwnershipRow>, Option<RolloutRow>), StoreError> {
     let mut reader = engine.store.read().await?;
     let row = run_ownership::get(&mut reader.conn(), &named.key).await?;
     let rollout = rollouts::over(&mut reader.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
-    Ok((row, Stage::of(rollout.as_ref())))
+    Ok((row, rollout))
 }
 
-/// Takes a run for one side, before anything is made for it; returns what came of it and the stage.
+/// Takes a run for one side, before anything is made for it; returns what came of it and the rollout.
 #[boxed]
 pub async fn take(
     engine: &Engine,
     named: &NamedRun,
     owner: Owner,
     owner_version: &str,
-) -> Result<(Taken, Option<Stage>), StoreError> {
+) -> Result<(Taken, Option<RolloutRow>), StoreError> {
     let run = Run {
         workflow: KIND,
         subject_id: &named.run.guid,
         business_unit: named.unit.as_deref(),
         key: &named.key,
         kind: named.run.kind,
+        manual_run: named.run.manual_run.as_deref(),
     };
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let taken = take_run(&mut tx, engine.clock.now(), run, owner, owner_version).await?;
     let rollout = rollouts::over(&mut tx.conn(), KIND, &named.run.guid, named.unit.as_deref()).await?;
     tx.commit().await?;
-    Ok((taken, Stage::of(rollout.as_ref())))
+    Ok((taken, rollout))
 }
 
 /// What a side says about a run that it has taken.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub owner: Owner,
+    /// The version that reports, where it says so.
+    pub owner_version: Option<String>,
     /// It made nothing and will not: the run is free again.
     pub is_cancelled: bool,
     /// Where to find what was made.
@@ -76,11 +81,13 @@ pub struct Report {
 /// What came of a report.
 #[derive(Debug)]
 pub enum Reported {
-    Done(OwnershipRow, Option<Stage>),
+    Done(OwnershipRow, Option<RolloutRow>),
     /// Nobody has taken the run.
     NotTaken,
     /// It is the other side's, or in a state in which nothing is reported.
     Refused(OwnershipRow),
+    /// A newer version of this side has it.
+    Newer(OwnershipRow),
 }
 
 /// Keeps what a side reports on its run.
@@ -96,14 +103,23 @@ pub async fn report(
     let (key, owner) = (named.key.as_str(), report.owner.as_str());
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let conn = &mut tx.conn();
+    if let Some(version) = &report.owner_version {
+        let held = run_ownership::lock(conn, vec![key.to_owned()]).await?.pop();
+        let is_newer = |row: &OwnershipRow| {
+            row.owner == owner && OwnerVersion::new(version).is_below(&OwnerVersion::new(&row.owner_version))
+        };
+        if let Some(row) = held.filter(is_newer) {
+            return Ok(Reported::Newer(row));
+        }
+    }
     let row = run_ownership::report(conn, now, key, owner, status, report.coordinates.as_deref()).await?;
     let Some(row) = row else {
         return Ok(run_ownership::get(conn, key).await?.map_or(Reported::NotTaken, Reported::Refused));
     };
     let rollout = rollouts::over(conn, KIND, &named.run.guid, named.unit.as_deref()).await?;
     if report.is_cancelled {
-        by.audit(&mut tx, now, "cancel", "run-ownership", key).await?;
+        by.audit(&mut tx, now, AuditAction::Cancel, "run-ownership", key, named.unit.as_deref()).await?;
     }
     tx.commit().await?;
-    Ok(Reported::Done(row, Stage::of(rollout.as_ref())))
+    Ok(Reported::Done(row, rollout))
 }

@@ -120,7 +120,7 @@ pub(super) async fn prepare(
     if plan::turn(&subscription, &row.key, ready_at, now, false).missed {
         return Ok(Prepared::Missed);
     }
-    if duty(Stage::of(rollout.as_ref()), run.kind) != Duty::Make {
+    if duty(Stage::of(rollout.as_ref()), run.kind_under(rollout.as_ref())) != Duty::Make {
         return Ok(Prepared::NotOurs);
     }
     match own(engine, now, row, &run, unit.as_deref()).await? {
@@ -128,7 +128,10 @@ pub(super) async fn prepare(
             Ok(Prepared::Delivered { coordinates: owned.coordinates })
         }
         Taken::Own(_) => make(engine, sources, row, &subscription, now).await,
-        Taken::Other(other) => Ok(Prepared::Conflict { owner: other.owner, status: other.status }),
+        // A newer version of this side has it: this node is the one to be updated.
+        Taken::Other(other) | Taken::Newer(other) => {
+            Ok(Prepared::Conflict { owner: other.owner, status: other.status })
+        }
         Taken::NotAllowed(_) => Ok(Prepared::NotOurs),
     }
 }
@@ -141,8 +144,14 @@ async fn own(
     run: &RunKey,
     unit: Option<&str>,
 ) -> Result<Taken, EngineError> {
-    let wanted =
-        Run { workflow: KIND, subject_id: &run.guid, business_unit: unit, key: &row.key, kind: run.kind };
+    let wanted = Run {
+        workflow: KIND,
+        subject_id: &run.guid,
+        business_unit: unit,
+        key: &row.key,
+        kind: run.kind,
+        manual_run: run.manual_run.as_deref(),
+    };
     let mut tx = engine.store.begin(Lane::Settle).await?;
     let taken = take(&mut tx, now, wanted, Owner::AutomationScheduler, OWNER_VERSION).await?;
     tx.commit().await?;

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, Engine};
+use punctual_engine::{Actor, CommandError, Engine};
+use punctual_model::AuditAction;
 use punctual_store::{
     Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -27,7 +28,7 @@ const SUBJECTS: i64 = 10_000;
 
 /// A change of a stage by this person.
 pub fn change<'a>(scope: &'a Scope, stage: Stage, confirmed: Vec<String>, by: &'a Actor) -> Change<'a> {
-    Change { workflow: KIND, scope, stage, confirmed, by }
+    Change { workflow: KIND, scope, stage, confirmed, selected: None, by }
 }
 
 /// The rollout of a scope, where there is one.
@@ -57,7 +58,10 @@ pub async fn subjects(engine: &Engine, scope: &Scope) -> Result<Vec<String>, Sto
 
 /// Sets a stage.
 #[boxed]
-pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutRow, Refused>, StoreError> {
+pub async fn set(engine: &Engine, change: &Change<'_>) -> Result<Result<RolloutRow, Refused>, CommandError> {
+    if let Scope::BusinessUnit(unit) = change.scope {
+        engine.unit_for(change.by, Some(unit.clone()), "").await?;
+    }
     let subjects = subjects(engine, change.scope).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let set = stages::set(&mut tx, engine.clock.now(), change, subjects).await?;
@@ -123,7 +127,9 @@ pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<()
         }
     }
     stages::hand_back(&mut tx, now, KIND, back).await?;
-    by.audit(&mut tx, now, "delete", "rollout", &format!("{KIND}/{kind}/{id}")).await?;
+    let unit = stages::unit_of(&mut tx, scope).await?;
+    let subject = format!("{KIND}/{kind}/{id}");
+    by.audit(&mut tx, now, AuditAction::Delete, "rollout", &subject, unit.as_deref()).await?;
     tx.commit().await?;
     Ok(Ok(()))
 }

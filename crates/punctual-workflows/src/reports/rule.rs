@@ -1,7 +1,7 @@
 //! Recurrence rules: the part of RFC 5545 that says on which days, without its times.
 //!
 //! `FREQ` is DAILY, WEEKLY, MONTHLY or YEARLY, with `INTERVAL`, `BYDAY` (in months and years also as `1MO` or `-1FR`),
-//! `BYMONTHDAY`, `BYMONTH`, `WKST` and `UNTIL`. Intervals count from the date the cadence starts on.
+//! `BYMONTHDAY`, `BYMONTH`, for months `BYSETPOS`, `WKST` and `UNTIL`. Intervals count from the date the cadence starts on.
 
 use jiff::civil::{Date, Weekday};
 use punctual_model::{Fault, fault::shown};
@@ -20,6 +20,7 @@ pub struct DayRule {
     by_day: Vec<(Option<i8>, Weekday)>,
     by_month_day: Vec<i8>,
     by_month: Vec<i8>,
+    by_set_pos: Vec<i8>,
     week_start: Weekday,
     until: Option<Date>,
     starts: Option<Date>,
@@ -46,6 +47,7 @@ impl DayRule {
             by_day: Vec::new(),
             by_month_day: Vec::new(),
             by_month: Vec::new(),
+            by_set_pos: Vec::new(),
             week_start: Weekday::Monday,
             until: None,
             starts,
@@ -82,6 +84,11 @@ impl DayRule {
                 "BYMONTH" => {
                     rule.by_month = numbers(value, 12, false).ok_or_else(|| wrong("months from 1 to 12"))?;
                 }
+                "BYSETPOS" => {
+                    let places = numbers(value, 31, true);
+                    rule.by_set_pos =
+                        places.ok_or_else(|| wrong("places from 1 to 31, or from -31 to -1"))?;
+                }
                 "WKST" => rule.week_start = weekday(value).ok_or_else(|| wrong("a day such as MO or SU"))?,
                 "UNTIL" => {
                     let date = value.get(..8).and_then(|text| Date::strptime("%Y%m%d", text).ok());
@@ -89,7 +96,7 @@ impl DayRule {
                 }
                 other => {
                     let detail = format!(
-                        "`{}` is not supported; a rule has FREQ, INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, WKST and UNTIL, \
+                        "`{}` is not supported; a rule has FREQ, INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, BYSETPOS, WKST and UNTIL, \
                          and its time of day is `sendTime`.",
                         shown(other)
                     );
@@ -104,6 +111,9 @@ impl DayRule {
             && !matches!(rule.freq, Freq::Monthly | Freq::Yearly)
         {
             return Err(fault("A day such as 1MO is for FREQ=MONTHLY or FREQ=YEARLY.".into()));
+        }
+        if !rule.by_set_pos.is_empty() && rule.freq != Freq::Monthly {
+            return Err(fault("BYSETPOS is for FREQ=MONTHLY.".into()));
         }
         let from = rule.starts.unwrap_or(ANCHOR).max(ANCHOR);
         if rule.first_from(from).is_none() {
@@ -144,6 +154,24 @@ impl DayRule {
     }
 
     fn is_on(&self, date: Date) -> bool {
+        self.in_set(date) && self.is_at_place(date)
+    }
+
+    /// Whether a date of the set is at one of the places that are asked for, counted within its month.
+    fn is_at_place(&self, date: Date) -> bool {
+        if self.by_set_pos.is_empty() {
+            return true;
+        }
+        let in_set = |day: &i8| Date::new(date.year(), date.month(), *day).is_ok_and(|day| self.in_set(day));
+        let days: Vec<i8> = (1..=date.days_in_month()).filter(in_set).collect();
+        let place = |n: i8| match n {
+            1.. => days.get(usize::from(n.unsigned_abs()) - 1),
+            _ => days.len().checked_sub(usize::from(n.unsigned_abs())).and_then(|at| days.get(at)),
+        };
+        self.by_set_pos.iter().any(|n| place(*n) == Some(&date.day()))
+    }
+
+    fn in_set(&self, date: Date) -> bool {
         self.in_interval(date)
             && (self.by_month.is_empty() || self.by_month.contains(&date.month()))
             && self.is_month_day(date)
@@ -285,6 +313,19 @@ mod tests {
             &["2026-05-18", "2026-06-01"],
         );
         check("FREQ=MONTHLY;BYMONTHDAY=-1", None, "2026-01-15", &["2026-01-31", "2026-02-28", "2026-03-31"]);
+        check(
+            "FREQ=MONTHLY;BYMONTHDAY=28,29,30;BYSETPOS=-1",
+            None,
+            "2026-01-15",
+            &["2026-01-30", "2026-02-28", "2026-03-30"],
+        );
+        check("FREQ=MONTHLY;BYMONTHDAY=28,29;BYSETPOS=-1", None, "2028-02-01", &["2028-02-29", "2028-03-29"]);
+        check(
+            "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=1",
+            None,
+            "2026-08-01",
+            &["2026-08-03", "2026-09-01"],
+        );
         check("FREQ=MONTHLY;BYDAY=1MO", None, "2026-05-05", &["2026-06-01", "2026-07-06"]);
         check("FREQ=MONTHLY;BYDAY=-1FR", None, "2026-05-05", &["2026-05-29", "2026-06-26"]);
         check("FREQ=MONTHLY;INTERVAL=3;BYMONTHDAY=1", None, "2026-05-05", &["2026-07-01", "2026-10-01"]);
@@ -309,6 +350,8 @@ mod tests {
             ("BYDAY=MO", "schedule_invalid"),
             ("FREQ=WEEKLY;BYDAY=1MO", "schedule_invalid"),
             ("FREQ=MONTHLY;BYMONTHDAY=32", "schedule_invalid"),
+            ("FREQ=WEEKLY;BYDAY=MO,TU;BYSETPOS=1", "schedule_invalid"),
+            ("FREQ=MONTHLY;BYDAY=MO;BYSETPOS=0", "schedule_invalid"),
             ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "schedule_never"),
             ("weekly", "schedule_invalid"),
         ] {

@@ -5,6 +5,7 @@ use punctual_boxed::boxed;
 use punctual_model::{Reach, WorkKey};
 use punctual_store::{
     Conn, StoreError,
+    attempts::{self, AttemptRow},
     notifications::{self, NotificationRow},
     run_ownership::{self, OwnershipRow},
     run_records::{self, RecordRow},
@@ -21,7 +22,12 @@ pub struct RunView {
     pub ownership: Option<OwnershipRow>,
     pub record: Option<RecordRow>,
     pub notifications: Vec<NotificationRow>,
+    /// The latest attempts of its messages, newest first; only where one run is looked at.
+    pub attempts: Vec<AttemptRow>,
 }
+
+/// Attempts of a run that are shown; a message shows all of its own.
+pub const ATTEMPTS_SHOWN: usize = 100;
 
 impl RunView {
     pub fn storage_hash(&self) -> String {
@@ -57,10 +63,10 @@ pub(super) fn listed(details: &Value) -> Vec<Artefact> {
 }
 
 /// The ids of the messages of a run that is completed.
-pub fn notifications_of(run: &WorkRow) -> Vec<String> {
-    let result: Option<Value> = run.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let ids = result.and_then(|result| result.get("notifications").cloned());
-    ids.and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default()
+#[boxed]
+pub async fn notifications_of(conn: &mut Conn<'_>, run: &WorkRow) -> Result<Vec<String>, StoreError> {
+    let queued = work::queued(conn, std::slice::from_ref(run)).await?;
+    Ok(queued.into_values().flatten().collect())
 }
 
 /// The key that a segment of an address names: a whole key, or the id of a run that was asked for.
@@ -76,7 +82,11 @@ pub fn key_of(guid: &str, named: &str) -> Option<String> {
 pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option<RunView>, StoreError> {
     let Some(key) = key_of(guid, named) else { return Ok(None) };
     let Some(row) = work::by_key(conn, &key).await? else { return Ok(None) };
-    Ok(view(conn, vec![row]).await?.pop())
+    let Some(mut found) = view(conn, vec![row]).await?.pop() else { return Ok(None) };
+    let seqs = found.notifications.iter().map(|row| row.seq).collect();
+    let shown = i64::try_from(ATTEMPTS_SHOWN).unwrap_or(i64::MAX);
+    found.attempts = attempts::latest(conn, seqs, shown).await?;
+    Ok(Some(found))
 }
 
 /// The runs of a subscription, newest first.
@@ -107,14 +117,15 @@ pub async fn view(conn: &mut Conn<'_>, rows: Vec<WorkRow>) -> Result<Vec<RunView
     let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
     let mut owned = run_ownership::by_keys(conn, keys.clone()).await?;
     let mut records = run_records::by_keys(conn, keys).await?;
+    let mut queued = work::queued(conn, &rows).await?;
     let mut views = Vec::with_capacity(rows.len());
     for row in rows {
-        let ids = notifications_of(&row);
+        let ids = queued.remove(&row.id).unwrap_or_default();
         let notifications =
             if ids.is_empty() { Vec::new() } else { notifications::by_ids(conn, ids).await? };
         let ownership = owned.iter().position(|one| one.key == row.key).map(|at| owned.swap_remove(at));
         let record = records.iter().position(|one| one.key == row.key).map(|at| records.swap_remove(at));
-        views.push(RunView { work: row, ownership, record, notifications });
+        views.push(RunView { work: row, ownership, record, notifications, attempts: Vec::new() });
     }
     Ok(views)
 }

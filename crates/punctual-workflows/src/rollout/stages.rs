@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, effects};
-use punctual_model::ReasonCode;
+use punctual_model::{AuditAction, ReasonCode};
 use punctual_store::{
-    StoreError, Tx, audit,
+    StoreError, Tx, audit, report_subscriptions,
     rollouts::{self, RolloutRow},
     run_ownership,
 };
@@ -38,6 +38,8 @@ pub struct Change<'a> {
     pub stage: Stage,
     /// What is confirmed with it, by name.
     pub confirmed: Vec<String>,
+    /// The runs that are chosen, at stage 2; nothing chooses all that people ask for.
+    pub selected: Option<Vec<String>>,
     pub by: &'a Actor,
 }
 
@@ -70,7 +72,7 @@ pub async fn set(
     if change.stage > Stage::Design && !open.is_empty() {
         return Ok(Err(Refused::Unconfirmed(open)));
     }
-    let row = write(tx, now, change, before.as_ref(), checklist, "stage").await?;
+    let row = write(tx, now, change, before.as_ref(), checklist, AuditAction::Stage).await?;
     if duty(Some(change.stage), RunKind::Scheduled) != Duty::Make {
         hand_back(tx, now, change.workflow, subjects).await?;
     }
@@ -107,7 +109,7 @@ pub async fn roll_back(
     let (scope, id) = change.scope.parts();
     let before = rollouts::lock(&mut tx.conn(), change.workflow, scope, id).await?;
     let checklist = checklist(before.as_ref());
-    let row = write(tx, now, change, before.as_ref(), checklist, "roll-back").await?;
+    let row = write(tx, now, change, before.as_ref(), checklist, AuditAction::RollBack).await?;
     let freed = hand_back(tx, now, change.workflow, subjects).await?;
     Ok((row, freed))
 }
@@ -118,7 +120,7 @@ async fn write(
     change: &Change<'_>,
     before: Option<&RolloutRow>,
     checklist: Map<String, Value>,
-    action: &'static str,
+    action: AuditAction,
 ) -> Result<RolloutRow, StoreError> {
     let (scope, id) = change.scope.parts();
     let row = RolloutRow {
@@ -127,22 +129,37 @@ async fn write(
         scope_id: id.to_owned(),
         stage: change.stage.number(),
         checklist: Value::Object(checklist).to_string(),
+        selected_runs: match (change.stage, &change.selected) {
+            (Stage::RunNow, Some(runs)) => Some(json!(runs).to_string()),
+            _ => None,
+        },
         version: before.map_or(1, |before| before.version + 1),
         created_at: before.map_or(now.as_microsecond(), |before| before.created_at),
         updated_at: now.as_microsecond(),
     };
     rollouts::put(&mut tx.conn(), now, &row).await?;
+    let unit = unit_of(tx, change.scope).await?;
+    let subject = format!("{}/{scope}/{id}", change.workflow);
     let entry = audit::Entry {
-        action,
-        subject_kind: "rollout",
-        subject_id: format!("{}/{scope}/{id}", change.workflow),
         from: before.map(|before| before.stage.to_string()),
         to: Some(row.stage.to_string()),
         version: Some(row.version),
-        ..audit::Entry::default()
+        data: row.selected_runs.as_ref().map(|runs| format!("{{\"runs\":{runs}}}")),
+        ..audit::Entry::new(action, "rollout", subject, unit.as_deref())
     };
     change.by.audit_entry(tx, now, entry).await?;
     Ok(row)
+}
+
+/// The business unit that a rollout is in.
+pub(crate) async fn unit_of(tx: &mut Tx, scope: &Scope) -> Result<Option<String>, StoreError> {
+    match scope {
+        Scope::BusinessUnit(id) => Ok(Some(id.clone())),
+        Scope::Subject(id) => {
+            let found = report_subscriptions::by_guids(&mut tx.conn(), vec![id.clone()]).await?;
+            Ok(found.into_iter().next().and_then(|row| row.business_unit))
+        }
+    }
 }
 
 /// What has been confirmed so far.

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use punctual_boxed::boxed;
-use punctual_engine::{Actor, Engine, EngineError};
+use punctual_engine::{Actor, CommandError, Engine, EngineError};
 use punctual_model::{
-    Fault,
+    AuditAction, Fault,
     survey::{Schema, Warning, lint},
 };
 use punctual_store::{
@@ -18,11 +18,13 @@ use super::catalogue;
 
 /// Keeps a new survey.
 #[boxed]
-pub async fn create(engine: &Engine, by: &Actor, draft: &SurveyDraft) -> Result<SurveyRow, EngineError> {
+pub async fn create(engine: &Engine, by: &Actor, draft: &SurveyDraft) -> Result<SurveyRow, CommandError> {
+    let unit = engine.unit_for(by, draft.business_unit.clone(), "").await?;
+    let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let row = surveys::insert(&mut tx.conn(), now, draft).await?;
-    audited(&mut tx, engine, by, "put", row.id).await?;
+    audited(&mut tx, engine, by, AuditAction::Put, &row).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -34,16 +36,20 @@ pub async fn change(
     by: &Actor,
     id: i64,
     draft: &SurveyDraft,
-) -> Result<SurveyRow, EngineError> {
+) -> Result<SurveyRow, CommandError> {
     let now = engine.clock.now();
+    let units = engine.units_named(by, draft.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let before = surveys::lock(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
-    let row = surveys::update(&mut tx.conn(), now, id, draft).await?.ok_or(EngineError::NotFound)?;
+    let missing = || CommandError::not_found("survey", id.to_string());
+    let before = surveys::lock(&mut tx.conn(), id).await?.ok_or_else(missing)?;
+    let unit = units.unit_after(Some(&before.business_unit), draft.business_unit.clone(), "")?;
+    let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
+    let row = surveys::update(&mut tx.conn(), now, id, draft).await?.ok_or_else(missing)?;
     if before.business_unit != row.business_unit {
         // Who owns the survey is part of what is published.
         catalogue::mark(&mut tx.conn(), now, &format!("unit:{id}:{}", row.version)).await?;
     }
-    audited(&mut tx, engine, by, "put", id).await?;
+    audited(&mut tx, engine, by, AuditAction::Put, &row).await?;
     tx.commit().await?;
     Ok(row)
 }
@@ -84,7 +90,7 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
     let number = survey.published_version.unwrap_or(0) + 1;
     let version = surveys::publish(&mut tx.conn(), now, id, number, &survey.draft, by.name()).await?;
     catalogue::mark(&mut tx.conn(), now, &version.to_string()).await?;
-    audited(&mut tx, engine, by, "publish", id).await?;
+    audited(&mut tx, engine, by, AuditAction::Publish, &survey).await?;
     tx.commit().await?;
     Ok(Publishing::Published { version: number, warnings })
 }
@@ -144,8 +150,9 @@ async fn audited(
     tx: &mut Tx,
     engine: &Engine,
     by: &Actor,
-    action: &'static str,
-    id: i64,
+    action: AuditAction,
+    survey: &SurveyRow,
 ) -> Result<(), EngineError> {
-    Ok(by.audit(tx, engine.clock.now(), action, "survey", &id.to_string()).await?)
+    let unit = survey.business_unit.as_deref();
+    Ok(by.audit(tx, engine.clock.now(), action, "survey", &survey.id.to_string(), unit).await?)
 }

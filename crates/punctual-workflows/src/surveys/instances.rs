@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError};
-use punctual_model::{NotificationStatus, ReasonCode, WorkKey};
+use punctual_model::{AuditAction, NotificationStatus, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -194,11 +194,8 @@ pub async fn delete(
     }
     stop(&mut tx, now, ReasonCode::Deleted, keys, &locked).await?;
     let entry = audit::Entry {
-        action: "delete",
-        subject_kind: "survey-instance",
-        subject_id: public_id.to_owned(),
         from: Some(found.status),
-        ..audit::Entry::default()
+        ..audit::Entry::new(AuditAction::Delete, "survey-instance", public_id, found.business_unit.as_deref())
     };
     by.audit_entry(&mut tx, now, entry).await?;
     tx.commit().await?;

@@ -44,8 +44,10 @@ fn definition(name: &str) -> Value {
         "recipients": { "addresses": ["a@example.org"] }, "delivery": { "channel": "email:default" } })
 }
 
-fn draft(before: Option<SettingRow>, name: &str) -> Result<Draft, CommandError> {
-    Draft::read(&Providers::built_in(), "s".to_owned(), before, &definition(name), Ok)
+async fn draft(bed: &TestBed, before: Option<SettingRow>, name: &str) -> Draft {
+    let providers = Providers::built_in();
+    let read = Draft::read(&bed.engine, &providers, &ann(), "s".to_owned(), before, &definition(name)).await;
+    read.unwrap()
 }
 
 async fn stored(bed: &TestBed) -> SettingRow {
@@ -55,10 +57,10 @@ async fn stored(bed: &TestBed) -> SettingRow {
 
 async fn a_setting_that_somebody_else_changed_is_not_written(bed: TestBed) {
     let providers = Providers::built_in();
-    draft(None, "first").unwrap().save(&bed.engine, &providers, &ann()).await.unwrap();
+    draft(&bed, None, "first").await.save(&bed.engine, &providers, &ann()).await.unwrap();
     let seen = stored(&bed).await;
-    draft(Some(seen.clone()), "second").unwrap().save(&bed.engine, &providers, &ann()).await.unwrap();
-    let late = draft(Some(seen.clone()), "third").unwrap();
+    draft(&bed, Some(seen.clone()), "second").await.save(&bed.engine, &providers, &ann()).await.unwrap();
+    let late = draft(&bed, Some(seen.clone()), "third").await;
     let refused = late.save(&bed.engine, &providers, &ann().because(Some("typo"))).await;
     assert!(matches!(refused, Err(CommandError::Stale)), "{refused:?}");
     let refused = remove(&bed.engine, &providers, &ann(), seen).await;
@@ -69,7 +71,7 @@ async fn a_setting_that_somebody_else_changed_is_not_written(bed: TestBed) {
 
 async fn a_removed_setting_is_audited_with_the_reason(bed: TestBed) {
     let providers = Providers::built_in();
-    draft(None, "first").unwrap().save(&bed.engine, &providers, &ann()).await.unwrap();
+    draft(&bed, None, "first").await.save(&bed.engine, &providers, &ann()).await.unwrap();
     let by = ann().because(Some("the law has changed"));
     // The two entries are one statement: where it fails, the setting stays.
     bed.faults.fail("audit.append", false, 1);
@@ -95,6 +97,8 @@ fn person(unit: &str) -> PersonRow {
 }
 
 async fn another_units_person_is_not_there(bed: TestBed) {
+    bed.has_unit("nz").await;
+    bed.has_unit("au").await;
     directory::put_person(&bed.engine, &of_unit("nz"), &person("nz")).await.unwrap();
     let refused = directory::put_person(&bed.engine, &of_unit("au"), &person("au")).await;
     assert!(matches!(refused, Err(CommandError::NotFound { what: "person", .. })), "{refused:?}");
@@ -104,6 +108,7 @@ async fn another_units_person_is_not_there(bed: TestBed) {
 }
 
 async fn the_calendar_of_another_unit_gets_no_link(bed: TestBed) {
+    bed.has_unit("nz").await;
     directory::put_person(&bed.engine, &of_unit("nz"), &person("nz")).await.unwrap();
     let ben = feeds::Owner::Person("ben".to_owned());
     let refused = feeds::make(&bed.engine, &of_unit("au"), &ben).await;
@@ -154,7 +159,8 @@ async fn a_run_that_nobody_took_is_not_reported_on(bed: TestBed) {
     let key = WorkKey::report_manual("0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "by-hand").unwrap();
     let key = key.as_str();
     let Some(run) = ownership::named(&bed.engine, key).await.unwrap() else { panic!("no key: {key}") };
-    let report = Report { owner: Owner::OldScheduler, is_cancelled: true, coordinates: None };
+    let report =
+        Report { owner: Owner::OldScheduler, owner_version: None, is_cancelled: true, coordinates: None };
     let answer = ownership::report(&bed.engine, &ann(), &run, &report).await.unwrap();
     assert!(matches!(answer, Reported::NotTaken), "{answer:?}");
     assert!(bed.audit("run-ownership", key).await.is_empty());

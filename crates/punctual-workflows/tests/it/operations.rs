@@ -82,7 +82,7 @@ fn event(bed: &TestBed, start_at: Option<Timestamp>, end_at: Option<Timestamp>) 
         people: Vec::new(),
         organisation: None,
         time_zone: None,
-        business_unit: None,
+        business_unit: punctual_engine::OwnUnit::default(),
         ical_uid: None,
         ical_series: None,
         location: None,

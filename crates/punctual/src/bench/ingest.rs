@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{Engine, Listeners};
+use punctual_engine::{Engine, Listeners, OwnUnit};
 use punctual_model::{Cause, Clock, NewWork};
 use punctual_workflows::schedules::NewSchedule;
 
@@ -65,7 +65,7 @@ pub(super) fn schedules(
                 run_at: due(number),
                 time_zone: None,
                 payload: payload(number),
-                business_unit: None,
+                business_unit: OwnUnit::default(),
             };
             Ok(new.into_work()?)
         })

@@ -7,6 +7,7 @@ use std::sync::{
 
 use anyhow::{Context, Result};
 use jiff::SignedDuration;
+use punctual_engine::OwnUnit;
 use punctual_engine::{
     Engine, Event, EventSinks, Listeners,
     events::{EventTaken, IncomingEvent, SOURCE_CHANGED},
@@ -115,7 +116,7 @@ fn incoming_events(engine: &Engine, sources: usize) -> Vec<IncomingEvent> {
             sequence: None,
             occurred_at: now,
         };
-        IncomingEvent { event, change: Some(change) }
+        IncomingEvent::of_source(event, OwnUnit::default(), change)
     };
     (0..sources).map(one).collect()
 }

@@ -122,6 +122,7 @@ fn mail(number: usize, channel: ChannelKey, at: jiff::Timestamp) -> Outgoing {
         locale: None,
         context: None,
         attachments: Vec::new(),
+        envelope: Default::default(),
         unsubscribe: None,
         at,
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
 use punctual_model::Secret;
 use punctual_store::foreign::ForeignDatabase;
-use punctual_workflows::reminders::external::{External, Mark};
+use punctual_workflows::reminders::external::{External, Mark, WINDOW_MAX};
 use serde::Deserialize;
 
 use super::duration;
@@ -23,10 +23,13 @@ struct One {
     url: String,
     source_type: String,
     query: String,
-    watermark: String,
     begins: Option<Begins>,
+    // The bounds are checked together, so that one sentence names all that are missing.
     #[serde(default)]
-    business_units: Vec<String>,
+    watermark: String,
+    active: Option<String>,
+    window_days: Option<u32>,
+    business_units: Option<Vec<String>>,
     batch: Option<u32>,
     timeout: Option<String>,
 }
@@ -62,17 +65,25 @@ fn external(name: String, one: One) -> Result<External> {
         // A time where it reads as one, else a text.
         Some(Begins::Text(text)) => text.parse().map_or(Mark::Text(text), Mark::Instant),
     };
-    let batch = one.batch.unwrap_or(500);
-    ensure!((1..=BATCH_MAX).contains(&batch), "{}: batch ({batch}) must be from 1 to {BATCH_MAX}", section());
+    if let Some(batch) = one.batch {
+        let allowed = (1..=BATCH_MAX).contains(&batch);
+        ensure!(allowed, "{}: batch ({batch}) must be from 1 to {BATCH_MAX}", section());
+    }
+    if let Some(days) = one.window_days {
+        let allowed = (1..=WINDOW_MAX).contains(&days);
+        ensure!(allowed, "{}: window_days ({days}) must be from 1 to {WINDOW_MAX}", section());
+    }
     let external = External {
         timeout: duration("timeout", one.timeout, "30s").with_context(section)?,
         source_type: one.source_type,
         query: one.query,
         watermark: one.watermark,
+        active: one.active,
+        window_days: one.window_days,
         business_units: one.business_units,
+        batch: one.batch,
         database,
         begins,
-        batch,
         name: name.clone(),
     };
     external.check().with_context(section)?;
@@ -82,25 +93,39 @@ fn external(name: String, one: One) -> Result<External> {
 #[cfg(test)]
 mod tests {
 
+    const WHOLE: &str = "source_type = \"document\"\nactive = \"active\"\nwatermark = \"changed_at\"\nwindow_days = 400\n\
+        business_units = []\nbatch = 500\n\
+        query = \"SELECT active, changed_at WHERE (1, 2) > (:since, :after) AND due <= :until LIMIT :limit\"";
+
+    fn read(url: &str, text: &str) -> anyhow::Result<Vec<super::External>> {
+        super::read(Some(toml::from_str(&format!("[documents]\nurl = \"{url}\"\n{text}"))?))
+    }
+
     #[test]
-    fn a_look_is_read_and_one_that_is_not_bounded_is_refused() {
-        let read = |url: &str, limit: &str| {
-            let text = format!(
-                // tidy-allow: a file of settings, whose query is never run.
-                "[documents]\nurl = \"{url}\"\nsource_type = \"document\"\nwatermark = \"changed_at\"\n\
-                 query = \"SELECT 1 WHERE (1, 2) > (:since, :after) {limit}\""
-            );
-            super::read(Some(toml::from_str(&text)?))
-        };
-        let found = read("sqlite:crm.db", "LIMIT :limit").unwrap();
-        assert_eq!((found[0].provider().as_str(), found[0].batch), ("external:documents", 500));
-        let fault = |url: &str, limit: &str| format!("{:#}", read(url, limit).unwrap_err());
-        let unbounded = fault("sqlite:crm.db", "");
-        assert!(
-            unbounded.contains("[reconcile.documents]: the query of `documents` has no `:limit`"),
-            "{unbounded}"
-        );
-        let wrong = fault("mysql://u:secret@h/d", "LIMIT :limit");
+    fn s0_75_a_look_is_read_and_one_that_lacks_any_of_the_six_bounds_is_refused() {
+        let found = read("sqlite:crm.db", WHOLE).unwrap();
+        assert_eq!((found[0].provider().as_str(), found[0].batch), ("external:documents", Some(500)));
+        let fault = |text: &str| format!("{:#}", read("sqlite:crm.db", text).unwrap_err());
+        for (without, named) in [
+            ("active = \"active\"\n", "a source filter"),
+            ("watermark = \"changed_at\"\n", "a changed-since watermark"),
+            ("window_days = 400\n", "a due window"),
+            ("business_units = []\n", "an allowlist of business units"),
+            ("batch = 500\n", "a batch size"),
+            (":since, ", "a changed-since watermark"),
+            (", :after", "a cursor"),
+            (" AND due <= :until", "a due window"),
+            (" LIMIT :limit", "a batch size"),
+            ("active, changed_at ", "a source filter"),
+        ] {
+            let said = fault(&WHOLE.replace(without, ""));
+            let begins = "[reconcile.documents]: `documents` would look at too much; it lacks a";
+            assert!(said.contains(begins) && said.contains(named), "{without:?}: {said}");
+        }
+        let all = fault("source_type = \"document\"\nquery = \"SELECT 1\"");
+        assert_eq!(all.matches(", and a").count(), 5, "one sentence names all six: {all}");
+        assert!(fault(&WHOLE.replace("400", "4000")).contains("window_days (4000) must be from 1 to 3650"));
+        let wrong = format!("{:#}", read("mysql://u:secret@h/d", WHOLE).unwrap_err());
         assert!(wrong.contains("postgres://") && !wrong.contains("secret"), "{wrong}");
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date, tz::TimeZone};
-use punctual_engine::{Actor, Engine};
+use punctual_engine::{Actor, Engine, OwnUnit};
 use punctual_model::{Priority, delivery_policy::Handling, ids::derive_uuid, local_time};
 use punctual_store::operations::{organisations::OrganisationRow, people::PersonRow};
 use punctual_workflows::operations::{
@@ -93,7 +93,7 @@ fn of_the_day(date: Date, zone: &TimeZone) -> Result<Vec<NewSubject>> {
         people: people.iter().map(|id| (*id).to_owned()).collect(),
         organisation: Some(ORGANISATION.into()),
         time_zone: None,
-        business_unit: None,
+        business_unit: OwnUnit::default(),
         ical_uid: None,
         ical_series: None,
         location: None,

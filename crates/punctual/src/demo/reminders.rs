@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
+use punctual_engine::OwnUnit;
 use punctual_engine::{
     Actor, Engine, Event, EventSinks,
     events::{IncomingEvent, SOURCE_CHANGED},
@@ -15,9 +16,11 @@ use serde_json::{Value, json};
 
 pub async fn load(engine: &Engine, providers: &Arc<Providers>) -> Result<()> {
     for (id, definition) in settings() {
-        let draft = Draft::read(providers, id.to_owned(), None, &definition, Ok)
+        let demo = Actor::named("demo");
+        let draft = Draft::read(engine, providers, &demo, id.to_owned(), None, &definition)
+            .await
             .map_err(|problem| anyhow!("the sample setting {id}: {problem:?}"))?;
-        draft.save(engine, providers, &Actor::named("demo")).await?;
+        draft.save(engine, providers, &demo).await?;
     }
     let now = engine.clock.now();
     let incoming: Vec<IncomingEvent> = sources(now)
@@ -118,12 +121,12 @@ fn incoming_event(kind: &str, id: &str, unit: Option<&str>, state: &Value, now: 
     let change = SourceChange {
         source_type: kind.into(),
         source_id: id.into(),
-        business_unit: unit.map(str::to_owned),
+        business_unit: None,
         active: true,
         deleted: false,
         state: state.to_string(),
         sequence: None,
         occurred_at: now,
     };
-    IncomingEvent { event, change: Some(change) }
+    IncomingEvent::of_source(event, OwnUnit::stored(unit.map(str::to_owned)), change)
 }

@@ -19,17 +19,14 @@ use serde_json::{Value, json};
 const LOOKS_EVERY: SignedDuration = SignedDuration::from_secs(2);
 
 pub async fn load(engine: &Engine, sources: &Sources) -> Result<()> {
+    let demo = Actor::named("demo");
     for (name, definition) in [("weekly", weekly()), ("daily", daily())] {
-        let draft = Draft::read(engine, sources, guid(name), None, &definition, Ok).await;
+        let draft = Draft::read(engine, sources, &demo, guid(name), None, &definition).await;
         let draft = draft.map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
-        draft
-            .save(engine, &Actor::named("demo"))
-            .await
-            .map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
+        draft.save(engine, &demo).await.map_err(|problem| anyhow!("the sample report {name}: {problem}"))?;
     }
     let scope = Scope::Subject(guid("daily"));
     let confirmed = CHECKLIST.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let demo = Actor::named("demo");
     let change = rollouts::change(&scope, Stage::Shadow, confirmed, &demo);
     rollouts::set(engine, &change).await?.map_err(|refused| anyhow!("the sample rollout: {refused:?}"))?;
     Ok(())
@@ -89,6 +86,7 @@ async fn old_scheduler_pass(engine: &Engine, now: Timestamp) -> Result<(), Store
             business_unit: row.business_unit.as_deref(),
             key: planned.key.as_str(),
             kind: RunKind::Scheduled,
+            manual_run: None,
         };
         let mut tx = engine.store.begin(Lane::Intake).await?;
         if let Taken::Own(_) = take(&mut tx, now, run, Owner::OldScheduler, "demo").await? {

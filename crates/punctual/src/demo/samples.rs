@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{Actor, Engine};
+use punctual_engine::{Actor, Engine, OwnUnit};
 use punctual_model::{
     Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
 };
@@ -102,6 +102,7 @@ async fn sites(engine: &Engine, now: Timestamp) -> Result<()> {
         sites::insert(&mut tx.conn(), now - SignedDuration::from_hours(24 * 30), id, None).await?;
         tx.commit().await?;
         let contact = Contact {
+            agent: None,
             version: Some(env!("CARGO_PKG_VERSION").into()),
             backlog,
             oldest_buffered_age_seconds: (backlog > 0).then_some(540),
@@ -189,7 +190,7 @@ async fn schedules(engine: &Engine, now: Timestamp) -> Result<()> {
             run_at: now + SignedDuration::from_hours(24 * day),
             time_zone: None,
             payload: json!({ "day": day }),
-            business_unit: Some("nz".into()),
+            business_unit: OwnUnit::stored(Some("nz".into())),
         };
         rows.push(new.into_work()?);
     }

@@ -29,6 +29,9 @@ pub struct AgentArgs {
     /// A file with the token.
     #[arg(long, env = "PUNCTUAL_SITE_TOKEN_FILE", value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// The name of this agent, where a site has several with its token. Its buffer is in a folder of that name.
+    #[arg(long, env = "PUNCTUAL_SITE_AGENT", value_name = "NAME")]
+    pub agent: Option<String>,
     /// Where scripts reach the agent; an address of this machine only. Port 0 takes a free one.
     #[arg(long, env = "PUNCTUAL_SITE_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
@@ -80,6 +83,7 @@ struct File {
     central: Option<String>,
     token: Option<String>,
     token_file: Option<PathBuf>,
+    agent: Option<String>,
     listen: Option<SocketAddr>,
     data_dir: Option<PathBuf>,
     retry_every: Option<String>,
@@ -112,6 +116,9 @@ impl AgentConfig {
         let token = args.token.or(file.token).map_or_else(|| read_token(token_file.as_deref()), Ok)?;
         let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| DEFAULT_DATA_DIR.into());
         let mut site = SiteConfig::new(central, Secret::new(token), data_dir);
+        if let Some(agent) = args.agent.or(file.agent) {
+            site = site.named(&agent);
+        }
         site.retry_every = duration("retry_every", args.retry_every.or(file.retry_every), "10s")?;
         site.report_every = duration("report_every", args.report_every.or(file.report_every), "30s")?;
         site.request_time = duration("request_time", args.request_time.or(file.request_time), "60s")?;

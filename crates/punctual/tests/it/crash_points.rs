@@ -20,6 +20,11 @@ fn listed() -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The statements that a message passes on its way.
+pub fn walked() -> Vec<String> {
+    listed().into_iter().filter(|(_, why)| why == "walked").map(|(name, _)| name).collect()
+}
+
 /// The names of all statements, read from the source.
 fn named_in_code() -> BTreeSet<String> {
     let mut names = BTreeSet::new();

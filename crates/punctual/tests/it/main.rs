@@ -1,22 +1,25 @@
 //! The shipped binary as a child process: started, used, killed and started again.
 
+mod audit;
 #[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod brokers;
 mod clock;
 mod crash_points;
 mod definitions;
 mod first_minutes;
-mod kill;
+mod integrators;
 mod object_store;
 mod operations;
 mod proxies;
 mod receiver;
 mod reminders;
 mod reports;
+mod rig;
 mod roles;
 mod secrets;
 mod server;
 mod site;
+mod site_agents;
 mod site_kill;
 mod stop;
 mod surveys;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use punctual_testkit::history::judge::Call;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -23,6 +24,7 @@ pub struct Receiver {
 struct Seen {
     message: String,
     at: Timestamp,
+    call: Call,
 }
 
 impl Receiver {
@@ -32,7 +34,12 @@ impl Receiver {
 
     /// One that takes this long to answer.
     pub async fn slow(answers_after: Duration) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at("127.0.0.1", answers_after).await
+    }
+
+    /// The same, listening on this address.
+    pub async fn at(own: &str, answers_after: Duration) -> Self {
+        let listener = TcpListener::bind((own, 0)).await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let receiver = Self { url, seen: Arc::default(), answers_after };
         let own = receiver.clone();
@@ -52,6 +59,16 @@ impl Receiver {
         let seen = self.seen.lock().unwrap();
         let ids = |seen: &Vec<Seen>| seen.iter().map(|seen| seen.message.clone()).collect();
         seen.iter().map(|(id, seen)| (id.clone(), ids(seen))).collect()
+    }
+
+    /// Every call, by the key in its subject, for the judge of a trial.
+    pub fn calls(&self) -> Vec<Call> {
+        self.seen.lock().unwrap().values().flatten().map(|seen| seen.call.clone()).collect()
+    }
+
+    /// How many calls were received.
+    pub fn count(&self) -> usize {
+        self.seen.lock().unwrap().values().map(Vec::len).sum()
     }
 
     /// When a notification arrived for the first time.
@@ -90,9 +107,18 @@ impl Receiver {
     #[expect(clippy::disallowed_methods, reason = "real messages at a real moment")]
     fn note(&self, message: String, body: &str) {
         let json: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        let notification = json.pointer("/data/notificationId").and_then(|v| v.as_str()).unwrap_or_default();
+        let now = Timestamp::now();
+        let text = |pointer| json.pointer(pointer).and_then(|v| v.as_str()).unwrap_or_default();
+        let call = Call {
+            key: text("/data/subject").to_owned(),
+            target: text("/data/target").to_owned(),
+            message_id: message.clone(),
+            started_at: text("/timestamp").parse().unwrap_or(Timestamp::MIN),
+            arrived_at: now,
+        };
         let mut seen = self.seen.lock().unwrap();
-        seen.entry(notification.to_owned()).or_default().push(Seen { message, at: Timestamp::now() });
+        let of = seen.entry(text("/data/notificationId").to_owned()).or_default();
+        of.push(Seen { message, at: now, call });
     }
 
     #[expect(clippy::disallowed_methods, reason = "a slow receiver on real time")]

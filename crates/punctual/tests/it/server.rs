@@ -25,30 +25,48 @@ pub struct Place {
     database: Database,
     /// Variables that its servers find in their environment.
     pub environment: Vec<(String, String)>,
+    /// Where its servers keep their files, where that is not a folder of its own.
+    pub data: Option<PathBuf>,
+    /// The command that runs its servers, such as one that changes into a namespace.
+    pub wrapper: Vec<String>,
+    /// The address that its servers listen on.
+    pub listen: String,
 }
 
 impl Place {
     pub fn sqlite() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), database: Database::Sqlite, environment: Vec::new() }
+        Self::on(Database::Sqlite)
     }
 
     pub async fn postgres() -> Self {
+        Self::on(Database::Postgres(Box::new(TestDatabase::empty().await)))
+    }
+
+    fn on(database: Database) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
-            database: Database::Postgres(Box::new(TestDatabase::empty().await)),
+            database,
             environment: Vec::new(),
+            data: None,
+            wrapper: Vec::new(),
+            listen: "127.0.0.1:0".into(),
         }
     }
 
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.data.as_deref().unwrap_or(self.folder.path())
     }
 
     /// Starts a server that reaches its database at this address.
     pub fn start_on(&self, database_url: &str) -> Server {
-        let mut command = self.command_on(Some(database_url), &[]);
+        self.try_start_on(database_url, &[]).expect("the server ended before it listened")
+    }
+
+    /// The same with more arguments; `None` if it ended before it listened.
+    pub fn try_start_on(&self, database_url: &str, more: &[&str]) -> Option<Server> {
+        let mut command = self.command_on(Some(database_url), more);
         command.stderr(Stdio::inherit());
-        Self::listening(command).expect("the server ended before it listened")
+        Self::listening(command)
     }
 
     fn command(&self, more: &[&str]) -> Command {
@@ -60,27 +78,21 @@ impl Place {
     }
 
     fn command_on(&self, database_url: Option<&str>, more: &[&str]) -> Command {
-        let mut command = Command::new(binary());
-        command.args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--admin-key",
-            KEY,
-            "--lease",
-            "3s",
-            "--sweep-every",
-            "1s",
-        ]);
+        let mut words = self.wrapper.iter().map(Into::into).chain([binary().into_os_string()]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).args(["serve", "--listen", &self.listen]);
+        command.args(["--admin-key", KEY, "--sweep-every", "1s"]);
+        command.env("PUNCTUAL_LEASE", "3s");
         command.arg("--data-dir").arg(self.folder());
-        command.args(["--outgoing-allow", "127.0.0.0/8"]);
+        command.args(["--outgoing-allow", "127.0.0.0/8,10.0.0.0/8"]);
         if let Some(url) = database_url {
             command.args(["--database-url", url]);
         }
         command
             .args(more)
             .env_remove("PUNCTUAL_CONFIG")
-            .env("PUNCTUAL_LOG", "error")
+            // A trial makes thousands of errors on purpose; one at full scale says nothing of them.
+            .env("PUNCTUAL_LOG", punctual_testkit::rig::log_level())
             .envs(self.environment.iter().cloned())
             .current_dir(self.folder());
         command
@@ -89,6 +101,13 @@ impl Place {
     /// Starts a server and waits until it listens.
     pub fn start(&self, more: &[&str]) -> Server {
         self.try_start(more).expect("the server ended before it listened")
+    }
+
+    /// Starts a server with another lease than the usual one.
+    pub fn start_with_lease(&self, lease: &str) -> Server {
+        let mut command = self.command(&[]);
+        command.env("PUNCTUAL_LEASE", lease).stderr(Stdio::inherit());
+        Self::listening(command).expect("the server ended before it listened")
     }
 
     /// Starts a server that logs everything it can to a file.

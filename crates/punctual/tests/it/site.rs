@@ -35,6 +35,10 @@ impl Agent {
 
     /// SIGKILL: no destructor, no last words.
     pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    pub fn kill_now(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }

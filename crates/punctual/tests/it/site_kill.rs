@@ -71,7 +71,7 @@ impl Script {
 }
 
 #[expect(clippy::disallowed_methods, reason = "real processes on real time")]
-async fn pause(millis: u64) {
+pub async fn pause(millis: u64) {
     // tidy-allow: real processes on real time
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
@@ -157,7 +157,7 @@ fn host(url: &str) -> String {
 }
 
 /// Everything at central, oldest first, once nothing waits anywhere.
-async fn settled(server: &Server, agent: &Agent) -> Vec<Value> {
+pub async fn settled(server: &Server, agent: &Agent) -> Vec<Value> {
     server
         .until("the buffer to be empty", async |_| {
             let health = client().get(format!("{}/healthz", agent.address)).send().await.ok()?;

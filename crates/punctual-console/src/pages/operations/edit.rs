@@ -270,7 +270,8 @@ async fn create(
 ) -> Result<String, Refusal> {
     let Checked { request, start, end } = checked;
     // Whoever is limited to business units makes things in the first of them.
-    let business_unit = visit.viewer.by.units.as_ref().and_then(|units| units.first().cloned());
+    let unit = visit.viewer.unit_or_first("");
+    let business_unit = app.engine.unit_for(&visit.viewer.by, unit, "").await?;
     let new = NewSubject {
         id: app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
         subject_type,

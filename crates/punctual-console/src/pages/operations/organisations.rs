@@ -10,6 +10,7 @@ use axum::{
     http::Uri,
     routing::{get, post},
 };
+use punctual_engine::CommandError;
 use punctual_store::operations::organisations::{self, OrganisationRow};
 use punctual_wire::{
     Code, FieldError, Problem, limits::NAME_MAX, names::name_fault,
@@ -18,13 +19,14 @@ use punctual_wire::{
 use punctual_workflows::operations::{commands::DefaultRule, directory, written::organisation_row};
 use serde_json::{Value, json};
 
-use super::{Tab, by_field, listed, tabs, unit_of, when};
+use super::{Tab, by_field, listed, tabs, when};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
+    pages::entries,
     words::counted,
 };
 
@@ -246,18 +248,16 @@ impl Entered {
 
     fn checked(&self, visit: &Visit) -> Result<OrganisationRow, Vec<FieldError>> {
         let unnamed = name_fault(&self.id, NAME_MAX, &|| "/id".to_owned());
-        let unit = unit_of(visit, &self.unit);
         let request = OrganisationRequest::read(&self.request(), "");
-        match (unnamed, unit, request) {
-            (None, Ok(business_unit), Ok(request)) => {
+        match (unnamed, request) {
+            (None, Ok(request)) => {
+                let business_unit = visit.viewer.unit_or_first(&self.unit);
                 let request = OrganisationRequest { business_unit, ..request };
                 organisation_row(self.id.clone(), request, Default::default()).map_err(|fault| vec![fault])
             }
-            (unnamed, unit, request) => Err(unnamed
-                .into_iter()
-                .chain(unit.err())
-                .chain(request.err().into_iter().flatten())
-                .collect()),
+            (unnamed, request) => {
+                Err(unnamed.into_iter().chain(request.err().into_iter().flatten()).collect())
+            }
         }
     }
 }
@@ -313,7 +313,12 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
         let fault = FieldError::new("/id", Code::OutOfRange, "There is an organisation of this id already.");
         return form(&app, &visit, entered, vec![fault]).await;
     }
-    directory::put_organisation(&app.engine, &visit.viewer.by, &row).await?;
+    match directory::put_organisation(&app.engine, &visit.viewer.by, &row).await {
+        Err(refused @ CommandError::Invalid(_)) => {
+            return form(&app, &visit, entered, entries::refused(refused)).await;
+        }
+        done => done?,
+    };
     see_other("/operations/organisations?done=saved")
 }
 

@@ -10,6 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::ToSpan;
+use punctual_engine::CommandError;
 use punctual_store::operations::{
     people::{self, PersonRow},
     subjects::{self, Between},
@@ -20,13 +21,14 @@ use punctual_wire::{
 use punctual_workflows::operations::{directory, texts, written::person_row};
 use serde_json::{Map, Value, json};
 
-use super::{Item, Tab, by_field, item, listed, tabs, unit_of};
+use super::{Item, Tab, by_field, item, listed, tabs};
 use crate::{
     App, Shared,
     answer::{Page, Refusal, page, see_other},
     form::{Fields, Signed},
     frame::{Frame, Visit},
     links,
+    pages::entries,
     words::counted,
 };
 
@@ -209,15 +211,15 @@ impl Entered {
 
     fn checked(&self, visit: &Visit) -> Result<PersonRequest, Vec<FieldError>> {
         let unnamed = name_fault(&self.id, NAME_MAX, &|| "/id".to_owned());
-        let unit = unit_of(visit, &self.unit);
         let request = PersonRequest::read(&self.request(), "");
-        match (unnamed, unit, request) {
-            (None, Ok(business_unit), Ok(request)) => Ok(PersonRequest { business_unit, ..request }),
-            (unnamed, unit, request) => Err(unnamed
-                .into_iter()
-                .chain(unit.err())
-                .chain(request.err().into_iter().flatten())
-                .collect()),
+        match (unnamed, request) {
+            (None, Ok(request)) => {
+                let business_unit = visit.viewer.unit_or_first(&self.unit);
+                Ok(PersonRequest { business_unit, ..request })
+            }
+            (unnamed, request) => {
+                Err(unnamed.into_iter().chain(request.err().into_iter().flatten()).collect())
+            }
         }
     }
 }
@@ -284,8 +286,13 @@ async fn save(State(app): State<Shared>, signed: Signed) -> Page {
         let fault = FieldError::new("/id", Code::OutOfRange, "There is somebody of this id already.");
         return form(&app, &visit, entered, vec![fault]).await;
     }
-    let row = person_row(entered.id, request, Visit::now(&app));
-    directory::put_person(&app.engine, &visit.viewer.by, &row).await?;
+    let row = person_row(entered.id.clone(), request, Visit::now(&app));
+    match directory::put_person(&app.engine, &visit.viewer.by, &row).await {
+        Err(refused @ CommandError::Invalid(_)) => {
+            return form(&app, &visit, entered, entries::refused(refused)).await;
+        }
+        done => done?,
+    };
     see_other("/operations/people?done=saved")
 }
 

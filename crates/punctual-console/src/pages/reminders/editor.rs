@@ -263,7 +263,8 @@ async fn ask_to_remove(State(app): State<Shared>, visit: Visit, Path(id): Path<S
     definition["active"] = json!(false);
     let version = row.version.to_string();
     let (name, pill) = (row.name.clone(), super::pill_of(&row));
-    let off = Draft::read(&app.reminders, id.clone(), Some(row), &definition, Ok).ok();
+    let by = &visit.viewer.by;
+    let off = Draft::read(&app.engine, &app.reminders, by, id.clone(), Some(row), &definition).await.ok();
     let taken = match off {
         Some(off) => off.plan(&app.engine, &app.reminders).await?.deactivate,
         None => 0,
@@ -351,8 +352,8 @@ async fn draft(
         "" => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
         id => id.to_owned(),
     };
-    let unit_for = |unit| visit.viewer.own_unit(unit);
-    Ok(Draft::read(&app.reminders, id, before, &value, unit_for).map_err(entries::refused))
+    let read = Draft::read(&app.engine, &app.reminders, &visit.viewer.by, id, before, &value).await;
+    Ok(read.map_err(entries::refused))
 }
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {

@@ -158,7 +158,10 @@ impl Offered {
         let lists = lists::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
         let channels = channels::all(&mut reader.conn()).await?;
         drop(reader);
-        let days = (1..=31).map(|day| (day.to_string(), format!("day {day}")));
+        let days = (1..=30).map(|day| match day {
+            1..=28 => (day.to_string(), format!("day {day}")),
+            _ => (day.to_string(), format!("day {day}, or the last day")),
+        });
         Ok(Self {
             builtins: app.reports.builtins(),
             connections: app.reports.connections().names().into_iter().map(str::to_owned).collect(),
@@ -167,7 +170,7 @@ impl Offered {
             people: people(app, visit).await?,
             zones: local_time::names(),
             weekdays: WEEKDAYS,
-            month_days: days.chain([("L".to_owned(), "the last day".to_owned())]).collect(),
+            month_days: days.chain([("L".to_owned(), "day 31, or the last day".to_owned())]).collect(),
         })
     }
 }
@@ -344,8 +347,8 @@ async fn draft(
         Some(row) => row.guid.clone(),
         None => app.engine.random.ordered_uuid(app.engine.clock.now()).to_string(),
     };
-    let unit_for = |unit| visit.viewer.own_unit(unit);
-    let read = Draft::read(&app.engine, &app.reports, guid, before, &value, unit_for).await;
+    let by = &visit.viewer.by;
+    let read = Draft::read(&app.engine, &app.reports, by, guid, before, &value).await;
     Ok(read.map_err(entries::refused))
 }
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::{Deref, DerefMut},
+    ops::{Deref, DerefMut, RangeInclusive},
 };
 
 use punctual_wire::{Code, FieldError};
@@ -101,6 +101,12 @@ impl Form {
 
     fn take_cadence(&mut self, cadence: &Value) {
         let text = |name: &str| cadence[name].as_str().unwrap_or_default().to_owned();
+        if let Some(day) = clamped_day(cadence) {
+            self.set("cadence", "monthly");
+            self.set("monthDay", day.to_string());
+            self.set("sendTime", text("sendTime"));
+            return;
+        }
         if cadence.get("rrule").is_some() {
             self.set("cadence", "rrule");
             ["rrule", "sendTime", "startsOn"].iter().for_each(|name| self.set(name, text(name)));
@@ -120,7 +126,7 @@ impl Form {
             self.set("cadence", preset);
         }
         // A preset that would write it otherwise is none.
-        if self.cron().as_deref() != Some(cron.as_str()) {
+        if self.clamped().is_some() || self.cron().as_deref() != Some(cron.as_str()) {
             ["sendTime", "weekday", "monthDay"].iter().for_each(|name| self.set(name, ""));
             self.set("cadence", "cron");
             self.set("cron", cron);
@@ -187,6 +193,9 @@ impl Form {
     }
 
     fn cadence(&self) -> Value {
+        if let Some(day) = self.clamped() {
+            return json!({ "rrule": clamped_rule(day), "sendTime": self.get("sendTime") });
+        }
         if self.get("cadence") != "rrule" {
             return json!({ "cron": self.cron().unwrap_or_default() });
         }
@@ -199,12 +208,20 @@ impl Form {
         cadence
     }
 
+    /// The day of *every month* where some months do not have it and a pattern would leave them out.
+    fn clamped(&self) -> Option<u8> {
+        let day = self.get("monthDay").parse().ok().filter(|day| CLAMPED.contains(day))?;
+        (self.get("cadence") == "monthly").then_some(day)
+    }
+
     /// The pattern that is meant; none where the time of day of a preset cannot be read.
     fn cron(&self) -> Option<String> {
         let days = match self.get("cadence") {
             "daily" => "* * *".to_owned(),
             "weekdays" => "* * MON-FRI".to_owned(),
             "weekly" => format!("* * {}", self.get("weekday")),
+            // Every month has a last day, and not every one a 31st.
+            "monthly" if self.get("monthDay") == "31" => "L * *".to_owned(),
             "monthly" => format!("{} * *", self.get("monthDay")),
             _ => return Some(self.get("cron").to_owned()),
         };
@@ -308,6 +325,7 @@ impl Form {
                 "daily" | "weekdays" => "sendTime",
                 _ => "cron",
             },
+            ["cadence", "rrule", ..] if self.get("cadence") == "monthly" => "monthDay",
             ["cadence", name @ ("rrule" | "sendTime" | "startsOn"), ..] => name,
             ["cadence", ..] => "cadence",
             ["report", "source", "sql", "connection"] => "connection",
@@ -333,6 +351,20 @@ impl Form {
         };
         name.to_owned()
     }
+}
+
+/// Days that February, or it in most years, does not have: *every month* means the last day there.
+const CLAMPED: RangeInclusive<u8> = 29..=30;
+
+/// The rule for a day of every month, or the last one where a month is shorter.
+fn clamped_rule(day: u8) -> String {
+    let days: Vec<String> = (28..=day).map(|day| day.to_string()).collect();
+    format!("FREQ=MONTHLY;BYMONTHDAY={};BYSETPOS=-1", days.join(","))
+}
+
+fn clamped_day(cadence: &Value) -> Option<u8> {
+    let rule = cadence["rrule"].as_str()?;
+    CLAMPED.into_iter().find(|day| clamped_rule(*day) == rule && cadence["startsOn"].is_null())
 }
 
 /// The definition with what is meant where nothing is said, so that the fields can show it.
@@ -415,10 +447,43 @@ mod tests {
         cadence("30 17 * * FRI", "weekly", ("weekday", "FRI"));
         cadence("0 8 1 * *", "monthly", ("monthDay", "1"));
         cadence("0 8 L * *", "monthly", ("monthDay", "L"));
+        // The standard's meaning is kept where somebody wrote the pattern: months without a 31st are left out.
+        cadence("0 8 31 * *", "cron", ("cron", "0 8 31 * *"));
+        cadence("0 8 30 * *", "cron", ("cron", "0 8 30 * *"));
         cadence("00 8 * * *", "cron", ("cron", "00 8 * * *"));
         cadence("*/5 8 * * *", "cron", ("cron", "*/5 8 * * *"));
         cadence("0 8 * JAN MON", "cron", ("cron", "0 8 * JAN MON"));
         cadence("0 8", "cron", ("cron", "0 8"));
+    }
+
+    #[test]
+    fn every_month_on_a_day_that_some_do_not_have_means_their_last_day() {
+        let mut form = Form::of(&weekly()).unwrap();
+        let mut cadence = |day: &str| {
+            form.set("cadence", "monthly");
+            form.set("monthDay", day);
+            form.set("sendTime", "08:00");
+            let cadence = form.definition()["cadence"].clone();
+            let mut stored = weekly();
+            stored["cadence"] = cadence.clone();
+            let again = Form::of(&stored).unwrap();
+            (cadence, again.get("cadence").to_owned(), again.get("monthDay").to_owned())
+        };
+        let zone = "Europe/Berlin";
+        let rule = |days: &str| {
+            let rrule = format!("FREQ=MONTHLY;BYMONTHDAY={days};BYSETPOS=-1");
+            json!({ "rrule": rrule, "sendTime": "08:00", "timeZone": zone })
+        };
+        assert_eq!(
+            cadence("28"),
+            (json!({ "cron": "0 8 28 * *", "timeZone": zone }), "monthly".into(), "28".into())
+        );
+        assert_eq!(cadence("29"), (rule("28,29"), "monthly".into(), "29".into()));
+        assert_eq!(cadence("30"), (rule("28,29,30"), "monthly".into(), "30".into()));
+        assert_eq!(
+            cadence("31"),
+            (json!({ "cron": "0 8 L * *", "timeZone": zone }), "monthly".into(), "L".into())
+        );
     }
 
     #[test]

@@ -9,14 +9,16 @@ use axum::{
 };
 use jiff::{SignedDuration, Timestamp};
 use punctual_store::rollouts::{self, RolloutRow};
-use punctual_wire::{Code, Problem};
+use punctual_wire::{Code, Problem, rollouts::RolloutRequest};
 use punctual_workflows::{
     reports::{KIND, rollouts as moving},
     rollout::{
-        CHECKLIST, Compared, Stage, Verdict,
+        CHECKLIST, Compared, Stage, Verdict, selected,
         stages::{self, Refused, Scope},
     },
 };
+
+use serde_json::json;
 
 use super::{found, leave, stage_pill};
 use crate::{
@@ -25,6 +27,7 @@ use crate::{
     form::{Act, Fields},
     frame::{Frame, Visit},
     links,
+    pages::entries,
     times::When,
     words::{self, Pill},
 };
@@ -97,6 +100,8 @@ struct RolloutPage {
     fault: Option<String>,
     steps: Vec<Step>,
     points: Vec<Point>,
+    /// The runs that are chosen at stage 2, one a line.
+    runs: String,
     figures: Vec<StageLine>,
     counts: [(&'static str, usize, &'static str); 3],
     compared: Vec<ComparedLine>,
@@ -114,6 +119,8 @@ struct Step {
     name: &'static str,
     what: &'static str,
     state: &'static str,
+    /// What the button says, where there is one.
+    button: Option<&'static str>,
 }
 
 struct Point {
@@ -190,6 +197,7 @@ async fn shown(app: &App, visit: &Visit, scope: &Scope, done: Option<String>, fa
             .into_iter()
             .map(|(name, what)| Point { name, what, confirmed: confirmed.get(name).map(by_whom) })
             .collect(),
+        runs: row.as_ref().and_then(selected).unwrap_or_default().join("\n"),
         figures: figures.into_iter().map(stage_line).collect(),
         counts: counts(&compared),
         compared: lines(&compared, visit, now),
@@ -214,9 +222,10 @@ fn step(stage: Stage, now: Option<Stage>) -> Step {
         Stage::Shadow => {
             ("Shadow", "A dry run: what would run is recorded and compared with the old scheduler's runs.")
         }
-        Stage::RunNow => {
-            ("Run now", "Runs that a person asks for are made here; the old scheduler is kept from them.")
-        }
+        Stage::RunNow => (
+            "Run now",
+            "Runs that a person asks for are made here, all of them or those that are chosen below; the old scheduler is kept from them.",
+        ),
         Stage::Scheduled => {
             ("Scheduled", "Planned runs too, by whoever takes them first; conflicts are held and counted.")
         }
@@ -227,7 +236,13 @@ fn step(stage: Stage, now: Option<Stage>) -> Step {
         Some(now) if now > stage => "past",
         _ => "ahead",
     };
-    Step { number: stage.number(), name, what, state }
+    let button = match state {
+        "ahead" => Some("Set"),
+        // What is chosen may change without the stage.
+        "now" if stage == Stage::RunNow => Some("Change runs"),
+        _ => None,
+    };
+    Step { number: stage.number(), name, what, state, button }
 }
 
 fn sentence(stage: Option<Stage>, compared: &[Compared]) -> String {
@@ -296,7 +311,19 @@ async fn set(State(app): State<Shared>, Path((scope, id)): Path<(String, String)
         return Err(Problem::new(Code::OutOfRange, "A stage is a number from 0 to 4.").into());
     };
     let confirmed = fields.all("confirm").map(str::to_owned).collect();
-    let change = moving::change(&scope, stage, confirmed, &visit.viewer.by);
+    let mut change = moving::change(&scope, stage, confirmed, &visit.viewer.by);
+    let chosen = entries::listed(fields.text("runs"));
+    if stage == Stage::RunNow && !chosen.is_empty() {
+        let request = RolloutRequest::read(&json!({ "stage": 2, "runs": chosen }), "");
+        match request {
+            Ok(request) => change.selected = request.runs,
+            Err(_) => {
+                let fault =
+                    "Runs are named by their ids, one a line, such as 0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071.";
+                return shown(&app, &visit, &scope, None, Some(fault.to_owned())).await;
+            }
+        }
+    }
     let before = moving::find(&app.engine, &scope).await?;
     if Stage::of(before.as_ref()) > Some(stage) {
         // Going back gives back what was taken here, whichever button was pressed.

@@ -10,7 +10,7 @@ use axum::{
 };
 use jiff::Timestamp;
 use punctual_model::NotificationStatus;
-use punctual_store::report_subscriptions::SubscriptionRow;
+use punctual_store::{attempts::AttemptRow, report_subscriptions::SubscriptionRow};
 use punctual_wire::Problem;
 use punctual_workflows::reports::{
     Subscription, commands,
@@ -56,6 +56,9 @@ struct RunPage {
     picture: Option<String>,
     purged: Option<When>,
     deliveries: Vec<Delivery>,
+    attempts: Vec<AttemptLine>,
+    /// There are more than are listed.
+    has_more_attempts: bool,
     details: Vec<(&'static str, String)>,
     due: When,
     work: i64,
@@ -85,6 +88,16 @@ struct Delivery {
     channel: String,
     to: String,
     pill: Pill,
+}
+
+struct AttemptLine {
+    id: String,
+    target: String,
+    number: i64,
+    channel: String,
+    at: When,
+    pill: Pill,
+    answer: String,
 }
 
 async fn show(
@@ -153,6 +166,8 @@ async fn show(
         ownership,
         coordinates: view.coordinates().and_then(|value| serde_json::to_string_pretty(&value).ok()),
         deliveries: view.notifications.iter().map(delivery).collect(),
+        attempts: view.attempts.iter().map(|row| attempt(&view, row, &visit, now)).collect(),
+        has_more_attempts: view.attempts.len() >= runs::ATTEMPTS_SHOWN,
         details: details(&view, &stored, period),
         due: visit.zone.exact(due_at),
         work: view.work.id,
@@ -213,6 +228,19 @@ fn delivery(row: &punctual_store::notifications::NotificationRow) -> Delivery {
         channel: row.channel.to_string(),
         to: row.list_name.clone().map(|list| format!("list {list}")).unwrap_or_default(),
         pill: words::notification(row.status),
+    }
+}
+
+fn attempt(view: &RunView, row: &AttemptRow, visit: &Visit, now: Timestamp) -> AttemptLine {
+    let message = view.notifications.iter().find(|one| one.seq == row.notification_seq);
+    AttemptLine {
+        id: message.map(|one| one.id.to_string()).unwrap_or_default(),
+        target: row.target.clone(),
+        number: row.n,
+        channel: row.channel.clone(),
+        at: visit.zone.when(Timestamp::from_microsecond(row.started_at).unwrap_or_default(), now),
+        pill: words::outcome(row.outcome.as_deref()),
+        answer: row.answer.clone().unwrap_or_default(),
     }
 }
 

@@ -8,6 +8,7 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
+use punctual_engine::CommandError;
 use punctual_model::{
     Fault,
     survey::{Schema, lint},
@@ -222,16 +223,20 @@ async fn keep(app: &Shared, form: Signed, survey: Option<SurveyRow>) -> Page {
         Ok(draft) => draft,
         Err(faults) => return show(app, &visit, survey.as_ref(), written, faults, Vec::new(), None).await,
     };
-    let before = survey.as_ref().and_then(|survey| survey.business_unit.as_deref());
-    if !visit.viewer.by.may_touch(draft.business_unit.as_deref())
-        || (survey.is_some() && !visit.viewer.by.may_touch(before))
-    {
-        return Err(Problem::not_found("business unit", &written.unit).into());
-    }
     let by = &visit.viewer.by;
-    let row = match &survey {
-        Some(survey) => author::change(&app.engine, by, survey.id, &draft).await?,
-        None => author::create(&app.engine, by, &draft).await?,
+    if let Some(survey) = survey.as_ref().filter(|survey| !by.may_touch(survey.business_unit.as_deref())) {
+        return Err(Problem::not_found("survey", survey.id.to_string()).into());
+    }
+    let kept = match &survey {
+        Some(survey) => author::change(&app.engine, by, survey.id, &draft).await,
+        None => author::create(&app.engine, by, &draft).await,
+    };
+    let row = match kept {
+        Err(CommandError::Invalid(faults)) => {
+            let faults = faults.into_iter().map(fault).collect();
+            return show(app, &visit, survey.as_ref(), written, faults, Vec::new(), None).await;
+        }
+        kept => kept?,
     };
     if fields.text("then") != "publish" {
         return see_other(&format!("/surveys/{}/edit?done=saved", row.id));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use punctual_model::{
-    ChannelKey, Json, NotificationEvent, NotificationId, ReasonCode, Targets,
+    AuditAction, ChannelKey, Json, NotificationEvent, ReasonCode, Targets,
     address::comparable,
     delivery_policy::{DeliveryPolicy, Priority, hours},
 };
@@ -343,21 +343,17 @@ impl Sorted {
 
 /// Who was left out of a message that goes to others, and why: it is part of its timeline.
 fn left_out(sorted: &[&mut Sorted]) -> Vec<audit::Entry> {
-    let entry = |id: NotificationId, target: &str, why: ReasonCode| audit::Entry {
-        actor: "engine".into(),
-        action: "leave-out",
-        subject_kind: "notification",
-        subject_id: id.to_string(),
+    let entry = |row: &NotificationRow, target: &str, why: ReasonCode| audit::Entry {
         reason: Some(why.into()),
         data: Some(serde_json::json!({ "target": target }).to_string()),
-        ..audit::Entry::default()
+        ..audit::Entry::new(AuditAction::LeaveOut, "notification", row.id, row.business_unit.as_deref())
     };
     sorted
         .iter()
         .flat_map(|one| {
             let held = one.digest.iter().map(|(_, target)| (target.as_str(), ReasonCode::DailyCap));
             let out = one.left_out.iter().map(|(target, why)| (target.as_str(), *why));
-            held.chain(out).map(|(target, why)| entry(one.item.row.id, target, why)).collect::<Vec<_>>()
+            held.chain(out).map(|(target, why)| entry(&one.item.row, target, why)).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -61,6 +61,7 @@ impl Engine {
                 channel: one.row.channel.to_string(),
                 subject,
                 body: body.chars().take(EXCERPT).collect(),
+                work_id: one.row.work_id,
                 held_at: now.as_microsecond(),
             });
             if !works.contains_key(one.day) {

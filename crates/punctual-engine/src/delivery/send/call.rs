@@ -47,6 +47,15 @@ impl Engine {
             }
             Err(_) => SendOutcome::Uncertain { error: "the channel did not answer in time".into() },
         };
+        if let SendOutcome::Uncertain { error } = &outcome {
+            tracing::warn!(
+                notification.id = %item.row.id,
+                channel.key = channel.key.as_str(),
+                attempt = item.row.attempts,
+                error,
+                "an attempt may or may not have reached its target"
+            );
+        }
         let at = self.clock.now();
         self.metrics.sent(channel.key.as_str(), &outcome);
         drop(permit);
@@ -77,6 +86,7 @@ fn outgoing(
         locale: row.locale.clone(),
         context: row.context.as_ref().and_then(|context| context.read().ok()),
         attachments: Vec::new(),
+        envelope: row.envelope.as_ref().and_then(|envelope| envelope.read().ok()).unwrap_or_default(),
         unsubscribe: None,
         at: now,
     }

@@ -14,8 +14,11 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
-use super::servers::Servers;
-use crate::{db::deadline::within, error::DriverError};
+use super::servers::{Servers, begin};
+use crate::{
+    db::{deadline::within, tx::Sync},
+    error::DriverError,
+};
 
 /// Some connections for one purpose, so that no purpose takes the connections of another.
 #[derive(Clone)]
@@ -42,7 +45,7 @@ impl Pool {
     }
 
     /// A connection that works, as far as anybody knows.
-    pub(in crate::db) async fn acquire(&self) -> Result<Held, DriverError> {
+    async fn acquire(&self) -> Result<Held, DriverError> {
         let slot = within(self.0.servers.deadlines.acquire, async {
             self.0.slots.clone().acquire_owned().await.map_err(|_| DriverError::Closed)
         })
@@ -59,10 +62,21 @@ impl Pool {
         Ok(self.hold(conn, slot))
     }
 
+    /// A connection for reading. Behind a pooler it is a transaction: a statement is sent in two parts, and outside of one
+    /// they may meet two servers.
+    pub(in crate::db) async fn read(&self) -> Result<Held, DriverError> {
+        if self.0.servers.are_pooled() { self.begin(Sync::Disk).await } else { self.acquire().await }
+    }
+
     /// A connection with an open transaction.
-    pub(in crate::db) async fn begin(&self) -> Result<Held, DriverError> {
+    pub(in crate::db) async fn begin(&self, sync: Sync) -> Result<Held, DriverError> {
         let mut held = self.acquire().await?;
-        held.run(async |conn| raw_sql("BEGIN").execute(conn).await.map(drop)).await?;
+        let mut text = self.0.servers.begin(Some(self.0.statement));
+        match sync {
+            Sync::Disk => {}
+            Sync::Process => text.push_str("; SET LOCAL synchronous_commit = off"),
+        }
+        held.run(async |conn| begin(conn, text).await).await?;
         held.in_transaction = true;
         Ok(held)
     }
@@ -105,6 +119,11 @@ pub struct Held {
 }
 
 impl Held {
+    /// Whether statements may be prepared on the session and kept.
+    pub(in crate::db) fn keeps_statements(&self) -> bool {
+        !self.pool.0.servers.are_pooled()
+    }
+
     /// Runs something on the connection, within the deadline.
     pub(in crate::db) async fn run<T>(
         &mut self,

@@ -1,11 +1,11 @@
 //! The servers behind one address, and how a connection to them is opened.
 
 use std::{
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 
-use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection, Row as _, postgres::PgConnectOptions, raw_sql};
 
 use crate::{
     StoreError,
@@ -27,6 +27,8 @@ pub(in crate::db) struct Servers {
     preferred: AtomicUsize,
     /// Connections that failed since the start; see [`super::pool`].
     failures: AtomicU64,
+    /// Whether a pooler stands before them; see [`Self::find_pooler`].
+    pooled: AtomicBool,
     pub(super) deadlines: Deadlines,
 }
 
@@ -36,7 +38,60 @@ impl Servers {
             .iter()
             .map(|url| url.parse().map_err(|_| StoreError::Url))
             .collect::<Result<Vec<PgConnectOptions>, _>>()?;
-        Ok(Self { each, preferred: AtomicUsize::new(0), failures: AtomicU64::new(0), deadlines })
+        Ok(Self {
+            each,
+            preferred: AtomicUsize::new(0),
+            failures: AtomicU64::new(0),
+            pooled: AtomicBool::new(false),
+            deadlines,
+        })
+    }
+
+    /// Finds out whether the address leads to a pooler such as PgBouncer, which gives each transaction any of its sessions:
+    /// it refuses the settings that a session is opened with, or drops them.
+    pub(super) async fn find_pooler(&self) -> Result<(), DriverError> {
+        let keeps_settings = match self.connect(None).await {
+            Ok(mut conn) => {
+                let seqscan = shown(&mut conn, "SHOW enable_seqscan");
+                within(self.deadlines.connect, seqscan).await? == "off"
+            }
+            Err(error) if error.is_of_a_pooler() => false,
+            Err(error) => return Err(error),
+        };
+        self.pooled.store(!keeps_settings, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether nothing may rely on a session: neither its settings nor its prepared statements.
+    pub(in crate::db) fn are_pooled(&self) -> bool {
+        self.pooled.load(Ordering::Acquire)
+    }
+
+    /// What begins a transaction whose statements may take so long. Behind a pooler it brings all settings along, in the same
+    /// round trip.
+    pub(super) fn begin(&self, statement: Option<Duration>) -> String {
+        let mut text = "BEGIN".to_owned();
+        if self.are_pooled() {
+            let limits = statement.map(|statement| self.limits(statement)).into_iter().flatten();
+            for (name, value) in
+                SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())).chain(limits)
+            {
+                text.push_str("; SET LOCAL ");
+                text.push_str(name);
+                text.push_str(" = '");
+                text.push_str(&value);
+                text.push('\'');
+            }
+        }
+        text
+    }
+
+    fn limits(&self, statement: Duration) -> [(&'static str, String); 3] {
+        [
+            ("statement_timeout", millis(statement)),
+            ("lock_timeout", millis(LOCK)),
+            ("idle_in_transaction_session_timeout", millis(self.deadlines.idle_in_transaction)),
+        ]
     }
 
     pub(super) fn failures(&self) -> u64 {
@@ -53,13 +108,9 @@ impl Servers {
         let preferred = self.preferred.load(Ordering::Acquire);
         let (mut readable, mut refused) = (None, None);
         for number in (0..self.each.len()).map(|step| (preferred + step) % self.each.len()) {
-            let mut options = configured(self.each[number].clone());
-            if let Some(statement) = statement {
-                options = options.options([
-                    ("statement_timeout", millis(statement)),
-                    ("lock_timeout", millis(LOCK)),
-                    ("idle_in_transaction_session_timeout", millis(self.deadlines.idle_in_transaction)),
-                ]);
+            let mut options = self.configured(self.each[number].clone());
+            if let (Some(statement), false) = (statement, self.are_pooled()) {
+                options = options.options(self.limits(statement));
             }
             let opened = within(self.deadlines.connect, async {
                 let mut conn = options.connect().await?;
@@ -81,37 +132,51 @@ impl Servers {
 
     /// How the server is reached that took writes last.
     pub(super) fn present(&self) -> PgConnectOptions {
-        configured(self.each[self.preferred.load(Ordering::Acquire)].clone())
+        self.configured(self.each[self.preferred.load(Ordering::Acquire)].clone())
     }
-}
 
-async fn takes_writes(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let read_only: String = sqlx::query_scalar("SHOW transaction_read_only").fetch_one(conn).await?;
-    Ok(read_only == "off")
-}
-
-fn millis(limit: Duration) -> String {
-    limit.as_millis().to_string()
-}
-
-/// What every connection has.
-fn configured(options: PgConnectOptions) -> PgConnectOptions {
-    options
+    /// What every connection has.
+    fn configured(&self, options: PgConnectOptions) -> PgConnectOptions {
         // Migrations know running nodes by it.
-        .application_name(&format!("punctual/{}", crate::schema::known()))
-        // Compiling a plan takes longer than any statement here runs. Statements go by their keys; a plan that reads a
-        // whole table is only ever made for one that was just created, and would stay while it grows.
-        .options([
-            ("synchronous_commit", "on".to_owned()),
-            ("jit", "off".to_owned()),
-            ("enable_seqscan", "off".to_owned()),
-            ("default_transaction_isolation", "read committed".to_owned()),
+        let name = format!("punctual/{}", crate::schema::known());
+        let options = options.application_name(&name).disable_statement_logging();
+        if self.are_pooled() {
+            return options.extra_float_digits(None);
+        }
+        options.options(SETTINGS).options([
             ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
             ("tcp_keepalives_interval", "5".to_owned()),
             ("tcp_keepalives_count", "3".to_owned()),
             ("tcp_user_timeout", millis(USER_TIMEOUT)),
         ])
-        .disable_statement_logging()
+    }
+}
+
+// Compiling a plan takes longer than any statement here runs. Statements go by their keys; a plan that reads a whole table
+// is only ever made for one that was just created, and would stay while it grows.
+const SETTINGS: [(&str, &str); 4] = [
+    ("synchronous_commit", "on"),
+    ("jit", "off"),
+    ("enable_seqscan", "off"),
+    ("default_transaction_isolation", "read committed"),
+];
+
+async fn takes_writes(conn: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    Ok(shown(conn, "SHOW transaction_read_only").await? == "off")
+}
+
+/// One setting, asked for without preparing a statement.
+async fn shown(conn: &mut PgConnection, statement: &'static str) -> Result<String, sqlx::Error> {
+    raw_sql(statement).fetch_one(conn).await?.try_get(0)
+}
+
+/// Begins a transaction.
+pub(super) async fn begin(conn: &mut PgConnection, text: String) -> Result<(), sqlx::Error> {
+    raw_sql(AssertSqlSafe(text)).execute(conn).await.map(drop)
+}
+
+fn millis(limit: Duration) -> String {
+    limit.as_millis().to_string()
 }
 
 /// One address for each host of `postgres://user@one:5432,two:5433/database`.

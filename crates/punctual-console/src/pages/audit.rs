@@ -1,0 +1,224 @@
+//! The audit: who did what, newest first, with filters, a time range and a file of what was found.
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderValue, Uri, header},
+    response::IntoResponse,
+    routing::get,
+};
+use jiff::{Timestamp, tz::TimeZone};
+use punctual_model::{
+    AuditAction, reason,
+    table::{Cell, Column, Kind, Table},
+};
+use punctual_store::audit::{self, AuditFilter, AuditSubject, ListedEntry};
+use punctual_wire::audit::{SubjectName, place, read_place};
+
+use crate::{
+    App, Shared,
+    answer::{Page, Refusal, page},
+    form::Fields,
+    frame::{Frame, Visit},
+    links,
+    times::When,
+};
+
+const ROWS: i64 = 50;
+/// Entries of a file at most, and those that are read for it at once.
+const EXPORTED: usize = 50_000;
+const READ_AT_ONCE: i64 = 1_000;
+/// The names of the filters, in addresses and forms.
+const FILTERS: [&str; 5] = ["from", "to", "actor", "action", "subject"];
+
+pub fn routes() -> Router<Shared> {
+    Router::new().route("/audit", get(show)).route("/audit.csv", get(csv))
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    frame: Frame,
+    rows: Vec<Row>,
+    asked: Asked,
+    actions: Vec<(&'static str, &'static str)>,
+    export: String,
+    next: Option<String>,
+}
+
+/// What was entered, and what of it cannot be read.
+struct Asked {
+    from: String,
+    to: String,
+    actor: String,
+    action: String,
+    subject: String,
+    /// What would be right.
+    fault: Option<&'static str>,
+    is_any: bool,
+}
+
+struct Row {
+    seq: i64,
+    when: When,
+    who: String,
+    action: String,
+    sentence: String,
+    subject: String,
+    link: Option<String>,
+    reason: String,
+    unit: String,
+    /// The beginning of the digest, and all of it.
+    digest: Option<(String, String)>,
+    raw: String,
+}
+
+/// What is asked for; an entry that cannot be read asks for nothing and is named.
+fn read(visit: &Visit, fields: &Fields) -> (Asked, AuditFilter) {
+    let given = |name: &str| Some(fields.text(name)).filter(|text| !text.is_empty()).map(str::to_owned);
+    let instant = |name: &str| given(name).map(|text| visit.zone.read(&text));
+    let (from, to) = (instant("from"), instant("to"));
+    let subject = given("subject").map(|text| SubjectName::read(&text));
+    let action = given("action").map(|text| text.parse::<AuditAction>());
+    let fault = if from == Some(None) || to == Some(None) {
+        Some("A time is written like 2026-05-14T09:00.")
+    } else if subject == Some(None) {
+        Some("A subject is a kind and an id, such as work/4711.")
+    } else if matches!(action, Some(Err(_))) {
+        Some("There is no such action.")
+    } else {
+        None
+    };
+    let asked = Asked {
+        from: fields.text("from").to_owned(),
+        to: fields.text("to").to_owned(),
+        actor: fields.text("actor").to_owned(),
+        action: fields.text("action").to_owned(),
+        subject: fields.text("subject").to_owned(),
+        fault,
+        is_any: FILTERS.iter().any(|name| !fields.text(name).is_empty()),
+    };
+    let micros = |at: Option<Option<Timestamp>>| at.flatten().map(|at| at.as_microsecond());
+    let subject = subject.flatten().map(|subject| AuditSubject { kind: subject.kind, id: subject.id });
+    let filter = AuditFilter {
+        from: micros(from),
+        to: micros(to),
+        actor: given("actor"),
+        action: action.and_then(Result::ok).map(|action| action.as_str().to_owned()),
+        subject,
+        after: read_place(fields.text("after")),
+        limit: ROWS + 1,
+    };
+    (asked, filter)
+}
+
+/// What may be shown; nothing while a filter cannot be read, so that nobody takes everything for what they asked for.
+async fn found(app: &App, visit: &Visit, filter: &AuditFilter) -> Result<Vec<ListedEntry>, Refusal> {
+    let mut reader = app.engine.store.read_for_people().await?;
+    Ok(audit::page(&mut reader.conn(), &visit.viewer.by.reach(), filter).await?)
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let fields = Fields::of_query(&uri);
+    let (asked, filter) = read(&visit, &fields);
+    let mut rows = if asked.fault.is_some() { Vec::new() } else { found(&app, &visit, &filter).await? };
+    let more = rows.len() > ROWS as usize;
+    rows.truncate(ROWS as usize);
+    let pairs = FILTERS.map(|name| (name, fields.text(name)));
+    let next = rows.last().filter(|_| more).map(|last| {
+        let after = place(last.at, last.id);
+        format!("/audit{}", links::query(pairs.into_iter().chain([("after", after.as_str())])))
+    });
+    let now = Visit::now(&app);
+    page(&AuditPage {
+        frame: visit.frame(&app, "Audit", "/audit").await?,
+        rows: rows.into_iter().map(|row| shaped(row, &visit, now)).collect(),
+        export: format!("/audit.csv{}", links::query(pairs)),
+        actions: AuditAction::all().iter().map(|action| (action.as_str(), action.sentence())).collect(),
+        asked,
+        next,
+    })
+}
+
+fn shaped(row: ListedEntry, visit: &Visit, now: Timestamp) -> Row {
+    let sentence = row.action.parse::<AuditAction>().map_or("", AuditAction::sentence);
+    let link = match row.subject_kind.as_str() {
+        "work" => Some(format!("/work/{}", links::encoded(&row.subject_id))),
+        "notification" => Some(format!("/notifications/{}", links::encoded(&row.subject_id))),
+        _ => None,
+    };
+    let data: Option<serde_json::Value> =
+        row.data.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let raw = serde_json::json!({ "from": row.from_status, "to": row.to_status, "version": row.version,
+        "reason": row.reason, "data": data, "digest": row.digest });
+    Row {
+        seq: row.id,
+        when: visit.zone.when(Timestamp::from_microsecond(row.at).unwrap_or_default(), now),
+        who: row.actor,
+        sentence: sentence.to_owned(),
+        action: row.action,
+        link: link.filter(|_| !row.subject_id.is_empty()),
+        subject: named(&row.subject_kind, &row.subject_id),
+        reason: row.reason.as_deref().map(|code| reason::sentence_of(code).to_owned()).unwrap_or_default(),
+        unit: row.business_unit.unwrap_or_default(),
+        digest: row.digest.map(|digest| (digest.chars().take(12).collect(), digest)),
+        raw: serde_json::to_string_pretty(&raw).unwrap_or_default(),
+    }
+}
+
+fn named(kind: &str, id: &str) -> String {
+    if id.is_empty() { format!("{kind} (erased)") } else { format!("{kind}/{id}") }
+}
+
+/// Everything that fits the filters, newest first, up to a bound.
+async fn csv(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    let (asked, mut filter) = read(&visit, &Fields::of_query(&uri));
+    let columns = [
+        ("seq", Kind::Integer),
+        ("at", Kind::Instant),
+        ("actor", Kind::Text),
+        ("action", Kind::Text),
+        ("subject", Kind::Text),
+        ("from", Kind::Text),
+        ("to", Kind::Text),
+        ("version", Kind::Integer),
+        ("reason", Kind::Text),
+        ("data", Kind::Text),
+        ("businessUnit", Kind::Text),
+        ("digest", Kind::Text),
+    ];
+    let mut table = Table::new(columns.map(|(name, kind)| Column::new(name, kind)).into());
+    filter.limit = READ_AT_ONCE;
+    while asked.fault.is_none() && table.rows.len() < EXPORTED {
+        let rows = found(&app, &visit, &filter).await?;
+        let is_last = rows.len() < READ_AT_ONCE as usize;
+        filter.after = rows.last().map(|last| (last.at, last.id));
+        table.rows.extend(rows.into_iter().map(cells));
+        if is_last {
+            break;
+        }
+    }
+    let text = punctual_reports::csv::table(&table, &TimeZone::UTC);
+    let kind = HeaderValue::from_static("text/csv; charset=utf-8");
+    let name = HeaderValue::from_static("attachment; filename=\"audit.csv\"");
+    Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], text).into_response())
+}
+
+fn cells(row: ListedEntry) -> Vec<Cell> {
+    let text = |text: Option<String>| text.map_or(Cell::Null, Cell::Text);
+    vec![
+        Cell::Integer(row.id),
+        Cell::Instant(Timestamp::from_microsecond(row.at).unwrap_or_default()),
+        Cell::Text(row.actor),
+        Cell::Text(row.action),
+        Cell::Text(named(&row.subject_kind, &row.subject_id)),
+        text(row.from_status),
+        text(row.to_status),
+        row.version.map_or(Cell::Null, Cell::Integer),
+        text(row.reason),
+        text(row.data),
+        text(row.business_unit),
+        text(row.digest),
+    ]
+}

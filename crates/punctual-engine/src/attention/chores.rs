@@ -1,0 +1,127 @@
+//! Reconciliations and purges that need attention. They belong to the installation, so only callers without a limit see them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use punctual_model::WorkKey;
+use punctual_store::{
+    Conn, StoreError,
+    attention::{self, WaitingRow},
+    reminders::reconciliations,
+};
+
+use super::{Kind, Waiting, waiting};
+use crate::{Engine, config::earlier, purge, troubles::Chore};
+
+impl Engine {
+    /// Everything of this kind; there is little of it, so that it is counted by listing it.
+    pub(super) async fn chores_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
+        let mut all = self.reconciliations_waiting(conn).await?;
+        all.extend(self.purges_waiting(conn).await?);
+        Ok(all)
+    }
+
+    /// Reconciliations that fail or are overdue: repairs of workflows, and looks for what events have missed.
+    async fn reconciliations_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
+        let repairs = self.failing_chores(conn, Chore::Reconcile).await?;
+        let repairs = repairs.into_iter().map(|chore| Waiting {
+            kind: Kind::Reconcile,
+            title: format!("Repair of {}", chore.name),
+            reason: format!("It has failed {} times in a row: {}", chore.times, chore.error),
+            id: chore.name,
+            since: chore.since,
+            link: "/work".to_owned(),
+        });
+        let mut all: Vec<Waiting> = repairs.collect();
+        let overdue_before = earlier(self.clock.now(), self.config.stuck_after);
+        let overdue = attention::overdue_looks(conn, overdue_before).await?;
+        let succeeded: HashMap<String, i64> = reconciliations::all(conn)
+            .await?
+            .into_iter()
+            .filter_map(|row| Some((of_provider(&row.provider)?, row.last_run_at)))
+            .collect();
+        let failed = since_the_last_success(attention::failed_looks(conn).await?, &succeeded);
+        let looks = overdue.into_iter().chain(failed);
+        all.extend(looks.map(|row| waiting(Kind::Reconcile, format!("/work/{}", row.id), row)));
+        Ok(all)
+    }
+
+    /// A purge that waits for a person, and purges that fail.
+    async fn purges_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
+        let purge = |name: String, reason: String, since: Timestamp| Waiting {
+            kind: Kind::Purge,
+            title: format!("Purge of {name}"),
+            id: name,
+            reason,
+            since,
+            link: "/outbox".to_owned(),
+        };
+        let last = purge::last(conn).await?;
+        let held_back = last.and_then(|last| {
+            let count = last.held_back?;
+            let reason = format!(
+                "It is held back: {count} messages are past their time, an unusual share; if the clock is right, confirm it with POST /api/v1/retention/purge"
+            );
+            Some(purge(purge::NOTIFICATIONS.to_owned(), reason, last.at))
+        });
+        let failing = self.failing_chores(conn, Chore::Purge).await?.into_iter().map(|chore| {
+            let times =
+                if chore.times == 1 { String::new() } else { format!(" {} times in a row", chore.times) };
+            purge(chore.name, format!("It has failed{times}: {}", chore.error), chore.since)
+        });
+        Ok(held_back.into_iter().chain(failing).collect())
+    }
+}
+
+/// What the keys of a provider's looks begin with.
+fn of_provider(provider: &str) -> Option<String> {
+    let key = WorkKey::reconcile(provider, Timestamp::UNIX_EPOCH).ok()?;
+    Some(begins(key.as_str()).to_owned())
+}
+
+/// A key without its last part, the moment.
+fn begins(key: &str) -> &str {
+    key.rsplit_once(':').map_or(key, |(begins, _)| begins)
+}
+
+/// The latest look of each provider that has failed since one succeeded, and since when that is so.
+fn since_the_last_success(failed: Vec<WaitingRow>, succeeded: &HashMap<String, i64>) -> Vec<WaitingRow> {
+    let mut latest: BTreeMap<String, WaitingRow> = BTreeMap::new();
+    for row in failed {
+        let provider = begins(&row.title).to_owned();
+        if succeeded.get(&provider).is_some_and(|at| *at >= row.since) {
+            continue;
+        }
+        let since = row.since;
+        let entry = latest.entry(provider).or_insert(row);
+        entry.since = entry.since.min(since);
+    }
+    latest.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(id: &str, provider: &str, since: i64) -> WaitingRow {
+        let at = Timestamp::from_microsecond(since).expect("an instant");
+        let key = WorkKey::reconcile(provider, at).expect("a key").as_str().to_owned();
+        let kind = "reconcile-external".to_owned();
+        WaitingRow { id: id.to_owned(), kind, title: key, reason: None, answer: None, since }
+    }
+
+    #[test]
+    fn only_failures_after_the_last_success_count_and_one_for_each_provider() {
+        let failed = vec![
+            look("9", "external:crm", 9_000_000),
+            look("7", "external:crm", 7_000_000),
+            look("6", "external:hr", 6_000_000),
+            look("2", "external:crm", 2_000_000),
+        ];
+        let succeeded = [("external:crm", 3_000_000), ("external:hr", 8_000_000)];
+        let succeeded = succeeded.map(|(provider, at)| (of_provider(provider).expect("a key"), at)).into();
+        let found = since_the_last_success(failed, &succeeded);
+        let found: Vec<_> = found.iter().map(|row| (row.id.as_str(), row.since)).collect();
+        assert_eq!(found, [("9", 7_000_000)]);
+    }
+}

@@ -1,0 +1,74 @@
+//! What operators do for a subscriber that was away: everything that was given up for it is sent again.
+
+use punctual_boxed::boxed;
+use punctual_model::AuditAction;
+use punctual_store::{Lane, Stage, audit, notifications, subscribers, work};
+use serde_json::json;
+
+use super::{Actor, CommandError};
+use crate::{Engine, channels::subscriber_channel};
+
+/// Rows of one transaction.
+const BATCH: i64 = 500;
+/// Rows of one command; whoever has more asks again.
+const AT_ONCE: usize = 10_000;
+
+/// What a retry of all came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetriedAll {
+    pub retried: usize,
+    /// Deliveries that are still parked.
+    pub remaining: i64,
+}
+
+impl Engine {
+    /// Retries the deliveries of one subscriber that were given up, oldest first, in batches that each commit. Every one is
+    /// in the audit, and the subscriber once for each batch, with the reason that was given.
+    #[boxed]
+    pub async fn retry_subscriber(&self, by: &Actor, key: &str) -> Result<RetriedAll, CommandError> {
+        let channel = subscriber_channel(key);
+        let now = self.clock.now();
+        let (mut done, mut after) = (RetriedAll::default(), 0);
+        let missing = || CommandError::not_found("subscriber", key);
+        let mut reader = self.store.read().await?;
+        subscribers::get(&mut reader.conn(), key).await?.ok_or_else(missing)?;
+        drop(reader);
+        // By number and never back: what is given up again at once waits for the next command.
+        while done.retried < AT_ONCE {
+            let mut tx = self.store.begin(Lane::Intake).await?;
+            let rows = notifications::retry_of_channel(&mut tx.conn(), now, &channel, after, BATCH).await?;
+            let Some(last) = rows.iter().map(|row| row.seq).max() else { break };
+            after = last;
+            done.retried += rows.len();
+            let waiting = rows.iter().filter_map(|row| row.waiting_work).map(|work| work.0).collect();
+            work::count_up(&mut tx.conn(), waiting).await?;
+            let entries: Vec<audit::Entry> = rows
+                .iter()
+                .map(|row| audit::Entry {
+                    actor: by.name().to_owned(),
+                    from: Some("parked".into()),
+                    to: Some("pending".into()),
+                    version: Some(row.version),
+                    ..audit::Entry::new(
+                        AuditAction::Retry,
+                        "notification",
+                        row.id,
+                        row.business_unit.as_deref(),
+                    )
+                })
+                .collect();
+            audit::append(&mut tx.conn(), now, &entries).await?;
+            let entry = audit::Entry {
+                data: Some(json!({ "retried": rows.len() }).to_string()),
+                ..audit::Entry::new(AuditAction::Retry, "subscriber", key, None)
+            };
+            by.audit_entry(&mut tx, now, entry).await?;
+            tx.raise(Stage::Delivery, now);
+            tx.commit().await?;
+        }
+        let mut reader = self.store.read().await?;
+        let left = notifications::parked_of_channels(&mut reader.conn(), vec![channel]).await?;
+        done.remaining = left.first().map_or(0, |count| count.parked);
+        Ok(done)
+    }
+}

@@ -1,0 +1,152 @@
+//! Work that failed, reconciliations and purges that do not run: all of them are in Attention until they are well.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use jiff::Timestamp;
+use punctual_engine::{
+    Actor, Claimed, Decide, Engine, EngineError, Maintains, Registration, Workflow, attention::Kind,
+};
+use punctual_model::{Decided, Decision, Reach, ReasonCode, WorkKey};
+use punctual_store::reminders::reconciliations;
+use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
+
+on_both! {
+    work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it;
+    a_repair_that_keeps_failing_is_shown_until_it_succeeds;
+    a_reconciliation_that_is_overdue_is_shown;
+    a_look_at_another_system_that_failed_is_shown_until_one_succeeds;
+    a_purge_that_is_held_back_or_fails_is_shown with |bed: TestBedBuilder| bed.config(|config| config.purge_unasked = 3);
+}
+
+/// What is shown of a kind, and the count of it, which must agree.
+async fn shown(bed: &TestBed, kind: Kind) -> Vec<String> {
+    let found = bed.engine.attention(&Reach::Everything, 10).await.unwrap();
+    let count = found.counts.iter().find(|(found, _)| *found == kind).map_or(0, |(_, count)| *count);
+    let items = found.items.into_iter().filter(|item| item.kind == kind);
+    let items: Vec<String> =
+        items.map(|item| format!("{} | {} | {}", item.title, item.link, item.reason)).collect();
+    assert_eq!(usize::try_from(count).unwrap(), items.len());
+    items
+}
+
+fn failing(kind: &'static str) -> TestWorkflow {
+    TestWorkflow::new(kind, |_, _| Decision::Fail(ReasonCode::DefinitionInvalid))
+}
+
+async fn work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflow(failing("test")));
+    let mut other = new_work("test", "k:2", bed.now());
+    other.business_unit = Some("nz".into());
+    bed.ensure(&[new_work("test", "k:1", bed.now()), other]).await;
+    bed.tick().await;
+    let (first, second) = (bed.work("k:1").await.id, bed.work("k:2").await.id);
+    let reason = "Its definition is no longer valid";
+    let expected = [format!("k:2 | /work/{second} | {reason}"), format!("k:1 | /work/{first} | {reason}")];
+    let mut found = shown(&bed, Kind::Failed).await;
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(found, expected);
+    let nz = bed.engine.attention(&Reach::Units(vec!["nz".into()]), 10).await.unwrap();
+    assert_eq!((nz.items.len(), nz.total()), (1, 1));
+    bed.engine.cancel_work(&Actor::named("ann"), first, None).await.unwrap();
+    assert_eq!(shown(&bed, Kind::Failed).await, expected[..1]);
+}
+
+/// A workflow whose repair fails while it is told to.
+struct Repairs(Arc<AtomicBool>);
+
+impl Workflow for Repairs {
+    fn kind(&self) -> &'static str {
+        "repairs"
+    }
+}
+
+impl Decide for Repairs {
+    fn decide(&self, _row: &Claimed, _now: Timestamp) -> Decided {
+        Decision::Deliver(Vec::new()).into()
+    }
+}
+
+impl Maintains for Repairs {
+    async fn reconcile(&self, _engine: &Engine, _now: Timestamp) -> Result<usize, EngineError> {
+        if self.0.load(Ordering::Relaxed) { Err(EngineError::NotFound) } else { Ok(0) }
+    }
+}
+
+async fn a_repair_that_keeps_failing_is_shown_until_it_succeeds(bed: TestBed) {
+    let fails = Arc::new(AtomicBool::new(true));
+    let workflow: Registration = Registration::of(Repairs(fails.clone())).decides_alone().maintains().into();
+    let bed = bed.with(|bed| bed.workflow(workflow));
+    for _ in 0..2 {
+        bed.engine.sweep_tick(bed.now()).await.unwrap();
+        assert!(shown(&bed, Kind::Reconcile).await.is_empty(), "it may pass");
+    }
+    // Over a restart.
+    let bed = bed.with(|bed| bed);
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    let expected = "Repair of repairs | /work | It has failed 3 times in a row: no such id";
+    assert_eq!(shown(&bed, Kind::Reconcile).await, [expected]);
+    let limited = bed.engine.attention(&Reach::Units(vec!["nz".into()]), 10).await.unwrap();
+    assert_eq!((limited.items.len(), limited.total()), (0, 0), "it belongs to the installation");
+    fails.store(false, Ordering::Relaxed);
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    assert!(shown(&bed, Kind::Reconcile).await.is_empty());
+}
+
+async fn a_reconciliation_that_is_overdue_is_shown(bed: TestBed) {
+    let key = WorkKey::reconcile("date", bed.now()).unwrap();
+    bed.ensure_one(new_work("reconcile", key.as_str(), bed.now())).await;
+    assert!(shown(&bed, Kind::Reconcile).await.is_empty());
+    bed.wait(601);
+    let id = bed.work(key.as_str()).await.id;
+    let expected = format!("{} | /work/{id} | It should have run by now", key.as_str());
+    assert_eq!(shown(&bed, Kind::Reconcile).await, [expected]);
+}
+
+async fn a_look_at_another_system_that_failed_is_shown_until_one_succeeds(bed: TestBed) {
+    let bed = bed.with(|bed| bed.workflows(vec![failing("reconcile-external").into()]));
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        bed.wait(60);
+        let key = WorkKey::reconcile("external:crm", bed.now()).unwrap().as_str().to_owned();
+        bed.ensure_one(new_work("reconcile-external", &key, bed.now())).await;
+        keys.push(key);
+        bed.tick().await;
+    }
+    let found = shown(&bed, Kind::Reconcile).await;
+    assert_eq!(found.len(), 1, "once for the other system: {found:?}");
+    assert!(found[0].starts_with(&keys[1]), "{found:?}");
+    assert!(shown(&bed, Kind::Failed).await.is_empty(), "and not as work of its own");
+    let mut tx = bed.begin().await;
+    reconciliations::put(&mut tx.conn(), bed.after(1), "external:crm", 0, "{}").await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(shown(&bed, Kind::Reconcile).await.is_empty());
+}
+
+async fn a_purge_that_is_held_back_or_fails_is_shown(bed: TestBed) {
+    for n in 0..6 {
+        bed.accept_one(bed.message(&format!("{n}@example.org"))).await;
+    }
+    bed.tick().await;
+    bed.wait(366 * 86_400);
+    bed.engine.purge(bed.now()).await.unwrap();
+    let held = shown(&bed, Kind::Purge).await;
+    assert!(
+        held[0].starts_with("Purge of notifications | /outbox | It is held back: 6 messages"),
+        "{held:?}"
+    );
+
+    bed.refuse("notifications", "DELETE", "TRUE").await;
+    bed.engine.purge_by(&Actor::named("ann"), true).await.unwrap_err();
+    let found = shown(&bed, Kind::Purge).await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found.iter().any(|item| item.contains("It has failed: ") && item.contains("refused")),
+        "{found:?}"
+    );
+    bed.allow("notifications", "DELETE").await;
+    bed.engine.purge_by(&Actor::named("ann"), true).await.unwrap();
+    assert!(shown(&bed, Kind::Purge).await.is_empty());
+}

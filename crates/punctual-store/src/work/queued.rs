@@ -1,0 +1,125 @@
+//! The notifications that the decision of a row queued. The row names the first few, and of a decision that queued more says
+//! how many; all of those are in a table beside it.
+
+use std::collections::HashMap;
+
+use punctual_boxed::{Record, SetRow, boxed};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::WorkRow;
+use crate::db::{Conn, Result, Sql, args, sql, with_rows};
+
+/// Notifications that a row names.
+pub const NAMED: usize = 20;
+
+#[derive(Default, Deserialize)]
+struct Coordinates {
+    #[serde(default)]
+    notifications: Vec<String>,
+}
+
+/// The coordinates of a decision that queued these.
+pub fn coordinates(ids: &[String]) -> Value {
+    match ids.get(..NAMED) {
+        Some(first) if ids.len() > NAMED => json!({ "notifications": first, "count": ids.len() }),
+        _ => json!({ "notifications": ids }),
+    }
+}
+
+fn named_in(row: &WorkRow) -> Vec<String> {
+    let read = row.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    read.map_or_else(Vec::new, |Coordinates { notifications }| notifications)
+}
+
+impl WorkRow {
+    /// The first notifications that its decision queued; [`queued`] has all.
+    pub fn queued(&self) -> Vec<String> {
+        let mut named = named_in(self);
+        named.truncate(NAMED);
+        named
+    }
+
+    /// What its decision came to. Rows of earlier versions name every notification: of those the first are returned too.
+    pub fn coordinates(&self) -> Option<Value> {
+        let mut value: Value = self.result.as_deref().and_then(|text| serde_json::from_str(text).ok())?;
+        let named = value.get_mut("notifications").and_then(Value::as_array_mut);
+        if let Some(named) = named.filter(|named| named.len() > NAMED) {
+            let count = named.len();
+            named.truncate(NAMED);
+            value["count"] = count.into();
+        }
+        Some(value)
+    }
+}
+
+/// A notification of a row that queued many.
+#[derive(Clone, Debug, PartialEq, Record, SetRow)]
+pub struct QueuedRow {
+    pub work_id: i64,
+    pub notification_id: String,
+}
+
+const KEEP: Sql = sql!(
+    "work_notifications.keep", each QueuedRow, after 0,
+    "INSERT INTO work_notifications ({names}) {values {*}} ON CONFLICT DO NOTHING",
+);
+
+/// Writes what rows queued that name only the first.
+#[boxed]
+pub async fn keep_queued(conn: &mut Conn<'_>, rows: &[QueuedRow]) -> Result<()> {
+    if !rows.is_empty() {
+        conn.execute(&KEEP, with_rows(args![], rows)).await?;
+    }
+    Ok(())
+}
+
+const OF: Sql = sql!(
+    "work_notifications.of", as QueuedRow,
+    "SELECT {columns} FROM work_notifications WHERE work_id IN ({ints $1}) ORDER BY work_id, notification_id",
+);
+
+/// All notifications that the decisions of these rows queued, by row.
+#[boxed]
+pub async fn queued(conn: &mut Conn<'_>, rows: &[WorkRow]) -> Result<HashMap<i64, Vec<String>>> {
+    let mut all: HashMap<i64, Vec<String>> = rows.iter().map(|row| (row.id, named_in(row))).collect();
+    let many: Vec<i64> = rows.iter().filter(|row| all[&row.id].len() >= NAMED).map(|row| row.id).collect();
+    if many.is_empty() {
+        return Ok(all);
+    }
+    for QueuedRow { work_id, notification_id } in conn.fetch_all::<QueuedRow>(&OF, args![many]).await? {
+        let named = all.entry(work_id).or_default();
+        if !named.contains(&notification_id) {
+            named.push(notification_id);
+        }
+    }
+    Ok(all)
+}
+
+const FORGET: Sql = sql!(
+    "work_notifications.forget",
+    "DELETE FROM work_notifications
+     WHERE notification_id {sqlite IN (SELECT value FROM json_each($1))}{postgres = ANY($1)}",
+);
+
+/// Forgets notifications that are purged.
+#[boxed]
+pub(crate) async fn forget_queued(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<u64> {
+    conn.execute(&FORGET, args![ids]).await
+}
+
+crate::db::statements![KEEP, OF, FORGET];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_names_the_first_and_counts_the_rest() {
+        let ids = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        assert_eq!(coordinates(&ids(2)), json!({ "notifications": ["0", "1"] }));
+        assert_eq!(coordinates(&ids(NAMED)).get("count"), None);
+        let many = coordinates(&ids(21));
+        assert_eq!((many["notifications"].as_array().unwrap().len(), &many["count"]), (20, &json!(21)));
+    }
+}

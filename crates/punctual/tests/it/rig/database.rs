@@ -1,0 +1,102 @@
+//! The database stopped, killed, cut off, frozen and made read-only under load: it costs time, not truth.
+//!
+//! PostgreSQL alone: SQLite is part of the process, and what happens to it is in the trials kill, power and disk.
+
+use std::time::Duration;
+
+use punctual_testkit::{
+    history::stored::Stored,
+    rig::{Chance, Outcome, Rig, Round},
+};
+
+use super::{
+    cluster::{Cluster, Stop},
+    scene::{Scene, now, pause},
+};
+use crate::server::Place;
+
+/// Every kind comes once in so many.
+const KINDS: [&str; 6] =
+    ["fast stop", "immediate stop", "server SIGKILL", "backends killed", "read-only", "frozen"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rig_database_r22_an_outage_costs_time_and_nothing_else() {
+    let mut rig = Rig::new("database", "postgres", KINDS.len(), 3_000);
+    while let Some(round) = rig.next_round() {
+        rig.judged(round, &outages(round).await);
+    }
+}
+
+async fn outages(round: Round) -> Outcome {
+    let mut chance = Chance::new(round.seed);
+    let mut cluster = Cluster::start("").await;
+    let place = Place::sqlite();
+    let server = place.try_start_on(&cluster.url(), &[]).unwrap();
+    let mut scene = Scene::open(&server, Stored::at(cluster.url()), Duration::from_millis(20)).await;
+    let first = usize::try_from(chance.below(KINDS.len() as u64)).unwrap();
+    for kind in KINDS.iter().cycle().skip(first).take(KINDS.len()) {
+        if scene.faults() >= round.left {
+            break;
+        }
+        pause(200 + chance.below(300)).await;
+        disturb(&mut cluster, kind, chance.below(600)).await;
+        scene.injected(kind);
+        scene.recovered(now()).await;
+    }
+    scene.judge().await
+}
+
+/// Does this to the server for so many milliseconds, and puts it right again.
+async fn disturb(cluster: &mut Cluster, kind: &str, millis: u64) {
+    let stop = match kind {
+        "fast stop" => Stop::Fast,
+        "immediate stop" => Stop::Immediate,
+        "server SIGKILL" => Stop::Kill,
+        "backends killed" => {
+            // tidy-allow: the server's administrator, not the product
+            let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' \
+                       AND pid <> pg_backend_pid()";
+            cluster.say(all);
+            return;
+        }
+        "read-only" => {
+            for (value, wait) in [("on", millis), ("off", 0)] {
+                cluster.say(&format!("ALTER SYSTEM SET default_transaction_read_only = {value}"));
+                // tidy-allow: the server's administrator, not the product
+                cluster.say("SELECT pg_reload_conf()");
+                pause(wait).await;
+            }
+            return;
+        }
+        _ => {
+            cluster.freeze(true);
+            pause(millis).await;
+            cluster.freeze(false);
+            return;
+        }
+    };
+    tokio::task::block_in_place(|| cluster.stop(stop));
+    pause(millis).await;
+    cluster.resume().await;
+}
+
+/// The guard is that the server keeps what it has committed. One that comes back as it was earlier must be found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rig_database_control_a_server_that_forgets_is_found() {
+    let mut cluster = Cluster::start("").await;
+    let place = Place::sqlite();
+    let server = place.try_start_on(&cluster.url(), &[]).unwrap();
+    let mut scene = Scene::open(&server, Stored::at(cluster.url()), Duration::ZERO).await;
+    let earlier = cluster.data().with_extension("earlier");
+    cluster.stop(Stop::Fast);
+    super::cluster::succeed(std::process::Command::new("cp").arg("-a").arg(cluster.data()).arg(&earlier));
+    cluster.resume().await;
+    scene.recovered(now()).await;
+    cluster.stop(Stop::Fast);
+    std::fs::remove_dir_all(cluster.data()).unwrap();
+    std::fs::rename(&earlier, cluster.data()).unwrap();
+    cluster.resume().await;
+    scene.recovered(now()).await;
+    let verdict = scene.judge().await.judgement;
+    assert!(!verdict.lost.is_empty(), "acknowledged rows were taken away and nobody noticed: {verdict:?}");
+}

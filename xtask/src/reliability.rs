@@ -1,0 +1,241 @@
+//! The page `docs/reliability.md`, made from the records of the trials and never by hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::run;
+use crate::suite::{FULL_SCALE, about};
+
+/// Where the records lie that the page is made from.
+const RECORDS: &str = "docs/reliability";
+const PAGE: &str = "docs/reliability.md";
+
+/// One round of a trial, as `punctual-testkit/src/rig.rs` writes it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Record {
+    rig: String,
+    database: String,
+    commit: String,
+    seed: u64,
+    faults: BTreeMap<String, u64>,
+    acknowledged: u64,
+    lost: u64,
+    repeated: u64,
+    marked: u64,
+    broken: Vec<String>,
+    recovered_ms: Vec<u64>,
+    settled_ms: u64,
+}
+
+/// The rounds of one trial on one database.
+#[derive(Default)]
+struct Total {
+    rounds: usize,
+    faults: BTreeMap<String, u64>,
+    acknowledged: u64,
+    lost: u64,
+    repeated: u64,
+    marked: u64,
+    recovered_ms: Vec<u64>,
+    settled_ms: u64,
+    commits: BTreeSet<String>,
+    seeds: (u64, u64),
+}
+
+impl Total {
+    fn add(&mut self, record: &Record) {
+        self.seeds = match self.rounds {
+            0 => (record.seed, record.seed),
+            _ => (self.seeds.0.min(record.seed), self.seeds.1.max(record.seed)),
+        };
+        self.rounds += 1;
+        for (kind, count) in &record.faults {
+            *self.faults.entry(kind.clone()).or_default() += count;
+        }
+        self.acknowledged += record.acknowledged;
+        self.lost += record.lost;
+        self.repeated += record.repeated;
+        self.marked += record.marked;
+        self.recovered_ms.extend(&record.recovered_ms);
+        self.settled_ms = self.settled_ms.max(record.settled_ms);
+        self.commits.insert(record.commit.clone());
+    }
+
+    fn injected(&self) -> u64 {
+        self.faults.values().sum()
+    }
+
+    /// Median and worst, in seconds.
+    fn recovery(&self) -> (String, String) {
+        let mut times = self.recovered_ms.clone();
+        times.sort_unstable();
+        let Some(worst) = times.last() else { return ("–".into(), "–".into()) };
+        (seconds(times[times.len() / 2]), seconds(*worst))
+    }
+}
+
+/// Writes the page from the committed records.
+pub fn report() -> Result<u8> {
+    let page = page(&records(&run::root().join(RECORDS))?);
+    let file = run::root().join(PAGE);
+    std::fs::write(&file, page).with_context(|| format!("could not write {}", file.display()))?;
+    println!("{}", file.display());
+    Ok(0)
+}
+
+/// Every record of every file, files in order of their names.
+fn records(folder: &Path) -> Result<Vec<Record>> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .with_context(|| format!("could not read {}", folder.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    files.sort();
+    let mut records = Vec::new();
+    for file in files {
+        for (number, line) in std::fs::read_to_string(&file)?.lines().enumerate() {
+            let record = serde_json::from_str(line);
+            records.push(record.with_context(|| format!("{}, line {}", file.display(), number + 1))?);
+        }
+    }
+    Ok(records)
+}
+
+const INTRODUCTION: &str = "\
+# Reliability
+
+What was done to Punctual, and what became of what it had promised. This page is made by `cargo xtask rig report` from the records in
+[docs/reliability](reliability), one line for each round of a trial; nobody writes it by hand.
+
+A trial starts the shipped binary (*poison* and *abort* the engine alone), puts it under load, breaks something again and again, and then compares four logs: what the clients
+were told, what the database holds, what the receiver got, and what was injected. *Lost* is what was acknowledged and not
+delivered to each of its targets. *Repeated* are calls after the first one to a target, and *marked* the calls that were recorded as uncertain: a call that
+was under way when something broke may be repeated, and is marked. A trial fails if more is repeated than is marked, if a message is there in
+part, twice or without anybody having asked for it, or not at its end two minutes after the load, if a call has no intent in the database, starts after its lease, or carries another id than the
+one before. *Recovered* is the time from the end of a fault to the next acknowledged request and the next delivery; *settled* is the longest time
+from the end of the load until every message was at its end.
+
+With no failure in N trials the rate of failures is below 3/N with 95 % confidence. A kind of fault that was not injected has not been tried. A `+` behind a
+commit says that files differed from it.
+";
+
+fn page(records: &[Record]) -> String {
+    let mut totals: BTreeMap<(&str, &str), Total> = BTreeMap::new();
+    for record in records {
+        totals.entry((&record.rig, &record.database)).or_default().add(record);
+    }
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str(
+        "\n| trial | database | faults | of full scale | acknowledged | lost | repeated | marked | recovered, median | worst | settled, worst |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for ((rig, database), total) in &totals {
+        let full = FULL_SCALE.iter().find(|(of, on, _)| of == rig && on == database);
+        let full = full.map_or_else(|| "–".to_owned(), |(_, _, count)| grouped(*count));
+        let (median, worst) = total.recovery();
+        let _ = writeln!(
+            page,
+            "| {rig} | {database} | {} | {full} | {} | {} | {} | {} | {median} | {worst} | {} |",
+            grouped(total.injected()),
+            grouped(total.acknowledged),
+            grouped(total.lost),
+            grouped(total.repeated),
+            grouped(total.marked),
+            seconds(total.settled_ms),
+        );
+    }
+    page.push_str("\n## The faults, by kind\n");
+    for ((rig, database), total) in &totals {
+        let kinds: Vec<String> =
+            total.faults.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect();
+        let _ = writeln!(
+            page,
+            "\n**{rig}, {database}**: {}. {}. Rounds: {}, seeds {} to {}, commit {}.",
+            about(rig).unwrap_or("no longer a trial"),
+            kinds.join(", "),
+            total.rounds,
+            total.seeds.0,
+            total.seeds.1,
+            total.commits.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        );
+    }
+    page.push_str(&broken(records));
+    page
+}
+
+/// The rounds in which a promise was not kept, or that there was none.
+fn broken(records: &[Record]) -> String {
+    let mut text = String::from("\n## Promises that were not kept\n\n");
+    let failed: Vec<&Record> = records.iter().filter(|record| !record.broken.is_empty()).collect();
+    if failed.is_empty() {
+        text.push_str("None in these records.\n");
+    }
+    for Record { rig, database, seed, commit, broken, .. } in failed {
+        let _ = writeln!(text, "- {rig} on {database}, seed {seed}, commit {commit}: {}", broken.join("; "));
+    }
+    text
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{}.{:02} s", millis / 1000, millis % 1000 / 10)
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_what_the_records_say() {
+        let made = page(&records(&run::root().join(RECORDS)).unwrap());
+        let stored = std::fs::read_to_string(run::root().join(PAGE)).unwrap();
+        assert!(
+            made == stored,
+            "docs/reliability.md is not what the records say: run `cargo xtask rig report`"
+        );
+    }
+
+    fn record(seed: u64, kills: u64, broken: &str) -> Record {
+        let broken = if broken.is_empty() { "[]".to_owned() } else { format!("[\"{broken}\"]") };
+        let text = format!(
+            r#"{{"rig":"kill","database":"sqlite","commit":"c{seed}","seed":{seed},"faults":{{"SIGKILL":{kills}}},
+            "acknowledged":1500,"lost":0,"repeated":2,"marked":3,"broken":{broken},"recoveredMs":[1000,{seed}000],"settledMs":4000}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn rounds_add_up_and_failures_are_named() {
+        let page = page(&[record(3, 600, ""), record(2, 700, "lost: 1")]);
+        assert!(
+            page.contains(
+                "| kill | sqlite | 1,300 | 10,000 | 3,000 | 0 | 4 | 6 | 2.00 s | 3.00 s | 4.00 s |"
+            ),
+            "{page}"
+        );
+        assert!(page.contains("seeds 2 to 3, commit c2, c3"), "{page}");
+        assert!(page.contains("- kill on sqlite, seed 2, commit c2: lost: 1"), "{page}");
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}
