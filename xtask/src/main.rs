@@ -10,6 +10,7 @@ mod keeper;
 mod node;
 mod postgres;
 mod python;
+mod reach;
 mod reliability;
 mod run;
 mod sbom;

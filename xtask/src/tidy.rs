@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::source::{Literal, Source};
-use crate::{docs, run};
+use crate::{docs, reach, run};
 
 const ALLOW: &str = "tidy-allow:";
 /// Beyond this a file probably has two subjects.
 const LONG_FILE: usize = 500;
 /// The only places with SQL: the store, the making of databases for tests, the judge of the trials, the test of what somebody does
 /// who has the database itself, and tests of what people ask of databases of their own.
-const SQL_PLACES: [&str; 6] = [
+const SQL_PLACES: [&str; 7] = [
     "crates/punctual-store/",
     "crates/punctual-testkit/src/history/stored.rs",
     "crates/punctual-testkit/src/postgres.rs",
+    "crates/punctual-engine/tests/it/chores.rs",
     "crates/punctual-engine/tests/it/r25_audit.rs",
     "crates/punctual/tests/it/reports.rs",
     "crates/punctual-api/tests/it/reminder_external.rs",
@@ -56,7 +57,7 @@ pub fn run() -> Result<u8> {
         collect(&root.join(folder), &mut files)?;
     }
     files.sort();
-    let mut found = 0;
+    let (mut found, mut sources) = (0, Vec::with_capacity(files.len()));
     for file in &files {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
@@ -69,6 +70,11 @@ pub fn run() -> Result<u8> {
         if path.contains("/src/") && lines > LONG_FILE {
             eprintln!("{path}: warning: {lines} lines; are there two subjects in it?");
         }
+        sources.push((path.into_owned(), Source::parse(&text)));
+    }
+    for (path, line, says) in reach::check(&sources) {
+        eprintln!("{path}:{line}: {says}");
+        found += 1;
     }
     for finding in docs::check(&root)? {
         eprintln!("{finding}");

@@ -188,12 +188,12 @@ pub async fn authenticate(
         None => {
             let address = peer.map(|Peer(peer)| peer.ip().to_canonical());
             let is_guessable = !is_well_formed(key.trim());
-            if let Some(seconds) = app.guesses.wait_with_key(address, now).filter(|_| is_guessable) {
+            if let Some(seconds) = app.guesses.wait(address, now).filter(|_| is_guessable) {
                 return Err(Problem::rate_limited(seconds).into());
             }
             let found = look_up(app, hash, now).await?;
             if found.is_none() && is_guessable {
-                app.guesses.failed_with_key(address, now);
+                app.guesses.failed(address, now);
             }
             found.ok_or_else(refused)?
         }

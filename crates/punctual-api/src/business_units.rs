@@ -44,8 +44,8 @@ pub async fn put(
     params(("id" = String, Path)), responses((status = 200, body = BusinessUnit)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = business_units::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    definitions::one(&caller, &id, row)
+    let row = business_units::get(&mut reader.conn(), &caller.by.reach(), &id).await?;
+    definitions::one(&id, row)
 }
 
 /// All business units, by id
@@ -77,10 +77,6 @@ impl Definition for BusinessUnitRow {
 
     fn key(&self) -> &str {
         &self.id
-    }
-
-    fn unit(&self) -> Option<&str> {
-        Some(&self.id)
     }
 
     fn shape(self) -> Result<BusinessUnit, StoreError> {

@@ -5,10 +5,7 @@ use punctual_store::StoreError;
 use punctual_wire::{Page, Problem, page::NamePageQuery};
 use serde::Serialize;
 
-use crate::{
-    answer::{Answer, JsonResponse},
-    auth::Principal,
-};
+use crate::answer::{Answer, JsonResponse};
 
 /// A row that people have defined.
 pub trait Definition: Sized {
@@ -19,17 +16,12 @@ pub trait Definition: Sized {
     /// What it is found by, and listed in the order of.
     fn key(&self) -> &str;
 
-    /// The business unit it belongs to; what belongs to none is everybody's.
-    fn unit(&self) -> Option<&str> {
-        None
-    }
-
     fn shape(self) -> Result<Self::Shape, StoreError>;
 }
 
-/// One definition, if there is one that the caller may see.
-pub fn one<D: Definition>(caller: &Principal, name: &str, row: Option<D>) -> Answer {
-    match row.filter(|row| caller.by.may_see(row.unit())) {
+/// One definition, if there is one within the reach of the caller that it was read for.
+pub fn one<D: Definition>(name: &str, row: Option<D>) -> Answer {
+    match row {
         Some(row) => JsonResponse::ok(&row.shape()?),
         None => Err(Problem::not_found(D::WHAT, name).into()),
     }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp, civil::Time, tz::Offset};
-use punctual_store::sources;
+use punctual_model::Reach;
 use punctual_wire::{
     Code, FieldError, Problem,
     fields::{Fields, query_object},
@@ -51,10 +51,10 @@ pub async fn forecast(
         Some(unit) => app.engine.unit_for(&caller.by, Some(unit), "").await?.into_name(),
         None => None,
     };
-    let sees = |of: Option<&str>| caller.by.may_touch(of) && (unit.is_none() || unit.as_deref() == of);
+    let reach = unit.map_or_else(|| caller.by.reach(), |unit| Reach::Units(vec![unit]));
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from, to };
-    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;
+    let found = forecast::forecast(&mut reader.conn(), &reach, &app.reminders, &kinds, span).await?;
     let days = found.days.into_iter().map(|((local_date, time_zone), day)| ForecastDay {
         local_date,
         time_zone,
@@ -97,11 +97,10 @@ pub async fn why(State(app): State<Shared>, caller: Caller<Read>, Parameters(pai
     let (kind, id) = (query.source_type, query.source_id);
     let mut reader = app.engine.store.read_for_people().await?;
     let missing = || Failure::from(Problem::not_found("source", format!("{kind}/{id}")));
-    let source = sources::get(&mut reader.conn(), &kind, &id).await?;
-    source.filter(|row| caller.by.may_touch(row.business_unit.as_deref())).ok_or_else(missing)?;
     let date = query.date.unwrap_or_default();
     let now = app.engine.clock.now();
-    let steps = path::why(&mut reader.conn(), &app.reminders, &kind, &id, date, now).await?;
+    let steps =
+        path::why(&mut reader.conn(), &caller.by.reach(), &app.reminders, &kind, &id, date, now).await?;
     let decisions = steps.ok_or_else(missing)?.into_iter().map(|step| {
         let (setting_id, setting) = step.setting.unzip();
         WhyStep {

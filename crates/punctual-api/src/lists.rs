@@ -54,7 +54,7 @@ pub async fn get(
 ) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = lists::get(&mut reader.conn(), &caller.by.reach(), &name).await?;
-    definitions::one(&caller, &name, row)
+    definitions::one(&name, row)
 }
 
 /// All lists, by name
@@ -85,10 +85,6 @@ impl Definition for ListRow {
 
     fn key(&self) -> &str {
         &self.name
-    }
-
-    fn unit(&self) -> Option<&str> {
-        self.business_unit.as_deref()
     }
 
     fn shape(self) -> Result<List, StoreError> {

@@ -80,7 +80,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: NewMessage) -> Answer {
     if outcome == EnsureOutcome::Reused {
         return Err(Problem::id_reused(&id).into());
     }
-    let row = app.engine.work_row(work_id).await?;
+    let row = app.engine.work_row(&caller.by.reach(), work_id).await?;
     let accepted = MessageAccepted {
         id,
         work_id,
@@ -155,9 +155,10 @@ async fn complete(
 ) -> Result<Vec<Result<NewMessage, Problem>>, Failure> {
     let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
     let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(mut new, files): (NewMessage, _)| {
-        new.content.attachments = files?;
-        Ok(new)
+    let made = many.into_iter().zip(files).map(|(new, files): (NewMessage, Result<_, Problem>)| {
+        let files = files?;
+        let content = new.content.with(|content| content.attachments = files);
+        Ok(NewMessage { content, ..new })
     });
     Ok(made.collect())
 }
@@ -194,7 +195,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, page.limit, |row| row.id);
     let ids = page.items.iter().filter_map(|row| path::id_of_key(&row.key)).collect();
-    let contents = messages::by_ids(&mut reader.conn(), ids).await?;
+    let contents = messages::by_ids(&mut reader.conn(), &caller.by.reach(), ids).await?;
     let mut contents: HashMap<String, MessageRow> =
         contents.into_iter().map(|row| (row.id.clone(), row)).collect();
     let mut items = Vec::new();
@@ -214,7 +215,7 @@ pub async fn get(
     caller: Caller<ReadSent>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let (row, content) = found(&app, &caller, &id).await?;
     if !caller.may_see_sent(content.client.as_deref()) {
         return Err(Problem::not_found("message", id).into());
     }
@@ -236,20 +237,20 @@ pub async fn patch(
     trace: TraceContext,
     body: Json<WithFiles>,
 ) -> Answer {
-    let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let (row, content) = found(&app, &caller, &id).await?;
     let (unit, client) = (OwnUnit::stored(content.business_unit.clone()), content.client.clone());
     let stored = as_requested(shape(row, content)?)?;
     let MessageRequest { send_at, content, handling, .. } = MessageChange::over(stored, &body.value)?;
     check_window(app.engine.clock.now(), send_at, "/sendAt")?;
     let unnamed = NotificationId(Default::default());
-    let (mut content, wanted) =
+    let (content, wanted) =
         with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", "")?;
-    content.client = client;
+    let content = content.with(|content| content.client = client);
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
     let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;
     let changed = changed.pop().ok_or_else(Problem::internal)??;
     path::change(&app.engine, &caller.by, &changed).await?;
-    let (row, content) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let (row, content) = found(&app, &caller, &id).await?;
     JsonResponse::ok(&shape(row, content)?)
 }
 
@@ -293,22 +294,20 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let (row, _) = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let (row, _) = found(&app, &caller, &id).await?;
     cancel(&app, row.id, &caller.by).await
 }
 
-async fn found(
-    app: &App,
-    id: &str,
-    allows: impl Fn(Option<&str>) -> bool,
-) -> Result<(WorkRow, MessageRow), Failure> {
+async fn found(app: &App, caller: &Principal, id: &str) -> Result<(WorkRow, MessageRow), Failure> {
     let missing = || Failure::from(Problem::not_found("message", id));
     let key = WorkKey::message(id).map_err(|_| missing())?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = work::by_key(&mut reader.conn(), key.as_str()).await?;
-    let row = row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(missing)?;
-    let content =
-        messages::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop().ok_or_else(missing)?;
+    let row = work::by_key(&mut reader.conn(), &caller.by.reach(), key.as_str()).await?;
+    let row = row.ok_or_else(missing)?;
+    let content = messages::by_ids(&mut reader.conn(), &caller.by.reach(), vec![id.to_owned()])
+        .await?
+        .pop()
+        .ok_or_else(missing)?;
     Ok((row, content))
 }
 

@@ -74,8 +74,7 @@ pub async fn list(
     let mut reader = app.engine.store.read_for_people().await?;
     if let Some(id) = query.work {
         // What the caller does not reach is as empty as what is not there.
-        let row = work::by_id(&mut reader.conn(), id).await?;
-        let row = row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
+        let row = work::by_id(&mut reader.conn(), &caller.by.reach(), id).await?;
         let queued = work::queued(&mut reader.conn(), row.as_slice()).await?;
         filter.ids = Some(queued.into_values().flatten().collect());
     }
@@ -99,7 +98,7 @@ pub async fn timeline(
     Segments(id): Segments<String>,
 ) -> Answer {
     let row = visible(&app, &caller, &id).await?;
-    let moments = app.engine.timeline(&row.id.to_string()).await?;
+    let moments = app.engine.timeline(&caller.by.reach(), &row.id.to_string()).await?;
     let items = moments
         .into_iter()
         .map(|moment| TimelineEntry {
@@ -226,9 +225,8 @@ async fn act(
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<NotificationRow, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
     let id = punctual_wire::names::guid(id).unwrap_or_else(|| id.to_owned());
-    let row = notifications::by_id(&mut reader.conn(), &id).await?;
-    row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()))
-        .filter(|row| caller.may_see_sent(row.client.as_deref()))
+    let row = notifications::by_id(&mut reader.conn(), &caller.by.reach(), &id).await?;
+    row.filter(|row| caller.may_see_sent(row.client.as_deref()))
         .ok_or_else(|| Problem::not_found("notification", id).into())
 }
 

@@ -60,10 +60,10 @@ pub async fn put(
     params(("person" = String, Path, example = "ann@example.org")), responses((status = 200, body = Preference)))]
 pub async fn get(
     State(app): State<Shared>,
-    caller: Caller<Read>,
+    _caller: Caller<Read>,
     Segments(person): Segments<String>,
 ) -> Answer {
-    definitions::one(&caller, &person, app.engine.preference_of(&person).await?)
+    definitions::one(&person, app.engine.preference_of(&person).await?)
 }
 
 /// What people want, by name

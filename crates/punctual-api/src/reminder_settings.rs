@@ -52,7 +52,7 @@ pub async fn post(
 #[utoipa::path(get, path = "/api/v1/reminder-settings/{id}", tag = "Reminders", security(("key" = ["read"])),
     params(("id" = String, Path)), responses((status = 200, body = ReminderSetting)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    definitions::one(&caller, &id, found(&app, &id).await?)
+    definitions::one(&id, found(&app, &caller, &id).await?)
 }
 
 /// All reminder settings
@@ -157,7 +157,7 @@ async fn saved(app: &App, caller: &Principal, draft: Draft) -> Result<ReminderSe
     let warnings = unknown.iter().map(|channel| FieldError::channel_unknown("/delivery/channel", channel));
     let warnings = warnings.collect();
     let id = draft.save(&app.engine, &app.reminders, &caller.by).await?;
-    let row = found(app, &id).await?.ok_or_else(|| missing(&id))?;
+    let row = found(app, caller, &id).await?.ok_or_else(|| missing(&id))?;
     Ok(ReminderSetting { warnings, ..row.shape()? })
 }
 
@@ -173,15 +173,15 @@ async fn planned(app: &App, draft: &Draft) -> Result<ReminderPlan, Failure> {
     })
 }
 
-async fn found(app: &App, id: &str) -> Result<Option<SettingRow>, Failure> {
+async fn found(app: &App, caller: &Principal, id: &str) -> Result<Option<SettingRow>, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
+    let row = settings::by_ids(&mut reader.conn(), &caller.by.reach(), vec![id.to_owned()]).await?.pop();
     Ok(row.filter(|row| !row.deleted))
 }
 
 /// The setting, if the caller may change it; one that belongs to somebody else looks like none.
 async fn touchable(app: &App, caller: &Principal, id: &str) -> Result<Option<SettingRow>, Failure> {
-    let row = found(app, id).await?;
+    let row = found(app, caller, id).await?;
     if let Some(row) = &row {
         caller.by.may_change(row.business_unit.as_deref(), || missing(id))?;
     }
@@ -198,10 +198,6 @@ impl Definition for SettingRow {
 
     fn key(&self) -> &str {
         &self.id
-    }
-
-    fn unit(&self) -> Option<&str> {
-        self.business_unit.as_deref()
     }
 
     fn shape(self) -> Result<ReminderSetting, StoreError> {

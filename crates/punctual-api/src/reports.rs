@@ -34,21 +34,20 @@ fn missing(guid: &str) -> CommandError {
 
 /// The subscription, if the caller may see it; one that is deleted has no definition any more, but its runs.
 async fn visible(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
-    let row = stored(app, guid).await?.filter(|row| caller.by.may_see(row.business_unit.as_deref()));
-    row.ok_or_else(|| missing(guid).into())
+    stored(app, caller, guid).await?.ok_or_else(|| missing(guid).into())
 }
 
 /// The subscription, if the caller may change it.
 async fn touchable(app: &App, caller: &Principal, guid: &str) -> Result<SubscriptionRow, Failure> {
-    let row = stored(app, guid).await?.filter(|row| !row.deleted).ok_or_else(|| missing(guid))?;
+    let row = stored(app, caller, guid).await?.filter(|row| !row.deleted).ok_or_else(|| missing(guid))?;
     caller.by.may_change(row.business_unit.as_deref(), || missing(guid))?;
     Ok(row)
 }
 
-async fn stored(app: &App, guid: &str) -> Result<Option<SubscriptionRow>, Failure> {
+async fn stored(app: &App, caller: &Principal, guid: &str) -> Result<Option<SubscriptionRow>, Failure> {
     let Some(guid) = names::guid(guid) else { return Ok(None) };
     let mut reader = app.engine.store.read_for_people().await?;
-    Ok(report_subscriptions::by_guids(&mut reader.conn(), vec![guid]).await?.pop())
+    Ok(report_subscriptions::by_guids(&mut reader.conn(), &caller.by.reach(), vec![guid]).await?.pop())
 }
 
 fn not_run(refused: NotRun) -> Failure {

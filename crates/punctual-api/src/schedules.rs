@@ -65,7 +65,7 @@ async fn post_one(app: &App, caller: &Principal, wanted: Requested) -> Answer {
     if outcome == EnsureOutcome::Reused {
         return Err(Problem::id_reused(&key).into());
     }
-    let schedule = shape(app.engine.work_row(id).await?, Some(outcome.as_str()))?;
+    let schedule = shape(app.engine.work_row(&caller.by.reach(), id).await?, Some(outcome.as_str()))?;
     if outcome == EnsureOutcome::Created {
         JsonResponse::created(&schedule)
     } else {
@@ -165,7 +165,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
 #[utoipa::path(get, path = "/api/v1/schedules/{id}", tag = "Schedules", security(("key" = ["read"])),
     params(("id" = String, Path, description = "The number or the GUID")), responses((status = 200, body = Schedule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let row = found(&app, &caller, &id).await?;
     JsonResponse::ok(&shape(row, None)?)
 }
 
@@ -180,10 +180,13 @@ pub async fn patch(
 ) -> Answer {
     let change = ScheduleChange::read(&body.value, "")?;
     check_window(app.engine.clock.now(), change.run_at, "/runAt")?;
-    let row = own(&app, &id, |unit| caller.by.may_touch(unit)).await?;
-    let moved = schedules::reschedule(&app.engine, row.id, change.run_at).await?;
+    let row = own(&app, &caller, &id).await?;
+    let moved = schedules::reschedule(&app.engine, &caller.by, row.id, change.run_at).await?;
     let moved = moved.ok_or_else(|| Problem::not_found("schedule", id))?;
-    JsonResponse::ok(&shape(app.engine.work_row(row.id).await?, Some(moved.outcome.as_str()))?)
+    JsonResponse::ok(&shape(
+        app.engine.work_row(&caller.by.reach(), row.id).await?,
+        Some(moved.outcome.as_str()),
+    )?)
 }
 
 /// Cancel a schedule
@@ -194,7 +197,7 @@ pub async fn delete(
     caller: Caller<Author>,
     Segments(id): Segments<String>,
 ) -> Answer {
-    let row = own(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let row = own(&app, &caller, &id).await?;
     cancel(&app, row.id, &caller.by).await
 }
 
@@ -209,18 +212,17 @@ pub(crate) async fn cancel(app: &App, id: i64, by: &Actor) -> Answer {
     }
 }
 
-async fn found(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
+async fn found(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure> {
     let ScheduleId(number) = id.parse().map_err(|_| Problem::not_found("schedule", id))?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = work::by_id(&mut reader.conn(), number).await?;
+    let row = work::by_id(&mut reader.conn(), &caller.by.reach(), number).await?;
     row.filter(|row| [KIND, operations::KIND].contains(&row.kind.as_str()))
-        .filter(|row| allows(row.business_unit.as_deref()))
         .ok_or_else(|| Problem::not_found("schedule", id).into())
 }
 
 /// A schedule that can be moved and cancelled. One that a rule has made would be put back by it.
-async fn own(app: &App, id: &str, allows: impl Fn(Option<&str>) -> bool) -> Result<WorkRow, Failure> {
-    let row = found(app, id, allows).await?;
+async fn own(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure> {
+    let row = found(app, caller, id).await?;
     if row.kind == KIND {
         return Ok(row);
     }

@@ -240,9 +240,8 @@ async fn known(
     or_gone: bool,
 ) -> Result<Source, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = sources::get(&mut reader.conn(), kind, id).await?;
-    let row =
-        row.filter(|row| (or_gone || !row.deleted) && caller.by.may_touch(row.business_unit.as_deref()));
+    let row = sources::get(&mut reader.conn(), &caller.by.reach(), kind, id).await?;
+    let row = row.filter(|row| or_gone || !row.deleted);
     Ok(shape(row.ok_or_else(|| missing(kind, id))?)?)
 }
 

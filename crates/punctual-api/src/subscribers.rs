@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Admin, Caller, Operate, Read},
+    auth::{Admin, Caller, Operate, Principal, Read},
     body::{Json, Optional},
     idempotency::IdempotencyKey,
     parameters::{Parameters, Segments, row_id},
@@ -157,14 +157,11 @@ pub async fn retry(
     let number = row_id(&id, "event")?;
     once.run(app, caller, b"", |_| async move {
         let missing = || Failure::from(Problem::not_found("event", &id));
-        let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
-        if !caller.by.may_touch(row.business_unit.as_deref()) {
-            return Err(missing());
-        }
+        let (_, deliveries) = one_event(app, caller, number).await?.ok_or_else(missing)?;
         let delivery = deliveries.iter().find(|delivery| delivery.subscriber == subscriber);
         let delivery = delivery.ok_or_else(|| Failure::from(Problem::not_found("delivery", &subscriber)))?;
         app.engine.retry_notification(&caller.by, &delivery.notification_id, None).await?;
-        let (row, deliveries) = one_event(app, number).await?.ok_or_else(missing)?;
+        let (row, deliveries) = one_event(app, caller, number).await?.ok_or_else(missing)?;
         JsonResponse::ok(&event(row, deliveries)?)
     })
     .await
@@ -194,9 +191,13 @@ pub async fn retry_all(
     .await
 }
 
-async fn one_event(app: &App, id: i64) -> Result<Option<(EventRow, Vec<DeliveryRow>)>, Failure> {
+async fn one_event(
+    app: &App,
+    caller: &Principal,
+    id: i64,
+) -> Result<Option<(EventRow, Vec<DeliveryRow>)>, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let Some(row) = outbox::get(&mut reader.conn(), id).await? else { return Ok(None) };
+    let Some(row) = outbox::get(&mut reader.conn(), &caller.by.reach(), id).await? else { return Ok(None) };
     let deliveries = outbox::deliveries(&mut reader.conn(), vec![id]).await?;
     Ok(Some((row, deliveries)))
 }

@@ -83,7 +83,7 @@ fn draft(request: SurveyRequest) -> SurveyDraft {
 #[utoipa::path(get, path = "/api/v1/surveys/{id}", tag = "Surveys", security(("key" = ["read"])),
     params(("id" = i64, Path)), responses((status = 200, body = Survey)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
-    let row = found(&app, &id, |unit| caller.by.may_see(unit)).await?;
+    let row = found(&app, &caller, &id).await?;
     JsonResponse::ok(&shape(row)?)
 }
 
@@ -145,21 +145,23 @@ pub(crate) fn fields(faults: Vec<Fault>, within: &str) -> Vec<FieldError> {
         .collect()
 }
 
-/// The survey, if the caller may have it.
-pub(crate) async fn found(
-    app: &App,
-    id: &str,
-    allows: impl Fn(Option<&str>) -> bool,
-) -> Result<SurveyRow, Failure> {
+/// The survey, if the caller may see it.
+async fn found(app: &App, caller: &Principal, id: &str) -> Result<SurveyRow, Failure> {
     let number = row_id(id, "survey")?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = surveys::get(&mut reader.conn(), number).await?;
-    row.filter(|row| allows(row.business_unit.as_deref())).ok_or_else(|| missing(id).into())
+    let row = surveys::get(&mut reader.conn(), &caller.by.reach(), number).await?;
+    row.ok_or_else(|| missing(id).into())
+}
+
+/// The survey whose instances and answers the caller may have. Those of a shared one belong to the installation.
+pub(crate) async fn with_rows(app: &App, caller: &Principal, id: &str) -> Result<SurveyRow, Failure> {
+    let row = found(app, caller, id).await?;
+    if caller.by.reach().includes(row.business_unit.as_deref()) { Ok(row) } else { Err(missing(id).into()) }
 }
 
 /// The survey, if the caller may change it.
 async fn changeable(app: &App, caller: &Principal, id: &str) -> Result<SurveyRow, Failure> {
-    let row = found(app, id, |_| true).await?;
+    let row = found(app, caller, id).await?;
     caller.by.may_change(row.business_unit.as_deref(), || missing(id))?;
     Ok(row)
 }

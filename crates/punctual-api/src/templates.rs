@@ -51,10 +51,10 @@ fn texts(variant: Variant) -> punctual_templates::Variant {
     params(("name" = String, Path)), responses((status = 200, body = Template)))]
 pub async fn get(
     State(app): State<Shared>,
-    caller: Caller<Read>,
+    _caller: Caller<Read>,
     Segments(name): Segments<String>,
 ) -> Answer {
-    definitions::one(&caller, &name, found(&app, &name).await?)
+    definitions::one(&name, found(&app, &name).await?)
 }
 
 /// All templates, by name

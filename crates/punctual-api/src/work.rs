@@ -70,7 +70,7 @@ pub async fn trace(
     let row = visible(&app, &caller, &id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
-    let retries = work::retries_of(&mut reader.conn(), row.id).await?;
+    let retries = work::retries_of(&mut reader.conn(), &caller.by.reach(), row.id).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?.and_then(|bytes| serde_json::from_slice(&bytes).ok()),
@@ -172,9 +172,8 @@ async fn act(
 async fn visible(app: &App, caller: &Principal, id: &str) -> Result<WorkRow, Failure> {
     let number = row_id(id, "work row")?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()))
-        .ok_or_else(|| Problem::not_found("work row", id).into())
+    let row = work::by_id(&mut reader.conn(), &caller.by.reach(), number).await?;
+    row.ok_or_else(|| Problem::not_found("work row", id).into())
 }
 
 /// Refuses keys whose rows belong to other business units than the caller's: ensuring them would touch those rows.
@@ -188,9 +187,9 @@ pub(crate) async fn refuse_foreign(
         return Ok(());
     }
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = work::by_keys(&mut reader.conn(), keys.iter().map(|(key, _)| key.clone()).collect()).await?;
-    let foreign = rows.iter().find(|row| !caller.by.may_touch(row.business_unit.as_deref()));
-    match foreign.and_then(|row| keys.into_iter().find(|(key, _)| *key == row.key)) {
+    let wanted = keys.iter().map(|(key, _)| key.clone()).collect();
+    let foreign = work::out_of_reach(&mut reader.conn(), &caller.by.reach(), wanted).await?;
+    match foreign.first().and_then(|foreign| keys.into_iter().find(|(key, _)| key == foreign)) {
         Some((_, shown)) => Err(Problem::not_found(what, shown).into()),
         None => Ok(()),
     }

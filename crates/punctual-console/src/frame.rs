@@ -45,7 +45,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/operations", name: "Operations", badge: &[Kind::Sync] },
     NavEntry { path: "/sites", name: "Sites", badge: &[Kind::Site] },
     NavEntry { path: "/nodes", name: "Nodes", badge: &[Kind::Node, Kind::Clock, Kind::Locked] },
-    NavEntry { path: "/audit", name: "Audit", badge: &[] },
+    NavEntry { path: "/audit", name: "Audit", badge: &[Kind::Audit] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
     NavEntry { path: "/preferences", name: "Preferences", badge: &[] },

@@ -29,7 +29,7 @@ mod words;
 use std::sync::Arc;
 
 use axum::{Extension, Router};
-use punctual_engine::{Engine, PublicLimits, commands::SignOn};
+use punctual_engine::{Engine, PublicLimits, commands::SignOns};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_wire::RouteReach;
@@ -52,8 +52,8 @@ pub struct ConsoleState {
     pub surveys: Arc<Catalogue>,
     /// What anybody may do without signing in, counted for this node.
     pub public: Arc<PublicLimits>,
-    /// The single sign-on of people, where there is one.
-    pub sign_on: Option<Arc<SignOn>>,
+    /// The single sign-on of people, wherever it is set up.
+    pub sign_on: Arc<SignOns>,
     /// Ends open live connections, which otherwise would keep a stopping server waiting.
     pub stop: CancellationToken,
 }
@@ -68,7 +68,7 @@ pub(crate) struct App {
     pub public: Arc<PublicLimits>,
     /// What is published, as this node has read it.
     pub surveys: Arc<Catalogue>,
-    pub sign_on: Option<Arc<SignOn>>,
+    pub sign_on: Arc<SignOns>,
     pub slow_down: punctual_engine::SlowDown,
     pub figures: figures::Kept,
     pub live: live::Watch,

@@ -17,6 +17,7 @@ mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
+mod sign_on;
 mod sites;
 mod sources;
 mod suppressions;
@@ -75,5 +76,6 @@ fn of_the_installation() -> Router<Shared> {
         .merge(preferences::routes())
         .merge(sandbox::routes())
         .merge(users::routes())
+        .merge(sign_on::routes())
         .merge(surveys::subscribers::routes())
 }

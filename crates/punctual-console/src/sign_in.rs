@@ -69,6 +69,7 @@ async fn shown(app: &App, headers: &HeaderMap, fields: &Fields, fault: Option<&P
     let mut reader = app.engine.store.read_for_people().await?;
     let has_people = !users::page(&mut reader.conn(), "", 1).await?.is_empty();
     drop(reader);
+    let sign_on = app.sign_on.current(&app.engine).await?;
     page(&SignIn {
         version: assets::version(),
         theme: frame::theme_of(headers),
@@ -77,8 +78,8 @@ async fn shown(app: &App, headers: &HeaderMap, fields: &Fields, fault: Option<&P
         has_people,
         email: fields.text("email"),
         with_next: links::query([("next", fields.text("next"))]),
-        provider: app.sign_on.as_ref().map(|sign_on| sign_on.provider.name()),
-        is_out: app.sign_on.is_some() && !fields.text("out").is_empty(),
+        provider: sign_on.as_deref().map(|sign_on| sign_on.provider.name()),
+        is_out: sign_on.is_some() && !fields.text("out").is_empty(),
         fault,
         sandbox: app.sandbox.is_some(),
     })
@@ -152,7 +153,7 @@ async fn with_password(
         let detail = "The email or the password is wrong, or the account is not active.";
         return Ok(Err(Problem::new(Code::AuthFailed, detail)));
     };
-    app.slow_down.succeeded(address, &account);
+    app.slow_down.succeeded(address, &account, now);
     let (before, device) = (cookies::session(headers), device::of(headers));
     Ok(Ok(app.engine.start_session(now, SigningIn::User(&user), before, Some(&device)).await?))
 }
@@ -189,7 +190,8 @@ async fn sign_out(State(app): State<Shared>, headers: HeaderMap, _form: Signed) 
     if let Some(secret) = cookies::session(&headers) {
         app.engine.end_session(secret).await?;
     }
-    let mut response = see_other(if app.sign_on.is_some() { "/sign-in?out=1" } else { "/sign-in" })?;
+    let with_provider = app.sign_on.current(&app.engine).await?.is_some();
+    let mut response = see_other(if with_provider { "/sign-in?out=1" } else { "/sign-in" })?;
     if let Some(cookie) = cookies::clear_session(&headers) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }

@@ -7,6 +7,8 @@
 //! The cookie of a session is not sent on a way that began at another site. So the answer is a page of ours that goes on
 //! by itself, and not a redirect; and people leave by a link, because forms may lead to this server alone.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::{
     Extension, Router,
@@ -82,8 +84,8 @@ impl Request {
     }
 }
 
-fn configured(app: &App) -> Result<&SignOn, Refusal> {
-    app.sign_on.as_deref().ok_or_else(|| Problem::not_found("single sign-on", "").into())
+async fn configured(app: &App) -> Result<Arc<SignOn>, Refusal> {
+    app.sign_on.current(&app.engine).await?.ok_or_else(|| Problem::not_found("single sign-on", "").into())
 }
 
 fn redirect_uri(app: &App) -> String {
@@ -92,7 +94,7 @@ fn redirect_uri(app: &App) -> String {
 
 /// Off to the provider.
 async fn start(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Page {
-    let sign_on = configured(&app)?;
+    let sign_on = configured(&app).await?;
     let fields = Fields::of_query(&uri);
     let mut bytes = [0; 32];
     app.engine.random.bytes(&mut bytes);
@@ -122,14 +124,14 @@ async fn finish(
     headers: HeaderMap,
     uri: Uri,
 ) -> Page {
-    let sign_on = configured(&app)?;
+    let sign_on = configured(&app).await?;
     let fields = Fields::of_query(&uri);
     // Each answer that fails costs a row and calls to the provider, and anybody can make some up.
     let address = peer.map(|Extension(Peer(peer))| peer.ip().to_canonical());
     if let Some(seconds) = app.slow_down.wait(address, app.wall.now()) {
         return refused(&app, &headers, &fields, Problem::rate_limited(seconds)).await;
     }
-    let mut response = match answered(&app, sign_on, &headers, &fields).await? {
+    let mut response = match answered(&app, &sign_on, &headers, &fields).await? {
         Ok((user, next)) => {
             let device = device::of(&headers);
             let who = SigningIn::User(&user);
@@ -230,7 +232,7 @@ async fn failed(app: &App, headers: &HeaderMap, fields: &Fields, fault: &SignOnF
 
 /// Signs out at the provider too. People come here by a link after they have signed out.
 async fn leave(State(app): State<Shared>, headers: HeaderMap, uri: Uri) -> Page {
-    let sign_on = configured(&app)?;
+    let sign_on = configured(&app).await?;
     let back = format!("{}/sign-in", app.engine.public_address());
     match sign_on.provider.sign_out(&back).await {
         Ok(Some(address)) => see_other(&address),

@@ -12,9 +12,10 @@ mod purge;
 mod seal;
 mod verify;
 
+use punctual_boxed::boxed;
 use punctual_store::audit::ChainRow;
 
-use crate::{Vault, keys::hex};
+use crate::{Engine, EngineError, Vault, keys::hex};
 
 pub use erase::{Erased, erase};
 pub(crate) use seal::Mark;
@@ -25,6 +26,10 @@ const PURPOSE: &str = "audit-chain";
 /// The subject of the entry which says that the master key is lost, and with it the signature of the chain.
 pub(crate) const LOST_KEY: (&str, &str) = ("master-key", "lost");
 
+/// What is done to the chain regularly, as its troubles are noted.
+pub(crate) const SEAL: &str = "seal";
+pub(crate) const CHECK: &str = "check";
+
 /// Why the audit cannot be sealed or purged.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainFault {
@@ -32,6 +37,16 @@ pub enum ChainFault {
         "the chain of the audit is not signed with this installation's master key: `punctual audit verify`"
     )]
     NotOurs,
+    #[error("the audit is not as it was written: {0}")]
+    Broken(AuditFault),
+}
+
+impl Engine {
+    /// Checks the whole chain. It reads every entry, so that it is done once a day.
+    #[boxed]
+    pub async fn check_audit(&self) -> Result<(), EngineError> {
+        verify(&self.store, &self.vault).await?.map(drop).map_err(|fault| ChainFault::Broken(fault).into())
+    }
 }
 
 /// The text that is signed.

@@ -12,6 +12,7 @@ mod inbox;
 mod lists;
 mod sessions;
 mod sign_on;
+mod sign_on_settings;
 mod sites;
 mod subscribers;
 mod templates;
@@ -27,6 +28,7 @@ pub use self::{
     lists::{NewList, SavedList},
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},
+    sign_on_settings::{MAPPINGS_MAX, MappingSettings, OpensSignOn, SignOnSettings, SignOns},
     subscribers::RetriedAll,
     templates::NewTemplate,
     units::{OwnUnit, Units},

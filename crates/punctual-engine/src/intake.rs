@@ -6,6 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
+    ops::Deref,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -18,7 +19,7 @@ use punctual_store::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, OwnUnit};
 
 /// Items one group holds at most: about 5 ms of SQLite's writer.
 const GROUP: usize = 500;
@@ -38,6 +39,40 @@ pub enum Accepted {
     IdReused,
 }
 
+/// A notification as it is handed in, with a business unit that was looked up for whoever hands it in. Nothing else is
+/// accepted, so that no intake can forget it.
+#[derive(Clone, Debug)]
+pub struct Handed(NewNotification);
+
+impl Handed {
+    /// One of a request, in this unit.
+    pub fn new(unit: OwnUnit, new: NewNotification) -> Self {
+        Self(NewNotification { business_unit: unit.into_name(), ..new })
+    }
+
+    /// One whose unit no request names: it is stored already, or comes from a sample.
+    pub fn stored(new: NewNotification) -> Self {
+        Self(new)
+    }
+
+    /// The same with something else different than its unit.
+    #[must_use]
+    pub fn with(self, change: impl FnOnce(&mut NewNotification)) -> Self {
+        let Self(mut new) = self;
+        let unit = OwnUnit::stored(new.business_unit.clone());
+        change(&mut new);
+        Self::new(unit, new)
+    }
+}
+
+impl Deref for Handed {
+    type Target = NewNotification;
+
+    fn deref(&self) -> &NewNotification {
+        &self.0
+    }
+}
+
 /// Requests that wait for a commit.
 pub(crate) struct Queue {
     waiting: Mutex<VecDeque<Job>>,
@@ -45,7 +80,7 @@ pub(crate) struct Queue {
 }
 
 struct Job {
-    items: Vec<NewNotification>,
+    items: Vec<Handed>,
     reply: oneshot::Sender<Result<Vec<Accepted>, EngineError>>,
 }
 
@@ -75,7 +110,7 @@ impl Queue {
 impl Engine {
     /// Stores notifications if their ids are new; the answer comes after they are on disk.
     #[boxed]
-    pub async fn accept(&self, items: Vec<NewNotification>) -> Result<Vec<Accepted>, EngineError> {
+    pub async fn accept(&self, items: Vec<Handed>) -> Result<Vec<Accepted>, EngineError> {
         let (reply, mut answer) = oneshot::channel();
         self.intake.push(Job { items, reply });
         loop {
@@ -101,7 +136,7 @@ impl Engine {
     }
 
     async fn commit_group(&self, group: Vec<Job>) {
-        let all: Vec<&NewNotification> = group.iter().flat_map(|job| &job.items).collect();
+        let all: Vec<&NewNotification> = group.iter().flat_map(|job| &job.items).map(Deref::deref).collect();
         match self.insert(&all).await {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
@@ -118,7 +153,7 @@ impl Engine {
             }
             Err(_) => {
                 for job in group {
-                    let alone: Vec<&NewNotification> = job.items.iter().collect();
+                    let alone: Vec<&NewNotification> = job.items.iter().map(Deref::deref).collect();
                     let answer = self.insert(&alone).await;
                     let _ = job.reply.send(answer);
                 }

@@ -62,7 +62,7 @@ pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, Requested, ensure_in, ensure_requested_in};
 pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks, StoredEvent};
-pub use intake::{Accepted, accept_in};
+pub use intake::{Accepted, Handed, accept_in};
 pub use listeners::{Listener, Listeners};
 pub use metrics::Metrics;
 pub use nodes::{Identity, NodeState};

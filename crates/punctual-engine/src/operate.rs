@@ -1,10 +1,10 @@
-//! What people do: release, retry and cancel work; retry and discard notifications. Each checks that the row is the
-//! caller's and the version they saw, leaves an audit entry with the reason they gave in the same transaction, and says
+//! What people do: release, retry and cancel work; retry and discard notifications. Each finds the row within
+//! the caller's reach, checks the version they saw, leaves an audit entry with the reason they gave in the same transaction, and says
 //! clearly when the state does not allow it.
 
 use punctual_boxed::boxed;
 use punctual_model::{
-    AuditAction, Cause, NotificationStatus, WorkKey, WorkStatus,
+    AuditAction, Cause, NotificationStatus, Reach, WorkKey, WorkStatus,
     status::{NotificationEvent, WorkEvent},
 };
 use punctual_store::{
@@ -62,7 +62,7 @@ impl Engine {
             NotificationAction::Discard => self.discard_notification(by, id, seen).await,
             NotificationAction::Acknowledge => {
                 self.acknowledge(by, id, seen).await?;
-                Ok(self.notification_row(id).await?)
+                Ok(self.notification_row(&by.reach(), id).await?)
             }
         }
     }
@@ -92,7 +92,7 @@ impl Engine {
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code, ..entry }).await?;
         tx.raise(Stage::Work, now);
         tx.commit().await?;
-        Ok(self.work_row(id).await?)
+        Ok(self.work_row(&by.reach(), id).await?)
     }
 
     /// Another attempt of a row that ended without completing; of a completed one, a second send under a new key that is
@@ -103,7 +103,7 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let row = own_work(&mut tx, by, id, seen).await?;
         let (retried, from) = if row.status()? == WorkStatus::Completed {
-            let retries = work::retries_of(&mut tx.conn(), id).await?;
+            let retries = work::retries_of(&mut tx.conn(), &by.reach(), id).await?;
             let number = i64::try_from(retries.len()).unwrap_or(i64::MAX - 1) + 1;
             let key = WorkKey::support_retry(&row.key()?, number)
                 .map_err(|_| not_allowed("work", &row.status, "its key is too long for a support retry"))?;
@@ -137,7 +137,7 @@ impl Engine {
         by.audit_entry(&mut tx, now, audit::Entry { data: Some(data), ..entry }).await?;
         tx.raise(Stage::Work, now);
         tx.commit().await?;
-        Ok(self.work_row(retried.id).await?)
+        Ok(self.work_row(&by.reach(), retried.id).await?)
     }
 
     /// Stops a row for good; only a person brings it back.
@@ -163,13 +163,14 @@ impl Engine {
             ensure_in(&mut tx, now, &rows, Cause::Machine).await?;
         }
         tx.commit().await?;
-        Ok(self.work_row(id).await?)
+        Ok(self.work_row(&by.reach(), id).await?)
     }
 
+    /// The row of this id, if it is within reach.
     #[boxed]
-    pub async fn work_row(&self, id: i64) -> Result<WorkRow, EngineError> {
+    pub async fn work_row(&self, reach: &Reach, id: i64) -> Result<WorkRow, EngineError> {
         let mut reader = self.store.read().await?;
-        work::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)
+        work::by_id(&mut reader.conn(), reach, id).await?.ok_or(EngineError::NotFound)
     }
 
     /// A parked notification is retried, its count and next attempt reset.
@@ -188,7 +189,7 @@ impl Engine {
         };
         row.status.after(NotificationEvent::Retry).map_err(|_| refused())?;
         let Some(version) = notifications::retry(&mut tx.conn(), now, row.seq).await? else {
-            return Err(self.changed_meanwhile(id).await);
+            return Err(self.changed_meanwhile(by, id).await);
         };
         if let (Some(work), true) = (row.work_id, row.reports_back) {
             work::count_up(&mut tx.conn(), vec![work.0]).await?;
@@ -204,7 +205,7 @@ impl Engine {
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.raise(Stage::Delivery, now);
         tx.commit().await?;
-        Ok(self.notification_row(id).await?)
+        Ok(self.notification_row(&by.reach(), id).await?)
     }
 
     /// A person gives a parked notification up; the row stays.
@@ -227,7 +228,7 @@ impl Engine {
         };
         row.status.after(NotificationEvent::Discard).map_err(|_| refused())?;
         let Some(version) = notifications::discard(&mut tx.conn(), now, row.seq).await? else {
-            return Err(self.changed_meanwhile(id).await);
+            return Err(self.changed_meanwhile(by, id).await);
         };
         let to = NotificationStatus::Discarded.as_str();
         let entry = acted(
@@ -240,12 +241,12 @@ impl Engine {
         );
         by.audit_entry(&mut tx, now, audit::Entry { reason: row.reason_code.clone(), ..entry }).await?;
         tx.commit().await?;
-        Ok(self.notification_row(id).await?)
+        Ok(self.notification_row(&by.reach(), id).await?)
     }
 
     /// The refusal for a notification that was still parked when it was checked: it is gone, or in another state now.
-    async fn changed_meanwhile(&self, id: &str) -> CommandError {
-        match self.notification_row(id).await {
+    async fn changed_meanwhile(&self, by: &Actor, id: &str) -> CommandError {
+        match self.notification_row(&by.reach(), id).await {
             Ok(row) => {
                 not_allowed("the notification", row.status.as_str(), "it changed in the meantime; look again")
             }
@@ -253,17 +254,17 @@ impl Engine {
         }
     }
 
+    /// The notification of this id, if it is within reach.
     #[boxed]
-    pub async fn notification_row(&self, id: &str) -> Result<NotificationRow, EngineError> {
+    pub async fn notification_row(&self, reach: &Reach, id: &str) -> Result<NotificationRow, EngineError> {
         let mut reader = self.store.read().await?;
-        notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)
+        notifications::by_id(&mut reader.conn(), reach, id).await?.ok_or(EngineError::NotFound)
     }
 }
 
 /// The row, if it is the caller's and as they saw it.
 async fn own_work(tx: &mut Tx, by: &Actor, id: i64, seen: Option<i64>) -> Result<WorkRow, CommandError> {
-    let row = work::by_id(&mut tx.conn(), id).await?;
-    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = work::by_id(&mut tx.conn(), &by.reach(), id).await?;
     let row = row.ok_or_else(|| CommandError::not_found("work row", id.to_string()))?;
     if seen.is_some_and(|seen| seen != row.version) { Err(CommandError::Stale) } else { Ok(row) }
 }
@@ -274,8 +275,7 @@ pub(crate) async fn own_notification(
     id: &str,
     seen: Option<i64>,
 ) -> Result<NotificationRow, CommandError> {
-    let row = notifications::by_id(&mut tx.conn(), id).await?;
-    let row = row.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let row = notifications::by_id(&mut tx.conn(), &by.reach(), id).await?;
     let row = row.ok_or_else(|| CommandError::not_found("notification", id))?;
     if seen.is_some_and(|seen| seen != row.version) { Err(CommandError::Stale) } else { Ok(row) }
 }

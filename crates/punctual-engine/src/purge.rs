@@ -16,7 +16,9 @@ use punctual_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, Engine, EngineError, config::earlier, confine::guarded, due::chain, troubles::Chore};
+use crate::{
+    Actor, Engine, EngineError, audit_chain, config::earlier, confine::guarded, due::chain, troubles::Chore,
+};
 
 /// A local day that began so long ago is over in every zone.
 const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
@@ -129,8 +131,15 @@ impl Engine {
                 break;
             }
         }
-        if let Err(error) = self.purge_audit(now).await {
-            tracing::warn!(%error, "entries of the audit past their time could not be removed");
+        // A chain that is broken keeps what it has: it is what somebody will look at.
+        let checked = self.check_audit().await;
+        self.note_chore(Chore::Audit, audit_chain::CHECK, &checked, now).await;
+        let purged = match checked {
+            Ok(()) => self.purge_audit(now).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = purged {
+            tracing::warn!(error = %chain(&error), "entries of the audit past their time could not be removed");
         }
         let files = self.purge_files(now).await? + self.purge_uploads(now, finished_before).await?;
         tracing::info!(removed, files, "purged");

@@ -1,8 +1,12 @@
-//! Failed sign-ins and keys, counted by address and in all: guessing is slow, and the rest goes on.
+//! Failed sign-ins and keys, counted by address and by account: guessing is slow, and everybody else goes on.
+//!
+//! There is no count over all addresses: whoever has many of them would keep everybody out with it. What hashing costs
+//! is bounded in `passwords`.
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
+    hash::Hash,
+    net::{IpAddr, Ipv6Addr},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -10,24 +14,42 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::keys::secret_hash;
 
-/// Failures from one address, for one account, and from all together, within the interval.
+/// Failures from one address, and for one account, within the interval.
 const PER_ADDRESS: u32 = 10;
 const PER_ACCOUNT: u32 = 10;
-const IN_ALL: u32 = 200;
+/// Failures from where nobody can be told apart: through a proxy on this machine that is not listed.
+const PER_CROWD: u32 = 200;
 const INTERVAL: SignedDuration = SignedDuration::from_mins(10);
 /// Addresses and accounts that are remembered at once.
 const REMEMBERED: usize = 10_000;
 
 #[derive(Default)]
-pub struct SlowDown(Mutex<HashMap<Counted, Failures>>);
+pub struct SlowDown(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    failures: HashMap<Counted, Failures>,
+    /// Where accounts were signed in to, and when last: others' failures do not keep their owners out there.
+    good: HashMap<(String, IpAddr), Timestamp>,
+}
 
 /// Under what a failure is counted.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Counted {
-    Everybody,
+    Crowd,
     Address(IpAddr),
     /// The hash of what was given as an account, whether there is one or not: a wait tells nothing about that.
     Account(String),
+}
+
+impl Counted {
+    fn limit(&self) -> u32 {
+        match self {
+            Self::Crowd => PER_CROWD,
+            Self::Address(_) => PER_ADDRESS,
+            Self::Account(_) => PER_ACCOUNT,
+        }
+    }
 }
 
 struct Failures {
@@ -38,134 +60,185 @@ struct Failures {
 impl SlowDown {
     /// How many seconds this address has to wait, if it has to.
     pub fn wait(&self, address: Option<IpAddr>, now: Timestamp) -> Option<u64> {
-        let own = address.and_then(|address| self.wait_of(&Counted::Address(address), PER_ADDRESS, now));
-        own.max(self.wait_of(&Counted::Everybody, IN_ALL, now))
+        self.lock().wait(&from(address), now)
     }
 
     pub fn failed(&self, address: Option<IpAddr>, now: Timestamp) {
-        self.count([Counted::Everybody].into_iter().chain(address.map(Counted::Address)), now);
+        self.lock().count(from(address), now);
     }
 
     /// One attempt with a password, which takes its time: it is counted as failed before it is made, so that many at
     /// once are no more than many one after the other. Returns how many seconds to wait instead, if one has to.
     pub fn attempt(&self, address: Option<IpAddr>, account: &str, now: Timestamp) -> Result<(), u64> {
-        let account = account_of(account);
-        match self.wait(address, now).max(self.wait_of(&account, PER_ACCOUNT, now)) {
-            Some(seconds) => Err(seconds),
-            None => {
-                self.failed(address, now);
-                self.count([account], now);
-                Ok(())
-            }
+        let (place, hash) = (from(address), secret_hash(account));
+        let mut known = self.lock();
+        let is_good = matches!(&place, Counted::Address(at) if known.good.contains_key(&(hash.clone(), *at)));
+        let account = Some(Counted::Account(hash)).filter(|_| !is_good);
+        let waits = known.wait(&place, now).max(account.as_ref().and_then(|own| known.wait(own, now)));
+        if let Some(seconds) = waits {
+            return Err(seconds);
         }
+        known.count(place, now);
+        if let Some(account) = account {
+            known.count(account, now);
+        }
+        Ok(())
     }
 
     /// The attempt was good after all: nothing is held against the account, and one failure less against the address.
-    pub fn succeeded(&self, address: Option<IpAddr>, account: &str) {
+    pub fn succeeded(&self, address: Option<IpAddr>, account: &str, now: Timestamp) {
+        let (place, hash) = (from(address), secret_hash(account));
         let mut known = self.lock();
-        known.remove(&account_of(account));
-        for counted in [Counted::Everybody].into_iter().chain(address.map(Counted::Address)) {
-            if let Some(failures) = known.get_mut(&counted) {
-                failures.count = failures.count.saturating_sub(1);
-            }
+        known.failures.remove(&Counted::Account(hash.clone()));
+        if let Some(failures) = known.failures.get_mut(&place) {
+            failures.count = failures.count.saturating_sub(1);
+        }
+        if let Counted::Address(at) = place {
+            make_room(&mut known.good, |last| (last.as_microsecond(), 0));
+            known.good.insert((hash, at), now);
         }
     }
 
-    /// The same for a key of the API. Addresses are counted apart, so that nobody keeps somebody else's programs out;
-    /// a proxy on this machine speaks for many, and so has the limit of all together.
-    pub fn wait_with_key(&self, address: Option<IpAddr>, now: Timestamp) -> Option<u64> {
-        let address = apart(address);
-        let limit = if address == Counted::Everybody { IN_ALL } else { PER_ADDRESS };
-        self.wait_of(&address, limit, now)
-    }
-
-    pub fn failed_with_key(&self, address: Option<IpAddr>, now: Timestamp) {
-        self.count([apart(address)], now);
-    }
-
-    fn wait_of(&self, counted: &Counted, limit: u32, now: Timestamp) -> Option<u64> {
-        let known = self.lock();
-        let failures = known.get(counted)?;
-        let rest = INTERVAL - now.duration_since(failures.since);
-        (failures.count >= limit && rest.is_positive())
-            .then(|| u64::try_from(rest.as_secs()).unwrap_or(0) + 1)
-    }
-
-    fn count(&self, what: impl IntoIterator<Item = Counted>, now: Timestamp) {
-        let mut known = self.lock();
-        known.retain(|_, failures| now.duration_since(failures.since) < INTERVAL);
-        if known.len() >= REMEMBERED {
-            known.retain(|counted, _| *counted == Counted::Everybody);
-        }
-        for counted in what {
-            known.entry(counted).or_insert(Failures { since: now, count: 0 }).count += 1;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Counted, Failures>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn apart(address: Option<IpAddr>) -> Counted {
-    address.filter(|address| !address.is_loopback()).map_or(Counted::Everybody, Counted::Address)
+impl Known {
+    fn wait(&self, counted: &Counted, now: Timestamp) -> Option<u64> {
+        let failures = self.failures.get(counted)?;
+        let rest = INTERVAL - now.duration_since(failures.since);
+        (failures.count >= counted.limit() && rest.is_positive())
+            .then(|| u64::try_from(rest.as_secs()).unwrap_or(0) + 1)
+    }
+
+    fn count(&mut self, what: Counted, now: Timestamp) {
+        self.failures.retain(|_, failures| now.duration_since(failures.since) < INTERVAL);
+        // Whoever fills it with names and addresses that fail once does not wipe out what is held against others.
+        make_room(&mut self.failures, |one| (i64::from(one.count), one.since.as_microsecond()));
+        self.failures.entry(what).or_insert(Failures { since: now, count: 0 }).count += 1;
+    }
 }
 
-fn account_of(account: &str) -> Counted {
-    Counted::Account(secret_hash(account))
+/// Forgets the lesser half of a map that is full.
+fn make_room<K: Clone + Eq + Hash, V>(known: &mut HashMap<K, V>, worth: impl Fn(&V) -> (i64, i64)) {
+    if known.len() < REMEMBERED {
+        return;
+    }
+    let mut all: Vec<((i64, i64), K)> =
+        known.iter().map(|(key, value)| (worth(value), key.clone())).collect();
+    all.sort_unstable_by_key(|(worth, _)| *worth);
+    for (_, key) in all.into_iter().take(REMEMBERED / 2) {
+        known.remove(&key);
+    }
+}
+
+/// Where a failure comes from. Who has one address of IPv6 has its whole /64; a proxy on this machine speaks for many.
+fn from(address: Option<IpAddr>) -> Counted {
+    match address.map(|address| address.to_canonical()) {
+        Some(address) if address.is_loopback() => Counted::Crowd,
+        Some(IpAddr::V6(address)) => {
+            Counted::Address(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into())
+        }
+        Some(address) => Counted::Address(address),
+        None => Counted::Crowd,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn at(n: u32) -> Option<IpAddr> {
+        Some((0x0a00_0000 + n).to_be_bytes().into())
+    }
+
     #[test]
-    fn one_address_is_slowed_down_and_others_are_not() {
-        let (slow, now) = (SlowDown::default(), Timestamp::UNIX_EPOCH);
-        let (one, other) = (Some([10, 0, 0, 1].into()), Some([10, 0, 0, 2].into()));
+    fn t02_one_address_is_slowed_down_and_others_are_not_however_many_fail() {
+        let slow = SlowDown::default();
         for _ in 0..PER_ADDRESS {
-            assert_eq!(slow.wait(one, now), None);
-            slow.failed(one, now);
+            assert_eq!(slow.wait(at(1), NOW), None);
+            slow.failed(at(1), NOW);
         }
-        assert_eq!((slow.wait(one, now), slow.wait(other, now)), (Some(601), None));
-        assert_eq!(slow.wait(one, now + INTERVAL), None);
-        for n in 0..IN_ALL {
-            slow.failed(Some(n.to_be_bytes().into()), now);
+        assert_eq!((slow.wait(at(1), NOW), slow.wait(at(2), NOW)), (Some(601), None));
+        assert_eq!(slow.wait(at(1), NOW + INTERVAL), None);
+        for n in 100..5_100 {
+            slow.failed(at(n), NOW);
         }
-        assert!(slow.wait(other, now).is_some());
+        assert_eq!(slow.wait(at(2), NOW), None, "failures elsewhere keep nobody out");
+        assert_eq!(slow.attempt(at(2), "ada@example.org", NOW), Ok(()));
     }
 
     #[test]
-    fn guesses_at_keys_are_counted_for_each_address_alone() {
-        let (slow, now) = (SlowDown::default(), Timestamp::UNIX_EPOCH);
-        let (one, other) = (Some([10, 0, 0, 1].into()), Some([10, 0, 0, 2].into()));
-        let local = Some([127, 0, 0, 1].into());
-        for _ in 0..IN_ALL {
-            slow.failed_with_key(one, now);
+    fn t02_the_addresses_of_one_network_of_ipv6_are_one() {
+        let slow = SlowDown::default();
+        let host = |n: u128| Some(IpAddr::from((0x2001_0db8_u128 << 96 | n).to_be_bytes()));
+        for n in 0..u128::from(PER_ADDRESS) {
+            slow.failed(host(n), NOW);
         }
-        let waits = |address| slow.wait_with_key(address, now).is_some();
-        assert_eq!((waits(one), waits(other), waits(local), waits(None)), (true, false, false, false));
-        for _ in 0..IN_ALL {
-            assert!(!waits(local));
-            slow.failed_with_key(local, now);
-        }
-        assert_eq!((waits(local), waits(None), waits(other)), (true, true, false));
+        assert!(slow.wait(host(77), NOW).is_some());
+        assert_eq!(slow.wait(host(1 << 64), NOW), None);
     }
 
     #[test]
-    fn guesses_at_one_account_are_slowed_down_wherever_they_come_from() {
-        let (slow, now) = (SlowDown::default(), Timestamp::UNIX_EPOCH);
-        let from = |n: u32| Some(n.to_be_bytes().into());
-        for n in 0..PER_ACCOUNT {
-            assert_eq!(slow.attempt(from(n), "ada@example.org", now), Ok(()));
+    fn t02_a_proxy_that_is_not_listed_has_the_limit_of_a_crowd() {
+        let (slow, local) = (SlowDown::default(), Some([127, 0, 0, 1].into()));
+        for _ in 0..PER_CROWD {
+            assert_eq!((slow.wait(local, NOW), slow.wait(None, NOW)), (None, None));
+            slow.failed(local, NOW);
         }
-        assert_eq!(slow.attempt(from(99), "ada@example.org", now), Err(601));
-        assert_eq!(slow.attempt(from(99), "bob@example.org", now), Ok(()));
-        assert_eq!(slow.attempt(from(99), "ada@example.org", now + INTERVAL), Ok(()));
-        // Who knows the password is not slowed down by having used it.
+        assert!(slow.wait(local, NOW).is_some() && slow.wait(None, NOW).is_some());
+        assert_eq!(slow.wait(at(1), NOW), None);
+    }
+
+    #[test]
+    fn t02_guesses_at_one_account_are_slowed_down_wherever_they_come_from() {
+        let slow = SlowDown::default();
+        // An account that is not there waits as one that is: only what was typed is counted.
+        for account in ["ada@example.org", "nobody@example.org"] {
+            for n in 0..PER_ACCOUNT {
+                assert_eq!(slow.attempt(at(n), account, NOW), Ok(()));
+            }
+            assert_eq!(slow.attempt(at(99), account, NOW), Err(601));
+        }
+        assert_eq!(slow.attempt(at(99), "bob@example.org", NOW), Ok(()));
+        assert_eq!(slow.attempt(at(99), "ada@example.org", NOW + INTERVAL), Ok(()));
+    }
+
+    #[test]
+    fn t02_others_failures_do_not_keep_a_person_out_where_they_signed_in_before() {
+        let slow = SlowDown::default();
+        assert_eq!(slow.attempt(at(7), "ada@example.org", NOW), Ok(()));
+        slow.succeeded(at(7), "ada@example.org", NOW);
+        for n in 100..100 + PER_ACCOUNT {
+            assert_eq!(slow.attempt(at(n), "ada@example.org", NOW), Ok(()));
+        }
+        assert!(slow.attempt(at(8), "ada@example.org", NOW).is_err());
         for _ in 0..3 * PER_ADDRESS {
-            assert_eq!(slow.attempt(from(7), "eve@example.org", now + INTERVAL), Ok(()));
-            slow.succeeded(from(7), "eve@example.org");
+            assert_eq!(slow.attempt(at(7), "ada@example.org", NOW), Ok(()));
+            slow.succeeded(at(7), "ada@example.org", NOW);
         }
+        // A guesser at that address is slowed down as at any other.
+        for _ in 0..PER_ADDRESS {
+            assert_eq!(slow.attempt(at(7), "ada@example.org", NOW), Ok(()));
+        }
+        assert!(slow.attempt(at(7), "ada@example.org", NOW).is_err());
+    }
+
+    #[test]
+    fn t15_what_is_remembered_has_a_bound_and_whoever_fills_it_frees_nobody() {
+        let slow = SlowDown::default();
+        for _ in 0..PER_ADDRESS {
+            slow.failed(at(1), NOW);
+        }
+        for n in 0..u32::try_from(2 * REMEMBERED).unwrap() {
+            slow.failed(at(1_000 + n), NOW);
+            slow.succeeded(at(1_000 + n), &n.to_string(), NOW);
+        }
+        let known = slow.lock();
+        assert!(known.failures.len() <= REMEMBERED && known.good.len() <= REMEMBERED);
+        assert!(known.wait(&from(at(1)), NOW).is_some());
     }
 }

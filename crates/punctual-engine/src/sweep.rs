@@ -15,7 +15,7 @@ use punctual_store::{
 };
 
 use crate::{
-    Engine, EngineError,
+    Engine, EngineError, audit_chain,
     config::later,
     confine::{Pieces, guarded},
     due::chain,
@@ -70,7 +70,9 @@ impl Engine {
                 }
             }
         }
-        if let Err(error) = self.seal_audit().await {
+        let sealed = self.seal_audit().await;
+        self.note_chore(Chore::Audit, audit_chain::SEAL, &sealed, now).await;
+        if let Err(error) = sealed {
             tracing::warn!(error = %chain(&error), "the audit could not be sealed");
         }
         leases?;

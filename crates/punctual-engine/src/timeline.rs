@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{ReceiptState, SuppressionReason};
+use punctual_model::{Reach, ReceiptState, SuppressionReason};
 use punctual_store::{attempts, audit, notifications, receipts, skipped_targets, work};
 use serde_json::{Value, json};
 
@@ -19,13 +19,14 @@ pub struct Moment {
 }
 
 impl Engine {
+    /// What happened to a notification that is within reach.
     #[boxed]
-    pub async fn timeline(&self, id: &str) -> Result<Vec<Moment>, EngineError> {
+    pub async fn timeline(&self, reach: &Reach, id: &str) -> Result<Vec<Moment>, EngineError> {
         let mut reader = self.store.read().await?;
-        let row = notifications::by_id(&mut reader.conn(), id).await?.ok_or(EngineError::NotFound)?;
+        let row = notifications::by_id(&mut reader.conn(), reach, id).await?.ok_or(EngineError::NotFound)?;
         let mut moments = Vec::new();
         if let Some(work_id) = row.work_id
-            && let Some(origin) = work::by_id(&mut reader.conn(), work_id.0).await?
+            && let Some(origin) = work::by_id(&mut reader.conn(), reach, work_id.0).await?
         {
             moments.push(moment(
                 origin.created_at,

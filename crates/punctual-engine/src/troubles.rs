@@ -1,4 +1,5 @@
-//! Chores that keep failing, remembered in the database so that people see them: the repairs of workflows and purges.
+//! Chores that keep failing, remembered in the database so that people see them: the repairs of workflows, purges, and the
+//! seals of the audit.
 
 use std::{
     collections::HashMap,
@@ -19,6 +20,8 @@ pub(crate) enum Chore {
     Reconcile,
     /// A purge, once a day; one that fails is tried again every ten minutes.
     Purge,
+    /// Sealing the audit, with every sweep, and checking the whole chain, once a day.
+    Audit,
 }
 
 impl Chore {
@@ -26,6 +29,7 @@ impl Chore {
         match self {
             Self::Reconcile => "trouble:reconcile:",
             Self::Purge => "trouble:purge:",
+            Self::Audit => "trouble:audit:",
         }
     }
 
@@ -33,7 +37,7 @@ impl Chore {
     fn shown_from(self) -> u32 {
         match self {
             Self::Reconcile => 3,
-            Self::Purge => 1,
+            Self::Purge | Self::Audit => 1,
         }
     }
 
@@ -41,7 +45,7 @@ impl Chore {
     fn shown_for(self) -> Duration {
         match self {
             Self::Reconcile => Duration::from_secs(60 * 60),
-            Self::Purge => Duration::from_secs(2 * 24 * 60 * 60),
+            Self::Purge | Self::Audit => Duration::from_secs(2 * 24 * 60 * 60),
         }
     }
 }

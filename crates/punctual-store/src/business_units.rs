@@ -42,6 +42,17 @@ pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Busines
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
+const GET: Sql = sql!(
+    "business_units.get", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE id = $1 AND {reach $2 id}",
+);
+
+/// The unit of this id, if it is within reach.
+#[boxed]
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<BusinessUnitRow>> {
+    conn.fetch_optional(&GET, args![id, reach]).await
+}
+
 const PAGE: Sql = sql!(
     "business_units.page", as BusinessUnitRow,
     "SELECT {columns} FROM business_units WHERE id > $1 AND {reach $3 id} ORDER BY id LIMIT $2",
@@ -65,4 +76,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, PAGE, DELETE];
+crate::db::statements![PUT, BY_IDS, GET, PAGE, DELETE];

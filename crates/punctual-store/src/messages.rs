@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -56,14 +57,14 @@ pub async fn change(conn: &mut Conn<'_>, now: Timestamp, message: &MessageRow) -
     conn.execute(&CHANGE, with_rows(args![now], &[message])).await
 }
 
-const BY_IDS: Sql =
-    sql!("messages.by_ids", as MessageRow, "SELECT {columns} FROM messages WHERE id = {any $1}");
+const BY_IDS: Sql = sql!("messages.by_ids", as MessageRow, "SELECT {columns} FROM messages WHERE id = {any $1} AND {reach $2 business_unit}");
 
+/// The messages with these ids that are within reach.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<MessageRow>> {
+pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, mut ids: Vec<String>) -> Result<Vec<MessageRow>> {
     ids.sort_unstable();
     ids.dedup();
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    conn.fetch_all(&BY_IDS, args![ids, reach]).await
 }
 
 crate::db::statements![INSERT, CHANGE, BY_IDS];

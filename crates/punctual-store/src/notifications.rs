@@ -37,7 +37,7 @@ pub use operate::{
 };
 pub use purge::{PurgeSize, Purged, purge, purge_size, purged_of_site};
 pub(crate) use query::contains_pattern;
-pub use query::{NotificationFilter, by_id, by_ids, is_busy, list};
+pub use query::{NotificationFilter, by_id, by_ids, is_busy, list, of_site};
 pub use waiting::{Stuck, WAITS, is_stuck};
 
 /// A notification: what is read, what is claimed and what is inserted are the same row.

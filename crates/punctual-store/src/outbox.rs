@@ -143,22 +143,27 @@ pub async fn page(
     conn.fetch_all(&PAGE, args![before, reach, limit]).await
 }
 
-const GET: Sql = sql!("outbox_events.get", as EventRow, "SELECT {columns} FROM outbox_events WHERE id = $1");
+const GET: Sql = sql!(
+    "outbox_events.get", as EventRow,
+    "SELECT {columns} FROM outbox_events WHERE id = $1 AND {reach $2 business_unit}",
+);
 
+/// The event, if it is within reach.
 #[boxed]
-pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<EventRow>> {
-    conn.fetch_optional(&GET, args![id]).await
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: i64) -> Result<Option<EventRow>> {
+    conn.fetch_optional(&GET, args![id, reach]).await
 }
 
 const OF_INSTANCE: Sql = sql!(
     "outbox_events.of_instance", as EventRow,
     "SELECT {columns}
-     FROM outbox_events WHERE instance_public_id = $1 ORDER BY id",
+     FROM outbox_events WHERE instance_public_id = $1 AND {reach $2 business_unit} ORDER BY id",
 );
 
+/// The events of an instance that are within reach.
 #[boxed]
-pub async fn of_instance(conn: &mut Conn<'_>, public_id: &str) -> Result<Vec<EventRow>> {
-    conn.fetch_all(&OF_INSTANCE, args![public_id]).await
+pub async fn of_instance(conn: &mut Conn<'_>, reach: &Reach, public_id: &str) -> Result<Vec<EventRow>> {
+    conn.fetch_all(&OF_INSTANCE, args![public_id, reach]).await
 }
 
 /// The delivery of an event to one subscriber.

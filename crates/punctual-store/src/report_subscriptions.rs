@@ -75,29 +75,34 @@ pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SubscriptionRow) 
     Ok(conn.execute(&UPDATE, bound).await? > 0)
 }
 
-const BY_GUIDS: Sql = sql!("report_subscriptions.by_guids", READ, "WHERE s.guid = {any $1}");
+const BY_GUIDS: Sql =
+    sql!("report_subscriptions.by_guids", READ, "WHERE s.guid = {any $1} AND {shared $2 s.business_unit}");
 
-/// These subscriptions, deleted ones too: history still names them.
+/// Those of these subscriptions that are within reach, deleted ones too: history still names them.
 #[boxed]
-pub async fn by_guids(conn: &mut Conn<'_>, mut guids: Vec<String>) -> Result<Vec<SubscriptionRow>> {
+pub async fn by_guids(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    mut guids: Vec<String>,
+) -> Result<Vec<SubscriptionRow>> {
     guids.sort_unstable();
     guids.dedup();
     if guids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&BY_GUIDS, args![guids]).await
+    conn.fetch_all(&BY_GUIDS, args![guids, reach]).await
 }
 
 const LOCK: Sql = sql!(
     "report_subscriptions.lock",
     READ,
-    "WHERE s.guid = $1 AND NOT s.deleted{postgres  FOR UPDATE OF s}",
+    "WHERE s.guid = $1 AND NOT s.deleted AND {shared $2 s.business_unit}{postgres  FOR UPDATE OF s}",
 );
 
-/// The subscription, locked until the transaction ends: its next run is planned by one caller after the other.
+/// The subscription, if it is within reach, locked until the transaction ends: its next run is planned by one caller after the other.
 #[boxed]
-pub async fn lock(conn: &mut Conn<'_>, guid: &str) -> Result<Option<SubscriptionRow>> {
-    conn.fetch_optional(&LOCK, args![guid]).await
+pub async fn lock(conn: &mut Conn<'_>, reach: &Reach, guid: &str) -> Result<Option<SubscriptionRow>> {
+    conn.fetch_optional(&LOCK, args![guid, reach]).await
 }
 
 const PAGE: Sql = sql!(
@@ -228,18 +233,20 @@ const ORPHANS: Sql = sql!(
              (s.owner IS NOT NULL AND p.id IS NULL) AS owner_gone,
              (s.list_name IS NOT NULL AND (l.name IS NULL OR l.targets = '[]')) AS recipients_gone
          FROM report_subscriptions AS s
-         LEFT JOIN operations_people AS p ON p.id = s.owner
-         LEFT JOIN lists AS l ON l.name = s.list_name
-         WHERE NOT s.deleted AND s.guid > $1) AS found
+         LEFT JOIN operations_people AS p
+             ON p.id = s.owner AND (p.business_unit IS NULL OR p.business_unit = s.business_unit)
+         LEFT JOIN lists AS l
+             ON l.name = s.list_name AND (l.business_unit IS NULL OR l.business_unit = s.business_unit)
+         WHERE NOT s.deleted AND s.guid > $1 AND {shared $3 s.business_unit}) AS found
      WHERE owner_gone OR recipients_gone
      ORDER BY guid
      LIMIT $2",
 );
 
-/// Subscriptions whose owner is no longer among the people, or whose list is gone or empty.
+/// Subscriptions within reach whose owner is no longer among the people of their unit, or whose list is gone or empty.
 #[boxed]
-pub async fn orphans(conn: &mut Conn<'_>, after: &str, limit: i64) -> Result<Vec<Orphan>> {
-    conn.fetch_all(&ORPHANS, args![after, limit]).await
+pub async fn orphans(conn: &mut Conn<'_>, reach: &Reach, after: &str, limit: i64) -> Result<Vec<Orphan>> {
+    conn.fetch_all(&ORPHANS, args![after, limit, reach]).await
 }
 
 /// A work row of a subscription that is not over.

@@ -4,6 +4,7 @@ use std::slice;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
@@ -109,17 +110,23 @@ const PAGE: Sql = sql!(
     "SELECT {columns}
      FROM rollouts
      WHERE workflow = $1 AND (scope, scope_id) > ($2, $3)
+       AND (CASE WHEN scope = 'business_unit' THEN {reach $5 scope_id}
+            ELSE $5{postgres ::text[]} IS NULL OR EXISTS (
+                SELECT 1 FROM report_subscriptions AS s
+                WHERE s.guid = rollouts.scope_id AND NOT s.deleted AND {shared $5 s.business_unit}) END)
      ORDER BY scope, scope_id LIMIT $4",
 );
 
+/// Rollouts of business units and subscriptions that are within reach.
 #[boxed]
 pub async fn page(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     workflow: &str,
     after: (&str, &str),
     limit: i64,
 ) -> Result<Vec<RolloutRow>> {
-    conn.fetch_all(&PAGE, args![workflow, after.0, after.1, limit]).await
+    conn.fetch_all(&PAGE, args![workflow, after.0, after.1, limit, reach]).await
 }
 
 const DELETE: Sql =

@@ -113,12 +113,18 @@ pub async fn lock(conn: &mut Conn<'_>, sources: &[(&str, &str)]) -> Result<Vec<S
 const GET: Sql = sql!(
     "sources.get", as SourceRow,
     "SELECT {columns}
-     FROM sources WHERE source_type = $1 AND source_id = $2",
+     FROM sources WHERE source_type = $1 AND source_id = $2 AND {reach $3 business_unit}",
 );
 
+/// The source, if it is within reach.
 #[boxed]
-pub async fn get(conn: &mut Conn<'_>, source_type: &str, source_id: &str) -> Result<Option<SourceRow>> {
-    conn.fetch_optional(&GET, args![source_type, source_id]).await
+pub async fn get(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    source_type: &str,
+    source_id: &str,
+) -> Result<Option<SourceRow>> {
+    conn.fetch_optional(&GET, args![source_type, source_id, reach]).await
 }
 
 const PAGE: Sql = sql!(
@@ -209,13 +215,15 @@ const TYPES: Sql = sql!(
          UNION ALL
          SELECT (SELECT MIN(s.source_type) FROM sources AS s WHERE s.source_type > t.source_type)
          FROM t WHERE t.source_type IS NOT NULL)
-     SELECT source_type FROM t WHERE source_type IS NOT NULL",
+     SELECT source_type FROM t WHERE source_type IS NOT NULL
+       AND ($1{postgres ::text[]} IS NULL OR EXISTS (
+           SELECT 1 FROM sources AS s WHERE s.source_type = t.source_type AND {reach $1 s.business_unit}))",
 );
 
-/// The types that there are sources of.
+/// The types that there are sources of within reach.
 #[boxed]
-pub async fn types(conn: &mut Conn<'_>) -> Result<Vec<String>> {
-    let rows: Vec<Kind> = conn.fetch_all(&TYPES, args![]).await?;
+pub async fn types(conn: &mut Conn<'_>, reach: &Reach) -> Result<Vec<String>> {
+    let rows: Vec<Kind> = conn.fetch_all(&TYPES, args![reach]).await?;
     Ok(rows.into_iter().map(|row| row.source_type).collect())
 }
 

@@ -5,6 +5,7 @@ mod query;
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 
 pub use change::{Change, complete, delete, open, settle};
 pub use query::{InstanceFilter, StatusCount, Walked, counts, list, open_after, walk};
@@ -101,12 +102,17 @@ pub async fn by_hashes(conn: &mut Conn<'_>, hashes: Vec<String>) -> Result<Vec<H
 
 const BY_PUBLIC_ID: Sql = sql!(
     "survey_instances.by_public_id", as InstanceRow,
-    "SELECT {columns i} FROM survey_instances i WHERE i.public_id = $1",
+    "SELECT {columns i} FROM survey_instances i WHERE i.public_id = $1 AND {reach $2 i.business_unit}",
 );
 
+/// The instance of this id, if it is within reach.
 #[boxed]
-pub async fn by_public_id(conn: &mut Conn<'_>, public_id: &str) -> Result<Option<InstanceRow>> {
-    conn.fetch_optional(&BY_PUBLIC_ID, args![public_id]).await
+pub async fn by_public_id(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    public_id: &str,
+) -> Result<Option<InstanceRow>> {
+    conn.fetch_optional(&BY_PUBLIC_ID, args![public_id, reach]).await
 }
 
 const LOCK: Sql = sql!(

@@ -1,12 +1,15 @@
 //! The results of a survey, counted by the database: sets, whatever the number of instances.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use crate::db::{Arg, Conn, Result, Sql, args, sql};
 
 /// Which instances count; every field left out does not limit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Counted {
+    /// Whose instances.
+    pub reach: Reach,
     pub survey_id: i64,
     pub trigger: Option<String>,
     /// By when the event happened, in microseconds: from and before.
@@ -16,7 +19,7 @@ pub struct Counted {
 
 impl Counted {
     fn args(&self) -> Vec<Arg> {
-        args![self.survey_id, self.trigger.clone(), self.from, self.to]
+        args![self.survey_id, self.trigger.clone(), self.from, self.to, &self.reach]
     }
 }
 
@@ -24,7 +27,8 @@ impl Counted {
 const COUNTED: &str = "i.survey_id = $1 AND (NOT i.deleted OR i.status = 'completed')
        AND ($2 IS NULL OR i.trigger_id = $2)
        AND ($3 IS NULL OR i.triggered_at >= $3)
-       AND ($4 IS NULL OR i.triggered_at < $4)";
+       AND ($4 IS NULL OR i.triggered_at < $4)
+       AND {reach $5 i.business_unit}";
 
 // Their responses; the survey is compared in both tables, so that the index by survey of either can be used.
 const RESPONSES_OF: &str =
@@ -92,7 +96,7 @@ const NTH_WAIT: Sql = sql!(
     RESPONSES_OF,
     "WHERE ",
     COUNTED,
-    " ORDER BY 1 LIMIT 1 OFFSET $5",
+    " ORDER BY 1 LIMIT 1 OFFSET $6",
 );
 
 /// How long the nth of them waited, from 0 for the shortest: from the last message before the answer to the answer.
@@ -120,7 +124,7 @@ const ANSWERS: Sql = sql!(
     "JOIN survey_answers a ON a.response_id = r.id
      WHERE ",
     COUNTED,
-    " AND a.question_id IN ({texts $5})
+    " AND a.question_id IN ({texts $6})
      GROUP BY a.question_id, a.value",
 );
 
@@ -150,7 +154,7 @@ const COUNT_TEXTS: Sql = sql!(
     "survey_results.count_texts",
     "SELECT COUNT(*) AS count ",
     RESPONSES_OF,
-    "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
+    "JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
      WHERE ",
     COUNTED,
 );
@@ -159,11 +163,11 @@ const TEXTS: Sql = sql!(
     "survey_results.texts",
     "SELECT a.value
      FROM survey_responses r JOIN survey_instances i ON i.id = r.instance_id
-     JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $5
+     JOIN survey_answers a ON a.response_id = r.id AND a.question_id = $6
      WHERE r.survey_id BETWEEN $1 AND $1 AND ",
     COUNTED,
     " ORDER BY r.survey_id DESC, r.id DESC
-     LIMIT $6",
+     LIMIT $7",
 );
 
 /// How often a question in words was answered, and the latest answers, newest first, as JSON.

@@ -60,20 +60,23 @@ pub async fn update(
     conn.fetch_optional(&UPDATE, with_rows(args![now, id], slice::from_ref(new))).await
 }
 
-const GET: Sql = sql!("surveys.get", as SurveyRow, "SELECT {columns} FROM surveys WHERE id = $1");
+const GET: Sql = sql!(
+    "surveys.get", as SurveyRow,
+    "SELECT {columns} FROM surveys WHERE id = $1 AND {shared $2 business_unit}",
+);
 
+/// The survey, if it is within reach.
 #[boxed]
-pub async fn get(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
-    conn.fetch_optional(&GET, args![id]).await
+pub async fn get(conn: &mut Conn<'_>, reach: &Reach, id: i64) -> Result<Option<SurveyRow>> {
+    conn.fetch_optional(&GET, args![id, reach]).await
 }
 
-const LOCK: Sql =
-    sql!("surveys.lock", as SurveyRow, "SELECT {columns} FROM surveys WHERE id = $1{postgres  FOR UPDATE}");
+const LOCK: Sql = sql!("surveys.lock", as SurveyRow, "SELECT {columns} FROM surveys WHERE id = $1 AND {shared $2 business_unit}{postgres  FOR UPDATE}");
 
-/// The survey, locked until the transaction ends: it is published by one caller after the other.
+/// The survey, if it is within reach, locked until the transaction ends: it is published by one caller after the other.
 #[boxed]
-pub async fn lock(conn: &mut Conn<'_>, id: i64) -> Result<Option<SurveyRow>> {
-    conn.fetch_optional(&LOCK, args![id]).await
+pub async fn lock(conn: &mut Conn<'_>, reach: &Reach, id: i64) -> Result<Option<SurveyRow>> {
+    conn.fetch_optional(&LOCK, args![id, reach]).await
 }
 
 const PAGE: Sql = sql!(

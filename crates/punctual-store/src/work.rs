@@ -25,7 +25,8 @@ pub use operate::{
 };
 pub use planned::{OfSource, Transfer, Transferred, ahead, of_source, of_sources, repeating, transfer};
 pub use query::{
-    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, retries_of, retry_keys, troubled,
+    Counts, WorkFilter, by_id, by_key, by_keys, counts, is_busy, list, out_of_reach, retries_of, retry_keys,
+    troubled,
 };
 
 pub(crate) use queued::forget_queued;

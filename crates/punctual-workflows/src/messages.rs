@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Actor, Claimed, CommandError, Decide, Engine, EngineError, EnsureOutcome, Ensured, Loads, Requested,
-    Workflow, ensure_requested_in,
+    Actor, Claimed, CommandError, Decide, Engine, EngineError, EnsureOutcome, Ensured, Handed, Loads,
+    Requested, Workflow, ensure_requested_in,
 };
 use punctual_model::{
     Audience, AuditAction, Decided, Decision, FileRef, InputHash, KeyError, NewNotification, NewWork,
-    NotificationId, ReasonCode, Trigger, WorkKey, WorkStatus, delivery_policy::Handling, keys::KeyParts,
+    NotificationId, Reach, ReasonCode, Trigger, WorkKey, WorkStatus, delivery_policy::Handling,
+    keys::KeyParts,
 };
 use punctual_store::{
     Conn, Lane, Stage, StoreError,
@@ -30,7 +31,7 @@ pub struct NewMessage {
     /// One of this id that was cancelled is wanted again.
     pub revive: bool,
     /// Its id is not used; the notification gets the one that follows from the row.
-    pub content: NewNotification,
+    pub content: Handed,
 }
 
 impl NewMessage {
@@ -57,7 +58,7 @@ impl NewMessage {
     }
 
     fn row(&self) -> MessageRow {
-        let content = &self.content;
+        let content = &*self.content;
         let (list_name, targets) = match &content.audience {
             Audience::List(name) => (Some(name.clone()), None),
             Audience::Targets(targets) => (None, Some(Value::from(targets.clone()).to_string())),
@@ -153,7 +154,7 @@ impl Loads for Messages {
 
     async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
         let ids = batch.iter().filter_map(|row| message_id(&row.input)).collect();
-        let rows = messages::by_ids(conn, ids).await?;
+        let rows = messages::by_ids(conn, &Reach::Everything, ids).await?;
         Ok(Loaded(rows.into_iter().map(|row| (row.id.clone(), row)).collect()))
     }
 }

@@ -2,7 +2,9 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use punctual_boxed::boxed;
-use punctual_engine::{Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Workflow};
+use punctual_engine::{
+    Actor, Claimed, Decide, Engine, EngineError, EnsureOutcome, Ensured, OwnUnit, Workflow,
+};
 use punctual_model::{
     Arrival, Cause, Decided, Decision, InputHash, KeyError, NewWork, ReasonCode, Trigger, WorkKey, WorkStatus,
 };
@@ -67,10 +69,15 @@ pub fn read_input(row: &WorkRow) -> Option<(String, serde_json::Value)> {
     Some((input.topic.into_owned(), serde_json::from_str(input.payload.get()).ok()?))
 }
 
-/// Moves a schedule to another moment; `None` if there is none of that id.
+/// Moves a schedule to another moment; `None` if there is none of that id within reach.
 #[boxed]
-pub async fn reschedule(engine: &Engine, id: i64, run_at: Timestamp) -> Result<Option<Ensured>, EngineError> {
-    let row = match engine.work_row(id).await {
+pub async fn reschedule(
+    engine: &Engine,
+    by: &Actor,
+    id: i64,
+    run_at: Timestamp,
+) -> Result<Option<Ensured>, EngineError> {
+    let row = match engine.work_row(&by.reach(), id).await {
         Ok(row) if row.kind == KIND => row,
         Ok(_) | Err(EngineError::NotFound) => return Ok(None),
         Err(error) => return Err(error),

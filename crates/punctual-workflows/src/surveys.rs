@@ -25,7 +25,9 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Engine, FollowsDeliveries, Loads, SettledWork, Workflow, WritesRows};
-use punctual_model::{InputHash, KeyError, NewWork, Trigger, WorkKey, keys::KeyParts, survey::expires_at};
+use punctual_model::{
+    InputHash, KeyError, NewWork, Reach, Trigger, WorkKey, keys::KeyParts, survey::expires_at,
+};
 use punctual_store::{
     Conn, StoreError, Tx,
     survey_instances::{self, Change, InstanceRow},
@@ -187,7 +189,7 @@ impl Surveys {
             let Some((instance, _)) = held.instances.get(&public_id) else { continue };
             let mut keys = send_keys(instance, instance.sends + 1);
             keys.extend(work::retry_keys(conn, keys.clone()).await?);
-            let rows = work::by_keys(conn, keys.clone()).await?;
+            let rows = work::by_keys(conn, &Reach::Everything, keys.clone()).await?;
             sends.insert(public_id, Sends { is_live: rows.iter().any(is_live), keys });
         }
         Ok(sends)

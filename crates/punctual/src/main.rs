@@ -21,6 +21,7 @@ mod remote;
 mod secret_source;
 mod secrets;
 mod serve;
+mod sign_on;
 mod site;
 mod sources;
 mod surveys;

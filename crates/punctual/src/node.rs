@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
-use punctual_channels::{
-    Captured, Guard, MemoryAdapter, Trust, adapters,
-    oidc::{OidcProvider, OidcSettings},
-};
+use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{
     Engine, EngineConfig, Listeners, PublicLimits, Running, Setup,
     channels::SUBSCRIBERS,
-    commands::SignOn,
-    references::{OldReference, OldReferences, SecretSource},
+    commands::SignOns,
+    references::{OldReference, OldReferences},
 };
 use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_reports::Sources;
@@ -29,10 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{SystemClock, database::Keeper},
-    config::{Config, Role, SignOnConfig},
+    config::{Config, Role},
     master_key,
     random::SystemRandom,
     secret_source::{self, SecretFiles},
+    sign_on::SignOnOpener,
 };
 
 pub struct Node {
@@ -49,7 +47,7 @@ pub struct Node {
     /// What anybody may do without a key, over the API and the pages together.
     pub public: Arc<PublicLimits>,
     /// The single sign-on of people, where there is one.
-    pub sign_on: Option<Arc<SignOn>>,
+    pub sign_on: Arc<SignOns>,
 }
 
 /// How the engine's time runs.
@@ -128,9 +126,12 @@ impl Node {
             vault,
         })?;
         let secrets = SecretFiles::open(config)?;
-        let sign_on = config.sign_on.as_ref().map(|wanted| open_sign_on(wanted, &secrets, &guard));
-        let sign_on = sign_on.transpose().context("[sign_on]")?.map(Arc::new);
-        engine.channels.resolve_secrets_with(Arc::new(secrets));
+        let secrets = Arc::new(secrets);
+        let opener = SignOnOpener { secrets: secrets.clone(), guard: guard.clone() };
+        let of_file = config.sign_on.as_ref().map(|wanted| opener.of_file(wanted));
+        let of_file = of_file.transpose().context("[sign_on]")?.map(Arc::new);
+        let sign_on = Arc::new(SignOns::new(of_file, Some(Arc::new(opener))));
+        engine.channels.resolve_secrets_with(secrets);
         let sealed = engine.adopt_master_key(engine.clock.now()).await?;
         if sealed.channels > 0 {
             tracing::info!(channels = sealed.channels, "secrets that were stored open are sealed now");
@@ -214,28 +215,6 @@ impl Node {
             }
         });
     }
-}
-
-/// The provider that people sign in with. It is asked nothing yet: a node starts without it.
-fn open_sign_on(wanted: &SignOnConfig, secrets: &SecretFiles, guard: &Guard) -> Result<SignOn> {
-    let client_secret = match &wanted.client_secret {
-        None => None,
-        Some(reference) => {
-            let found = secrets.look_up(reference);
-            Some(found.with_context(|| format!("client_secret: there is nothing at {reference}"))?)
-        }
-    };
-    let settings = OidcSettings {
-        name: wanted.name.clone(),
-        issuer: wanted.issuer.clone(),
-        client_id: wanted.client_id.clone(),
-        client_secret,
-        scopes: wanted.scopes.clone(),
-        groups_claim: wanted.groups_claim.clone(),
-    };
-    let provider = OidcProvider::open(settings, guard, &Trust::platform());
-    let provider = provider.map_err(|fault| anyhow!("issuer: {}", fault.detail))?;
-    Ok(SignOn { provider: Arc::new(provider), mappings: wanted.mappings.clone() })
 }
 
 /// Lists references of an earlier version with what to write instead.

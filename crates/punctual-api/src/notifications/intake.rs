@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::extract::State;
-use punctual_engine::{Accepted, OwnUnit, Units};
+use punctual_engine::{Accepted, Handed, OwnUnit, Units};
 use punctual_model::{
     Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource,
     delivery_policy::Handling,
@@ -64,18 +64,18 @@ pub async fn post(
 pub(crate) async fn with_files(
     app: &App,
     caller: &Principal,
-    many: Vec<(NewNotification, Wanted)>,
-) -> Result<Vec<Result<NewNotification, Problem>>, Failure> {
+    many: Vec<(Handed, Wanted)>,
+) -> Result<Vec<Result<Handed, Problem>>, Failure> {
     let (many, wanted): (Vec<_>, Vec<_>) = many.into_iter().unzip();
     let files = files::attach(app, caller, wanted).await?;
-    let made = many.into_iter().zip(files).map(|(mut new, files): (NewNotification, _)| {
-        new.attachments = files?;
-        Ok(new)
+    let made = many.into_iter().zip(files).map(|(new, files): (Handed, Result<_, Problem>)| {
+        let files = files?;
+        Ok(new.with(|new| new.attachments = files))
     });
     Ok(made.collect())
 }
 
-async fn post_one(app: &App, new: NewNotification) -> Answer {
+async fn post_one(app: &App, new: Handed) -> Answer {
     let id = new.id;
     match app.engine.accept(vec![new]).await?.pop() {
         Some(Accepted::Created) => JsonResponse::created(&NotificationAccepted {
@@ -147,17 +147,18 @@ fn new(
     ids: &Ids<'_>,
     index: usize,
     pointer: &str,
-) -> Result<(NewNotification, Wanted), Problem> {
+) -> Result<(Handed, Wanted), Problem> {
     let NotificationRequest { id, kind, content, handling, source } = request;
     let given = id.as_deref().and_then(|id| Uuid::parse_str(id).ok());
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let kind = kind.unwrap_or_default();
     let unit = unit_for(units, content.business_unit.clone(), pointer)?;
-    let (mut new, wanted) =
-        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, pointer)?;
-    new.kind = kind;
+    let (new, wanted) = with_content(app, caller, unit, trace, id, content, handling.into(), &kind, pointer)?;
     let SourceRequest { instance, script } = source;
-    new.source = NotificationSource { site: None, instance, script };
+    let new = new.with(|new| {
+        new.kind = kind;
+        new.source = NotificationSource { site: None, instance, script };
+    });
     Ok((new, wanted))
 }
 
@@ -173,7 +174,7 @@ pub(crate) fn with_content(
     handling: Handling,
     kind: &str,
     pointer: &str,
-) -> Result<(NewNotification, Wanted), Problem> {
+) -> Result<(Handed, Wanted), Problem> {
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
     let used = channel.clone().unwrap_or_else(|| ChannelKey::for_targets(kind));
     check_addresses(app, &used, &content.targets, pointer)?;
@@ -185,7 +186,6 @@ pub(crate) fn with_content(
     new.context = content.context;
     new.type_data = content.type_data;
     new.locale = content.locale;
-    new.business_unit = unit.into_name();
     new.envelope = Envelope {
         reply_to: content.reply_to,
         headers: content.headers,
@@ -197,12 +197,12 @@ pub(crate) fn with_content(
     let first = (!by_list).then(|| used.to_string());
     let wanted = Wanted {
         files: content.attachments,
-        business_unit: new.business_unit.clone(),
+        business_unit: unit.as_deref().map(str::to_owned),
         pointer: pointer.to_owned(),
         channels: first.into_iter().chain(new.failover.iter().map(ToString::to_string)).collect(),
     };
     wanted.check_channels(app)?;
-    Ok((new, wanted))
+    Ok((Handed::new(unit, new), wanted))
 }
 
 /// The channel's own word on each address, where the channel is open here.

@@ -44,7 +44,7 @@ pub async fn put(
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
     let row = people::get(&mut reader.conn(), &caller.by.reach(), &id).await?;
-    definitions::one(&caller, &id, row)
+    definitions::one(&id, row)
 }
 
 /// All people, by id
@@ -77,10 +77,6 @@ impl Definition for PersonRow {
 
     fn key(&self) -> &str {
         &self.id
-    }
-
-    fn unit(&self) -> Option<&str> {
-        self.business_unit.as_deref()
     }
 
     fn shape(self) -> Result<Person, StoreError> {

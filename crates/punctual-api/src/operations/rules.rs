@@ -49,9 +49,8 @@ pub async fn post(
     once.run(app, caller, &body.bytes, |ids| async move {
         let id = ids.at(0).to_string();
         let subject = &request.subject_id;
-        let may = |row: &punctual_store::operations::subjects::SubjectRow| {
-            row.subject_type == request.subject_type && caller.by.may_touch(row.business_unit.as_deref())
-        };
+        let may =
+            |row: &punctual_store::operations::subjects::SubjectRow| row.subject_type == request.subject_type;
         let done = commands::add_rule(&app.engine, &caller.by, subject, id, &wanted, may).await?;
         let row = changed(done, &request.subject_type, subject)?;
         JsonResponse::created(&shape(row, app.engine.clock.now())?)
@@ -66,7 +65,9 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     let query = parameters.read(RuleQuery::read)?;
     let mut reader = app.engine.store.read_for_people().await?;
     let page = match query.subject_id {
-        Some(subject) => Page::whole(rules::of_subjects(&mut reader.conn(), vec![subject]).await?),
+        Some(subject) => {
+            Page::whole(rules::of_subjects(&mut reader.conn(), &caller.by.reach(), vec![subject]).await?)
+        }
         None => {
             let after = query.cursor.unwrap_or_default();
             let rows =
@@ -76,8 +77,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
         }
     };
     let now = app.engine.clock.now();
-    let seen = page.items.into_iter().filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
-    let items: Vec<Rule> = seen.map(|row| shape(row, now)).collect::<Result<_, _>>()?;
+    let items: Vec<Rule> = page.items.into_iter().map(|row| shape(row, now)).collect::<Result<_, _>>()?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
@@ -86,8 +86,7 @@ pub async fn list(State(app): State<Shared>, caller: Caller<Read>, parameters: P
     params(("id" = String, Path)), responses((status = 200, body = Rule)))]
 pub async fn get(State(app): State<Shared>, caller: Caller<Read>, Segments(id): Segments<String>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = rules::by_ids(&mut reader.conn(), vec![id.clone()]).await?.pop();
-    let row = row.filter(|row| caller.by.may_touch(row.business_unit.as_deref()));
+    let row = rules::by_ids(&mut reader.conn(), &caller.by.reach(), vec![id.clone()]).await?.pop();
     let row = row.ok_or_else(|| Failure::from(Problem::not_found("rule", id)))?;
     JsonResponse::ok(&shape(row, app.engine.clock.now())?)
 }

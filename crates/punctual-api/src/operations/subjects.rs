@@ -190,8 +190,8 @@ async fn post(
             description: request.description,
         };
         commands::create(&app.engine, &caller.by, std::slice::from_ref(&new)).await?;
-        let row = found(app, &new.id, subject_type, |_| true).await?;
-        let made = answer(app, row, subject_type).await?;
+        let row = found(app, caller, &new.id, subject_type).await?;
+        let made = answer(app, caller, row, subject_type).await?;
         JsonResponse::created(&made)
     })
     .await
@@ -238,8 +238,12 @@ async fn list(app: &App, caller: &Principal, parameters: Parameters, subject_typ
         }
     };
     let seen = page.items;
-    let mut own =
-        rules::of_subjects(&mut reader.conn(), seen.iter().map(|row| row.id.clone()).collect()).await?;
+    let mut own = rules::of_subjects(
+        &mut reader.conn(),
+        &caller.by.reach(),
+        seen.iter().map(|row| row.id.clone()).collect(),
+    )
+    .await?;
     drop(reader);
     let now = app.engine.clock.now();
     let mut items = Vec::with_capacity(seen.len());
@@ -259,8 +263,8 @@ fn place(cursor: &str) -> Result<(i64, String), FieldError> {
 }
 
 async fn get(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
-    let row = found(app, id, subject_type, |unit| caller.by.may_touch(unit)).await?;
-    JsonResponse::ok(&answer(app, row, subject_type).await?)
+    let row = found(app, caller, id, subject_type).await?;
+    JsonResponse::ok(&answer(app, caller, row, subject_type).await?)
 }
 
 async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type: SubjectType) -> Answer {
@@ -268,9 +272,7 @@ async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type
     let change = SubjectChange::read(&body.value, "", words)?;
     let unknown = || Failure::from(Problem::not_found(subject_type.as_str(), id));
     let changed = commands::update(&app.engine, &caller.by, id, |before| {
-        if before.subject_type != subject_type.as_str()
-            || !caller.by.may_touch(before.business_unit.as_deref())
-        {
+        if before.subject_type != subject_type.as_str() {
             return Err(unknown());
         }
         let after = merged(before, change, words)?;
@@ -280,8 +282,8 @@ async fn patch(app: &App, caller: &Principal, id: &str, body: Json, subject_type
     });
     match changed.await? {
         Changed::Done(row) => {
-            let row = found(app, &row.id, subject_type, |_| true).await?;
-            JsonResponse::ok(&answer(app, row, subject_type).await?)
+            let row = found(app, caller, &row.id, subject_type).await?;
+            JsonResponse::ok(&answer(app, caller, row, subject_type).await?)
         }
         Changed::Refused(failure) => Err(failure),
         Changed::NotFound => Err(unknown()),
@@ -329,9 +331,7 @@ fn merged(before: &SubjectRow, change: SubjectChange, words: Vocabulary) -> Resu
 }
 
 async fn delete(app: &App, caller: &Principal, id: &str, subject_type: SubjectType) -> Answer {
-    let may = |row: &SubjectRow| {
-        row.subject_type == subject_type.as_str() && caller.by.may_touch(row.business_unit.as_deref())
-    };
+    let may = |row: &SubjectRow| row.subject_type == subject_type.as_str();
     if !commands::delete(&app.engine, &caller.by, id, may).await? {
         return Err(Problem::not_found(subject_type.as_str(), id).into());
     }
@@ -340,20 +340,25 @@ async fn delete(app: &App, caller: &Principal, id: &str, subject_type: SubjectTy
 
 async fn found(
     app: &App,
+    caller: &Principal,
     id: &str,
     subject_type: SubjectType,
-    allows: impl Fn(Option<&str>) -> bool,
 ) -> Result<SubjectRow, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = subjects::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    row.filter(|row| row.subject_type == subject_type.as_str() && allows(row.business_unit.as_deref()))
+    let row = subjects::by_ids(&mut reader.conn(), &caller.by.reach(), vec![id.to_owned()]).await?.pop();
+    row.filter(|row| row.subject_type == subject_type.as_str())
         .ok_or_else(|| Problem::not_found(subject_type.as_str(), id).into())
 }
 
 /// The whole answer about one, with its rules.
-async fn answer(app: &App, row: SubjectRow, subject_type: SubjectType) -> Result<Subject, Failure> {
+async fn answer(
+    app: &App,
+    caller: &Principal,
+    row: SubjectRow,
+    subject_type: SubjectType,
+) -> Result<Subject, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let own = rules::of_subjects(&mut reader.conn(), vec![row.id.clone()]).await?;
+    let own = rules::of_subjects(&mut reader.conn(), &caller.by.reach(), vec![row.id.clone()]).await?;
     drop(reader);
     shape(row, own, subject_type, app.engine.clock.now())
 }

@@ -121,7 +121,7 @@ async fn named(app: &App, caller: &Principal, key: &str) -> Result<NamedRun, Fai
         true => caller.by.may_touch(named.unit.as_deref()),
         false => caller.by.units.is_none(),
     };
-    let named = commands::named(&app.engine, key).await?.filter(allows);
+    let named = commands::named(&app.engine, &caller.by, key).await?.filter(allows);
     named.ok_or_else(|| Problem::not_found("report run", key).into())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use punctual_store::{
-    StoreError, report_subscriptions,
+    StoreError,
     rollouts::{self, RolloutRow},
     work::instant,
 };
@@ -44,21 +44,7 @@ const BACK: SignedDuration = SignedDuration::from_hours(24 * 35);
     responses((status = 200, body = Page<Rollout>)))]
 pub async fn list(State(app): State<Shared>, caller: Caller<Read>) -> Answer {
     let mut reader = app.engine.store.read_for_people().await?;
-    let mut rows = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
-    if caller.by.units.is_some() {
-        let guids = rows.iter().filter_map(|row| match scope_of(row) {
-            Scope::Subject(guid) => Some(guid),
-            Scope::BusinessUnit(_) => None,
-        });
-        let known = report_subscriptions::by_guids(&mut reader.conn(), guids.collect()).await?;
-        rows.retain(|row| match scope_of(row) {
-            Scope::BusinessUnit(unit) => caller.by.may_see(Some(&unit)),
-            Scope::Subject(guid) => {
-                let own = known.iter().find(|row| row.guid == guid && !row.deleted);
-                own.is_some_and(|row| caller.by.may_see(row.business_unit.as_deref()))
-            }
-        });
-    }
+    let rows = rollouts::page(&mut reader.conn(), &caller.by.reach(), KIND, ("", ""), 1_000).await?;
     drop(reader);
     JsonResponse::ok(&Page::whole(rows.into_iter().map(shape).collect::<Result<Vec<_>, _>>()?))
 }
@@ -249,7 +235,7 @@ async fn named(app: &App, caller: &Principal, scope: &str, id: &str, change: boo
 async fn may(app: &App, caller: &Principal, scope: &Scope, change: bool) -> Result<Option<()>, Failure> {
     let unit = match scope {
         Scope::BusinessUnit(unit) => Some(unit.clone()),
-        Scope::Subject(guid) => match super::stored(app, guid).await?.filter(|row| !row.deleted) {
+        Scope::Subject(guid) => match super::stored(app, caller, guid).await?.filter(|row| !row.deleted) {
             Some(row) => row.business_unit,
             None => return Ok(None),
         },
@@ -265,13 +251,6 @@ async fn stored(app: &App, scope: &Scope) -> Result<RolloutRow, Failure> {
 
 fn missing(scope: &Scope) -> Failure {
     Problem::not_found("rollout", scope.parts().1).into()
-}
-
-fn scope_of(row: &RolloutRow) -> Scope {
-    match row.scope.as_str() {
-        "subject" => Scope::Subject(row.scope_id.clone()),
-        _ => Scope::BusinessUnit(row.scope_id.clone()),
-    }
 }
 
 fn shape(row: RolloutRow) -> Result<Rollout, StoreError> {

@@ -83,7 +83,7 @@ pub async fn list(
         runs::of(&mut reader.conn(), &caller.by.reach(), &subscription.guid, status, page.cursor, limit)
             .await?;
     drop(reader);
-    summaries(&app, rows, page).await
+    summaries(&app, &caller, rows, page).await
 }
 
 /// The latest runs of a subscription
@@ -121,7 +121,7 @@ pub async fn failed_of(
     )
     .await?;
     drop(reader);
-    summaries(&app, rows, page).await
+    summaries(&app, &caller, rows, page).await
 }
 
 /// The failed queue over all subscriptions
@@ -133,7 +133,7 @@ pub async fn failed(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let limit = i64::from(page.limit) + 1;
     let rows = work::troubled(&mut reader.conn(), &caller.by.reach(), KIND, None, page.cursor, limit).await?;
     drop(reader);
-    summaries(&app, rows, page).await
+    summaries(&app, &caller, rows, page).await
 }
 
 /// The latest runs over all subscriptions
@@ -150,7 +150,7 @@ pub async fn recent(State(app): State<Shared>, caller: Caller<Read>, parameters:
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = work::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     drop(reader);
-    summaries(&app, rows, page).await
+    summaries(&app, &caller, rows, page).await
 }
 
 /// Look at a run
@@ -257,8 +257,7 @@ async fn found(
 ) -> Result<(RunView, Ownership), Failure> {
     let subscription = visible(app, caller, guid).await?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let view = runs::find(&mut reader.conn(), &subscription.guid, run).await?;
-    let view = view.filter(|view| caller.by.may_touch(view.work.business_unit.as_deref()));
+    let view = runs::find(&mut reader.conn(), &caller.by.reach(), &subscription.guid, run).await?;
     let view = view.ok_or_else(|| Failure::from(Problem::not_found("run", run)))?;
     let unit = subscription.business_unit.as_deref();
     let rollout = rollouts::over(&mut reader.conn(), KIND, &subscription.guid, unit).await?;
@@ -266,15 +265,15 @@ async fn found(
     Ok((view, ownership))
 }
 
-async fn summaries(app: &App, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
+async fn summaries(app: &App, caller: &Principal, rows: Vec<WorkRow>, page: PageQuery) -> Answer {
     let page = Page::cut(rows, page.limit, |row| row.id);
-    let items = shape_all(app, page.items).await?;
+    let items = shape_all(app, caller, page.items).await?;
     JsonResponse::ok(&Page { items, next_cursor: page.next_cursor })
 }
 
-async fn shape_all(app: &App, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {
+async fn shape_all(app: &App, caller: &Principal, rows: Vec<WorkRow>) -> Result<Vec<RunSummary>, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let views = runs::view(&mut reader.conn(), rows).await?;
+    let views = runs::view(&mut reader.conn(), &caller.by.reach(), rows).await?;
     Ok(views.into_iter().map(summary).collect::<Result<_, StoreError>>()?)
 }
 

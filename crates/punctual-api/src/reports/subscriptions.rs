@@ -103,7 +103,7 @@ pub async fn put(
         let why = "a guid is written as `0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071`";
         return Err(FieldError::key_invalid("/guid", why).into());
     };
-    let before = super::stored(&app, &guid).await?;
+    let before = super::stored(&app, &caller, &guid).await?;
     if let Some(row) = &before {
         caller.by.may_change(row.business_unit.as_deref(), || missing(&guid))?;
         if row.deleted {
@@ -211,9 +211,15 @@ pub async fn orphans(State(app): State<Shared>, caller: Caller<Read>, parameters
     let page = parameters.name_page()?;
     let after = page.cursor.unwrap_or_default();
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = report_subscriptions::orphans(&mut reader.conn(), &after, i64::from(page.limit) + 1).await?;
+    let rows = report_subscriptions::orphans(
+        &mut reader.conn(),
+        &caller.by.reach(),
+        &after,
+        i64::from(page.limit) + 1,
+    )
+    .await?;
     let page = Page::cut_by_name(rows, page.limit, |row| &row.guid);
-    let seen = page.items.into_iter().filter(|row| caller.by.may_see(row.business_unit.as_deref()));
+    let seen = page.items.into_iter();
     let items: Vec<OrphanedSubscription> = seen
         .map(|row| OrphanedSubscription {
             reasons: [

@@ -84,7 +84,7 @@ pub async fn status(
     let id = punctual_wire::names::guid(&id).unwrap_or(id);
     let mut reader = app.engine.store.read_for_people().await?;
     let missing = || Failure::from(Problem::not_found("notification", &id));
-    let Some(row) = notifications::by_id(&mut reader.conn(), &id).await? else {
+    let Some(row) = notifications::of_site(&mut reader.conn(), &site, &id).await? else {
         // What was purged is known by its tombstone: the last state, and nothing of what it said.
         let last =
             notifications::purged_of_site(&mut reader.conn(), &site, &id).await?.ok_or_else(missing)?;
@@ -98,7 +98,6 @@ pub async fn status(
             id,
         });
     };
-    let row = Some(row).filter(|row| row.source_site.as_deref() == Some(&*site)).ok_or_else(missing)?;
     JsonResponse::ok(&SiteNotificationStatus {
         reason_code: row.reason_code,
         enqueued_at: row.site_enqueued_at,

@@ -14,7 +14,7 @@ use crate::{
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
     parameters::{Segments, not_in_future},
-    surveys::found,
+    surveys::with_rows,
 };
 
 /// Tell events that surveys may ask about, at most 10,000
@@ -66,7 +66,7 @@ pub async fn campaign(
     body: Json<Bulk>,
 ) -> Answer {
     let (app, caller) = (&*app, &*caller);
-    let survey = found(app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let survey = with_rows(app, caller, &id).await?;
     let (trigger_id, items) = CampaignRequest::read(&body.value)?;
     once.run(app, caller, &body.bytes, |_| async move {
         let asked = Asked::Campaign { survey_id: survey.id, trigger_id: &trigger_id };

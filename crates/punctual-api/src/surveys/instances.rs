@@ -15,9 +15,9 @@ use punctual_workflows::surveys::instances::{self as path, LogEntry};
 use crate::{
     App, Shared,
     answer::{Answer, Failure, JsonResponse},
-    auth::{Caller, Operate, Read},
+    auth::{Caller, Operate, Principal, Read},
     parameters::{Parameters, Segments},
-    surveys::found,
+    surveys::with_rows,
 };
 
 /// List the instances of a survey, newest first
@@ -29,7 +29,7 @@ pub async fn list(
     Segments(id): Segments<String>,
     parameters: Parameters,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let survey = with_rows(&app, &caller, &id).await?;
     let query = InstanceQuery::read(parameters.0)?;
     let filter = InstanceFilter {
         survey_id: survey.id,
@@ -40,9 +40,9 @@ pub async fn list(
         limit: i64::from(query.page.limit) + 1,
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = survey_instances::list(&mut reader.conn(), &filter).await?;
+    let rows = survey_instances::list(&mut reader.conn(), &caller.by.reach(), &filter).await?;
     let page = Page::cut(rows, query.page.limit, |row| row.id);
-    let mut logs = path::delivery_logs(&mut reader.conn(), &page.items).await?;
+    let mut logs = path::delivery_logs(&mut reader.conn(), &caller.by.reach(), &page.items).await?;
     let items: Vec<Instance> = page
         .items
         .into_iter()
@@ -62,11 +62,11 @@ pub async fn get(
     caller: Caller<Read>,
     Segments((id, public_id)): Segments<(String, String)>,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
-    let row = instance(&app, survey.id, &public_id).await?;
+    let survey = with_rows(&app, &caller, &id).await?;
+    let row = instance(&app, &caller, survey.id, &public_id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = [row];
-    let mut logs = path::delivery_logs(&mut reader.conn(), &rows).await?;
+    let mut logs = path::delivery_logs(&mut reader.conn(), &caller.by.reach(), &rows).await?;
     let [row] = rows;
     let log = logs.remove(&row.public_id).unwrap_or_default();
     JsonResponse::ok(&shape(row, log)?)
@@ -82,15 +82,20 @@ pub async fn delete(
     caller: Caller<Operate>,
     Segments((id, public_id)): Segments<(String, String)>,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
-    let row = instance(&app, survey.id, &public_id).await?;
+    let survey = with_rows(&app, &caller, &id).await?;
+    let row = instance(&app, &caller, survey.id, &public_id).await?;
     path::delete(&app.engine, &app.surveys, &caller.by, &row.public_id).await?;
     JsonResponse::no_content()
 }
 
-async fn instance(app: &App, survey_id: i64, public_id: &str) -> Result<InstanceRow, Failure> {
+async fn instance(
+    app: &App,
+    caller: &Principal,
+    survey_id: i64,
+    public_id: &str,
+) -> Result<InstanceRow, Failure> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = survey_instances::by_public_id(&mut reader.conn(), public_id).await?;
+    let row = survey_instances::by_public_id(&mut reader.conn(), &caller.by.reach(), public_id).await?;
     row.filter(|row| row.survey_id == survey_id && !row.deleted)
         .ok_or_else(|| Problem::not_found("instance", public_id).into())
 }

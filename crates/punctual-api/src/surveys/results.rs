@@ -17,7 +17,7 @@ use crate::{
     answer::{Answer, Failure, JsonResponse},
     auth::{Caller, Principal, Read},
     parameters::{Parameters, Segments},
-    surveys::found,
+    surveys::with_rows,
 };
 
 /// Filters of results: `triggerId`, `from`, `to`, and any field of the event as `candidate.NAME`.
@@ -56,10 +56,10 @@ pub async fn get(
     Segments(id): Segments<String>,
     parameters: Parameters,
 ) -> Answer {
-    let survey = found(&app, &id, |unit| caller.by.may_touch(unit)).await?;
+    let survey = with_rows(&app, &caller, &id).await?;
     let filter = filter(parameters.0)?;
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    JsonResponse::ok(&path::results(&app.engine, survey.id, &versions, &filter).await?)
+    JsonResponse::ok(&path::results(&app.engine, &caller.by.reach(), survey.id, &versions, &filter).await?)
 }
 
 /// Every answer as CSV
@@ -104,10 +104,10 @@ async fn answers(
     id: &str,
     parameters: Parameters,
 ) -> Result<(SurveyRow, Table), Failure> {
-    let survey = found(app, id, |unit| caller.by.may_touch(unit)).await?;
+    let survey = with_rows(app, caller, id).await?;
     let filter = filter(parameters.0)?;
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    let table = path::table(&app.engine, survey.id, &versions, &filter).await?;
+    let table = path::table(&app.engine, &caller.by.reach(), survey.id, &versions, &filter).await?;
     Ok((survey, table))
 }
 

@@ -1,5 +1,6 @@
 //! A reminder at its moment: who gets it, when they may be disturbed, what it says, and what no longer counts.
 
+use punctual_model::Reach;
 use punctual_store::{
     reminders::settings,
     sources::{self, SourceChange},
@@ -47,7 +48,8 @@ async fn what_is_no_longer_so_at_its_moment_is_an_outcome(bed: TestBed) {
     );
     assert_eq!((row.retry_count, row.on_hold), (0, false), "an outcome, not a failure");
     let mut tx = bed.begin().await;
-    let mut row = settings::by_ids(&mut tx.conn(), vec![id.clone()]).await.unwrap().remove(0);
+    let mut row =
+        settings::by_ids(&mut tx.conn(), &Reach::Everything, vec![id.clone()]).await.unwrap().remove(0);
     row.active = false;
     assert!(settings::update(&mut tx.conn(), bed.now(), &row).await.unwrap());
     tx.commit().await.unwrap();

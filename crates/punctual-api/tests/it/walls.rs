@@ -16,6 +16,9 @@ on_both! {
     t11_children_of_another_unit_are_not_counted;
     t11_rows_without_a_unit_are_for_callers_without_a_limit;
     t11_a_key_is_for_units_that_exist;
+    t11_why_says_nothing_of_another_units_settings;
+    t11_an_id_that_another_unit_has_is_taken_as_one_that_was_deleted;
+    t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was;
 }
 
 /// A caller without a limit, and the holder of a key of `nz`.
@@ -206,4 +209,82 @@ async fn t11_a_key_is_for_units_that_exist(bed: TestBed) {
     let names = client.get("/api/v1/keys").await.expect(200).to_string();
     assert!(!names.contains("\"k\""), "nothing was stored: {names}");
     client.post("/api/v1/keys", key(&["nz", "de"])).await.expect(201);
+}
+
+async fn t11_why_says_nothing_of_another_units_settings(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    for (name, unit) in [("canary of de", json!("de")), ("own", json!("nz")), ("shared", Value::Null)] {
+        let body = first_aid(|one| {
+            one["name"] = json!(name);
+            one["triggerKey"] = json!(name.replace(' ', "-"));
+            one["businessUnit"] = unit;
+        });
+        setting(&client, body).await;
+    }
+    tell(&nz, "document/1", crate::reminders::document("2026-07-20")).await;
+    let asked = "/api/v1/why?sourceType=document&sourceId=1&date=2026-07-19";
+    let told = nz.get(asked).await.expect(200).to_string();
+    assert!(told.contains("own") && told.contains("shared") && !told.contains("canary"), "{told}");
+    assert!(
+        client.get(asked).await.expect(200).to_string().contains("canary"),
+        "a caller without a limit sees it"
+    );
+}
+
+async fn t11_an_id_that_another_unit_has_is_taken_as_one_that_was_deleted(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    let of = |unit: &str| first_aid(|one| one["businessUnit"] = json!(unit));
+    let foreign = setting(&client, of("de")).await;
+    let deleted = setting(&nz, of("nz")).await;
+    nz.delete(&format!("/api/v1/reminder-settings/{deleted}")).await.expect(204);
+    let mut answers = Vec::new();
+    for id in [&foreign, &deleted] {
+        let path = format!("/api/v1/reminder-settings/{id}");
+        let refused = nz.put(&path, of("nz")).await.refused(409, "id_reused");
+        answers.push(without(&refused, &[id]));
+        nz.get(&path).await.refused(404, "not_found");
+    }
+    assert_eq!(answers[0], answers[1], "nothing tells the two apart");
+    let kept = client.get(&format!("/api/v1/reminder-settings/{foreign}")).await.expect(200);
+    assert_eq!(
+        (&kept["businessUnit"], &kept["version"]),
+        (&json!("de"), &json!(1)),
+        "and nothing was stored"
+    );
+}
+
+async fn t11_what_is_found_by_id_or_key_is_as_unknown_as_what_never_was(bed: TestBed) {
+    let (client, nz) = two_units(&bed).await;
+    let de = client.new_key(&["author", "operate", "ingest", "read"], Some(&["de"])).await;
+    let message = json!({ "id": "m-of-de", "sendAt": bed.after(3_600).to_string(), "targets": ["a@b.example"],
+                          "channel": "memory:default", "subject": "S", "body": "B" });
+    let made = de.post("/api/v1/messages", message).await.expect(201);
+    let notification = json!({ "targets": ["a"], "channel": "no:such", "subject": "S", "body": "B" });
+    let notification = de.post("/api/v1/notifications", notification).await.expect(201);
+    let never = "0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071";
+    let work = made["workId"].to_string();
+    for (route, foreign, unknown) in [
+        ("messages/", "m-of-de", "m-of-nobody"),
+        ("notifications/", notification["id"].as_str().unwrap(), never),
+        ("work/", work.as_str(), "987654321"),
+    ] {
+        let get = async |id: &str| {
+            let refused = nz.get(&format!("/api/v1/{route}{id}")).await.refused(404, "not_found");
+            without(&refused, &[id])
+        };
+        assert_eq!(get(foreign).await, get(unknown).await, "{route}: nothing tells the two apart");
+        de.get(&format!("/api/v1/{route}{foreign}")).await.expect(200);
+    }
+    let acts = [
+        format!("notifications/{}/retry", notification["id"].as_str().unwrap()),
+        format!("notifications/{}/timeline", notification["id"].as_str().unwrap()),
+        format!("work/{work}/cancel"),
+    ];
+    for act in acts {
+        let path = format!("/api/v1/{act}");
+        let refused =
+            if act.ends_with("timeline") { nz.get(&path).await } else { nz.post(&path, json!({})).await };
+        refused.refused(404, "not_found");
+    }
+    assert_eq!(client.get(&format!("/api/v1/work/{work}")).await.expect(200)["status"], "pending");
 }

@@ -157,7 +157,7 @@ async fn change_password(State(app): State<Shared>, headers: HeaderMap, form: Si
         }
         Err(error) => return Err(Refusal::from(error)),
     };
-    app.slow_down.succeeded(None, &visit.viewer.name);
+    app.slow_down.succeeded(None, &visit.viewer.name, now);
     let secret =
         app.engine.start_session(now, SigningIn::User(&user), None, Some(&device::of(&headers))).await?;
     with_session(&headers, &secret, see_other("/account?done=password")?)

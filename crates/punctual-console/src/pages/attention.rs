@@ -161,6 +161,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Old data stays until these have run. Those that fail are retried automatically; one that is held back waits for a confirmation.",
             None,
         ),
+        Kind::Audit => (
+            "Audit",
+            "The audit cannot be sealed, or is not as it was written. `punctual audit verify` names the first entry at fault.",
+            Some("/audit"),
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

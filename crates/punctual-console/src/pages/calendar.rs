@@ -64,10 +64,11 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let from = monday(asked.unwrap_or(today))?;
     let to = moved(from, 7 * WEEKS as i64)?;
     let kinds = app.engine.kinds_of_interest();
-    let sees = |unit: Option<&str>| visit.viewer.by.may_touch(unit);
     let mut reader = app.engine.store.read_for_people().await?;
     let span = Days { now, from: Edge::Day(from), to: Edge::Day(moved(to, -1)?) };
-    let found = forecast::forecast(&mut reader.conn(), &app.reminders, &kinds, span, &sees).await?;
+    let found =
+        forecast::forecast(&mut reader.conn(), &visit.viewer.by.reach(), &app.reminders, &kinds, span)
+            .await?;
     drop(reader);
     let mut days: BTreeMap<String, (u64, Vec<(String, Item)>)> = BTreeMap::new();
     for ((date, zone), day) in found.days {

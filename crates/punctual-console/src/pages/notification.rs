@@ -81,8 +81,7 @@ struct Target {
 
 async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<NotificationRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = notifications::by_id(&mut reader.conn(), id).await?;
-    let row = row.filter(|row| viewer.by.may_touch(row.business_unit.as_deref()));
+    let row = notifications::by_id(&mut reader.conn(), &viewer.by.reach(), id).await?;
     row.ok_or_else(|| Problem::not_found("notification", id).into())
 }
 
@@ -98,7 +97,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let skipped = skipped_targets::of(&mut reader.conn(), vec![row.seq]).await?;
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
-    let moments = app.engine.timeline(&row.id.to_string()).await?;
+    let moments = app.engine.timeline(&visit.viewer.by.reach(), &row.id.to_string()).await?;
     let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
     let frame = visit.frame(&app, title, "/outbox").await?;
     page(&NotificationPage {

@@ -103,8 +103,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         SHOWN + 1,
     )
     .await?;
-    let orphans = report_subscriptions::orphans(&mut reader.conn(), "", SHOWN).await?;
-    let staged = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
+    let orphans =
+        report_subscriptions::orphans(&mut reader.conn(), &visit.viewer.by.reach(), "", SHOWN).await?;
+    let staged = rollouts::page(&mut reader.conn(), &visit.viewer.by.reach(), KIND, ("", ""), 1_000).await?;
     drop(reader);
     let cut = usize::try_from(SHOWN).unwrap_or(usize::MAX);
     let more = found.len() > cut;
@@ -117,11 +118,9 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
         let unit = row.business_unit.as_deref().and_then(|unit| stages.get(&("business_unit", unit)));
         own.or(unit).and_then(|number| Stage::parse(*number))
     };
-    let seen: Vec<&SubscriptionRow> =
-        found.iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).collect();
-    let mut rows: Vec<Row> = seen.iter().map(|row| shaped(row, stage_of(row), now)).collect();
+    let mut rows: Vec<Row> = found.iter().map(|row| shaped(row, stage_of(row), now)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    let orphans = orphans.into_iter().filter(|one| visit.viewer.by.may_see(one.business_unit.as_deref()));
+    let orphans = orphans.into_iter();
     let done = match fields.text("done") {
         "deleted" => Some("The subscription is gone; its runs stay on record."),
         _ => None,
@@ -258,8 +257,7 @@ fn orphan(row: report_subscriptions::Orphan) -> Orphan {
 async fn people(app: &App, visit: &Visit) -> Result<Vec<(String, String)>, StoreError> {
     let mut reader = app.engine.store.read_for_people().await?;
     let rows = people::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
-    let seen = rows.into_iter().filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()));
-    Ok(seen.map(|row| (row.id, row.name)).collect())
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 
 /// The city of a zone, as people say it.
@@ -270,7 +268,12 @@ fn city(zone: &str) -> String {
 /// The subscription of a page, if the viewer may have it; one that is deleted still has its runs.
 async fn found(app: &App, visit: &Visit, guid: &str) -> Result<SubscriptionRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.to_lowercase()]).await?.pop();
-    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref()))
-        .ok_or_else(|| Problem::not_found("report subscription", guid).into())
+    let row = report_subscriptions::by_guids(
+        &mut reader.conn(),
+        &visit.viewer.by.reach(),
+        vec![guid.to_lowercase()],
+    )
+    .await?
+    .pop();
+    row.ok_or_else(|| Problem::not_found("report subscription", guid).into())
 }

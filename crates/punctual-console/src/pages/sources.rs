@@ -57,7 +57,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let fields = Fields::of_query(&uri);
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
-    let types = sources::types(&mut reader.conn()).await?;
+    let types = sources::types(&mut reader.conn(), &visit.viewer.by.reach()).await?;
     let asked = fields.text("type");
     let kind = types.iter().find(|kind| *kind == asked).or(types.first()).cloned().unwrap_or_default();
     let mut rows = sources::page(
@@ -140,10 +140,10 @@ struct Planned {
 async fn show_one(State(app): State<Shared>, visit: Visit, Path((kind, id)): Path<(String, String)>) -> Page {
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = sources::get(&mut reader.conn(), &kind, &id).await?;
-    let row = row.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref()));
+    let row = sources::get(&mut reader.conn(), &visit.viewer.by.reach(), &kind, &id).await?;
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("source", format!("{kind}/{id}"))))?;
-    let planned = work::of_source(&mut reader.conn(), &kind, &id, WORK_SHOWN).await?;
+    let planned =
+        work::of_source(&mut reader.conn(), &visit.viewer.by.reach(), &kind, &id, WORK_SHOWN).await?;
     drop(reader);
     let waiting = planned.iter().filter(|row| row.status == "pending").count();
     let state: Value = serde_json::from_str(&row.state).unwrap_or_default();

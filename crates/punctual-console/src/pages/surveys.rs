@@ -67,7 +67,7 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let (mut asked_in_all, mut answered_in_all) = (0, 0);
     for row in found {
         let counts = if visit.viewer.by.may_touch(row.business_unit.as_deref()) {
-            survey_instances::counts(&mut reader.conn(), row.id).await?
+            survey_instances::counts(&mut reader.conn(), &visit.viewer.by.reach(), row.id).await?
         } else {
             Vec::new()
         };
@@ -138,8 +138,8 @@ async fn found(app: &App, visit: &Visit, id: &str) -> Result<SurveyRow, Refusal>
     let missing = || Refusal::from(Problem::not_found("survey", id));
     let number: i64 = id.parse().map_err(|_| missing())?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = surveys::get(&mut reader.conn(), number).await?;
-    row.filter(|row| visit.viewer.by.may_see(row.business_unit.as_deref())).ok_or_else(missing)
+    let row = surveys::get(&mut reader.conn(), &visit.viewer.by.reach(), number).await?;
+    row.ok_or_else(missing)
 }
 
 /// The survey of a page about whom it asked and what they answered. Rows of a shared survey belong to the installation.

@@ -102,7 +102,7 @@ async fn list(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
             "removed" => Some("Removed. Their sessions have ended."),
             _ => None,
         },
-        sign_on: app.sign_on.as_ref().map(|sign_on| Provider {
+        sign_on: app.sign_on.current(&app.engine).await?.map(|sign_on| Provider {
             name: sign_on.provider.name().to_owned(),
             issuer: sign_on.provider.issuer().to_owned(),
             redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),

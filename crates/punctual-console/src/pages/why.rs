@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::{Router, extract::State, http::Uri, routing::get};
 use jiff::civil::Date;
-use punctual_store::sources;
 use punctual_wire::{Code, FieldError, Problem};
 use punctual_workflows::reminders::why;
 
@@ -52,9 +51,8 @@ async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
     let now = Visit::now(&app);
     let missing = || Refusal::from(Problem::not_found("source", format!("{kind}/{id}")));
     let mut reader = app.engine.store.read_for_people().await?;
-    let source = sources::get(&mut reader.conn(), &kind, &id).await?;
-    source.filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).ok_or_else(missing)?;
-    let steps = why::why(&mut reader.conn(), &app.reminders, &kind, &id, date, now).await?;
+    let steps =
+        why::why(&mut reader.conn(), &visit.viewer.by.reach(), &app.reminders, &kind, &id, date, now).await?;
     drop(reader);
     let steps = steps.ok_or_else(missing)?;
     let sent = steps.iter().filter(|step| step.outcome == "completed").count();

@@ -123,8 +123,8 @@ async fn visible(app: &App, viewer: &Viewer, id: &str) -> Result<WorkRow, Refusa
     let refused = || Refusal::from(Problem::not_found("work", id));
     let number: i64 = id.parse().map_err(|_| refused())?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = work::by_id(&mut reader.conn(), number).await?;
-    row.filter(|row| viewer.by.may_touch(row.business_unit.as_deref())).ok_or_else(refused)
+    let row = work::by_id(&mut reader.conn(), &viewer.by.reach(), number).await?;
+    row.ok_or_else(refused)
 }
 
 fn instant(at: i64) -> Timestamp {
@@ -136,8 +136,8 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
     let entries = audit::of(&mut reader.conn(), "work", &row.id.to_string()).await?;
-    let retries = work::retries_of(&mut reader.conn(), row.id).await?;
-    let sent = notifications::by_ids(&mut reader.conn(), row.queued()).await?;
+    let retries = work::retries_of(&mut reader.conn(), &visit.viewer.by.reach(), row.id).await?;
+    let sent = notifications::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), row.queued()).await?;
     drop(reader);
     let trace = match &row.trace_blob {
         Some(blob) => app.engine.blobs.get(blob).await?,
@@ -157,7 +157,6 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         timeline: in_order(happened(&row, &entries, &retries, &sent, &visit.zone), &visit.zone),
         notifications: sent
             .into_iter()
-            .filter(|one| visit.viewer.by.may_touch(one.business_unit.as_deref()))
             .map(|one| Sent {
                 pill: words::notification(one.status),
                 id: one.id.to_string(),

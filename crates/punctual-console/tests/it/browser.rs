@@ -43,7 +43,7 @@ impl Stage {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
-            sign_on: None,
+            sign_on: Default::default(),
             stop: stop.clone(),
         };
         let server =

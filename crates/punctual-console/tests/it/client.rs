@@ -8,9 +8,11 @@ use axum::{
     http::{HeaderMap, Method, Request, header},
 };
 use punctual_console::{ConsoleState, router};
-use punctual_engine::Peer;
-use punctual_engine::commands::SignOn;
 use punctual_engine::keys::{NewKey, create_key, ensure_admin_key};
+use punctual_engine::{
+    Peer,
+    commands::{SignOn, SignOns},
+};
 use punctual_model::{Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_testkit::TestBed;
@@ -59,7 +61,7 @@ impl Client {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
-            sign_on,
+            sign_on: Arc::new(SignOns::new(sign_on, Some(Arc::new(crate::sign_on::Opener)))),
             stop: Default::default(),
         };
         let peer = Peer(([10, 0, 0, 1], 4000).into());

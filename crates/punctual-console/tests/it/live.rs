@@ -25,7 +25,7 @@ fn a_watcher_is_told_of_a_change_and_keeps_no_server_from_stopping() {
         ensure_admin_key(&bed.store, bed.now(), ADMIN).await.unwrap();
         let stop = CancellationToken::new();
         let state = ConsoleState {
-            sign_on: None,
+            sign_on: Default::default(),
             engine: bed.engine.clone(),
             wall: Arc::new(WallClock),
             sandbox: None,

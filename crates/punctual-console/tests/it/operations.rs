@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_engine::Actor;
-use punctual_model::Random;
+use punctual_model::{Random, Reach};
 use punctual_store::operations::{
     people::{self, PersonRow},
     rules,
@@ -167,7 +167,9 @@ async fn an_event_is_made_and_changed_with_a_form(bed: TestBed) {
         ("creator", "ann"),
     ];
     client.act("/operations/save", &fields).await.leads_to(&format!("{path}?done=saved"));
-    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap();
+    let own = rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id.to_owned()])
+        .await
+        .unwrap();
     assert_eq!(own[0].occurrence.as_deref(), Some("20260516T120000Z"));
     assert!(client.page(path).await.contains("Sat 16 May 2026, all day"));
     client.act("/operations/delete", &[("id", id), ("type", "event")]).await.leads_to("/operations");
@@ -259,7 +261,8 @@ async fn messages_are_added_paused_and_removed(bed: TestBed) {
         page.contains("24h before the start") && page.contains("At 08:00 on the day of the start"),
         "{page}"
     );
-    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id.clone()]).await.unwrap();
+    let own =
+        rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id.clone()]).await.unwrap();
     act(&[("action", "pause"), ("rule", &own[0].id)]).await.leads_to(&format!("{path}?done=paused"));
     assert!(client.page(&path).await.contains("<span class=\"pill muted\">paused</span>"));
     act(&[("action", "resume"), ("rule", &own[0].id)]).await.leads_to(&format!("{path}?done=resumed"));

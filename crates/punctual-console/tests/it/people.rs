@@ -121,7 +121,7 @@ async fn an_organisation_gives_its_events_their_messages(bed: TestBed) {
     let mut new = event(&bed, "Concert", "2026-05-20T18:00:00Z", 2);
     new.organisation = Some("choir".into());
     let id = put(&bed, new).await;
-    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id]).await.unwrap();
+    let own = rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id]).await.unwrap();
     let said: Vec<Value> = own.iter().map(|rule| serde_json::from_str(&rule.rule).unwrap()).collect();
     assert_eq!(said[0], json!({ "type": "relative", "anchor": "start", "offset": "-24h" }));
     assert_eq!(said[1], json!({ "type": "on_day", "anchor": "end", "at": "18:00", "dayOffset": -1 }));
@@ -159,7 +159,7 @@ async fn a_message_goes_over_the_channels_of_its_people(bed: TestBed) {
     client.act("/operations/rule", &fields).await.leads_to(&format!("{path}?done=added"));
     let fields = with(&add, &[("channels", "S M S")]);
     client.act("/operations/rule", &fields).await.refused(422, "key_invalid");
-    let own = rules::of_subjects(&mut bed.read().await.conn(), vec![id]).await.unwrap();
+    let own = rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id]).await.unwrap();
     let added = own.iter().find(|rule| rule.rule.contains("-1h")).unwrap();
     assert_eq!(added.channels, r#"["sms"]"#);
     bed.leaves_open("the planning is to come");

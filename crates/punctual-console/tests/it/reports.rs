@@ -1,7 +1,7 @@
 //! Reports on the pages: what lies ahead, the mail as it will look, runs with their owner and files, and moving over.
 
 use jiff::Timestamp;
-use punctual_model::NotificationSource;
+use punctual_model::{NotificationSource, Reach};
 use punctual_store::{
     audit,
     operations::people::{self, PersonRow},
@@ -255,7 +255,10 @@ fn filled<'f>(changes: &[(&'f str, &'f str)]) -> Vec<(&'f str, &'f str)> {
 
 async fn stored(bed: &TestBed, guid: &str) -> Value {
     let mut reader = bed.store.read().await.unwrap();
-    let row = report_subscriptions::by_guids(&mut reader.conn(), vec![guid.into()]).await.unwrap().pop();
+    let row = report_subscriptions::by_guids(&mut reader.conn(), &Reach::Everything, vec![guid.into()])
+        .await
+        .unwrap()
+        .pop();
     serde_json::from_str(&row.unwrap().definition).unwrap()
 }
 

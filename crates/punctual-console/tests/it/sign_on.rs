@@ -17,8 +17,8 @@ use punctual_channels::{
     oidc::{OidcProvider, OidcSettings},
     trust::Trust,
 };
-use punctual_engine::commands::{GroupMapping, SignOn};
-use punctual_model::{Clock, Role, Secret};
+use punctual_engine::commands::{GroupMapping, OpensSignOn, SignOn, SignOnSettings};
+use punctual_model::{Clock, Fault, IdentityProvider, Role, Secret};
 use punctual_store::users::{self, UserRow};
 use punctual_testkit::{TestBed, on_both};
 use ring::{
@@ -89,8 +89,8 @@ async fn token(State(forger): State<Shared>, headers: HeaderMap, body: Bytes) ->
 }
 
 /// A console whose people come from the forger.
-struct Stage {
-    client: Client,
+pub struct Stage {
+    pub client: Client,
     forger: Shared,
 }
 
@@ -105,29 +105,41 @@ fn parameter(address: &str, name: &str) -> String {
     rest.split('&').next().unwrap().to_owned()
 }
 
+async fn forger() -> Shared {
+    let forger = Arc::new(Forger {
+        issuer: Mutex::default(),
+        key: new_key(),
+        claims: Mutex::default(),
+        other_key: Mutex::default(),
+        asked: Mutex::default(),
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    *forger.issuer.lock().unwrap() = format!("http://{}", listener.local_addr().unwrap());
+    let routes = Router::new()
+        .route("/.well-known/openid-configuration", get(discovery))
+        .route("/keys", get(keys))
+        .route("/token", post(token))
+        .with_state(forger.clone());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    forger
+}
+
 impl Stage {
     async fn new(bed: &TestBed) -> Self {
-        let forger = Arc::new(Forger {
-            issuer: Mutex::default(),
-            key: new_key(),
-            claims: Mutex::default(),
-            other_key: Mutex::default(),
-            asked: Mutex::default(),
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        *forger.issuer.lock().unwrap() = format!("http://{}", listener.local_addr().unwrap());
-        let routes = Router::new()
-            .route("/.well-known/openid-configuration", get(discovery))
-            .route("/keys", get(keys))
-            .route("/token", post(token))
-            .with_state(forger.clone());
-        tokio::spawn(async move { axum::serve(listener, routes).await });
+        let forger = forger().await;
         let issuer = forger.issuer.lock().unwrap().clone();
         Self { client: Client::with_sign_on(bed, Some(Arc::new(sign_on_with(&issuer)))).await, forger }
     }
 
+    /// The same on a console where the sign-on is not in the file, and its issuer.
+    pub async fn unset(bed: &TestBed) -> (Self, String) {
+        let forger = forger().await;
+        let issuer = forger.issuer.lock().unwrap().clone();
+        (Self { client: Client::admin(bed).await, forger }, issuer)
+    }
+
     /// Another browser.
-    fn stranger(&self) -> Self {
+    pub fn stranger(&self) -> Self {
         Self { client: self.client.nobody(), forger: self.forger.clone() }
     }
 
@@ -157,38 +169,63 @@ impl Stage {
     }
 
     /// The whole way.
-    async fn sign_on(&self, change: &dyn Fn(&mut Value)) -> Reply {
+    pub async fn sign_on(&self, change: &dyn Fn(&mut Value)) -> Reply {
         let away = self.leave().await;
         self.says(&away, change);
         self.back(&away).await
     }
 }
 
-fn sign_on_with(issuer: &str) -> SignOn {
-    let settings = OidcSettings {
+/// Opens providers on this machine; there is one secret, `env:OIDC`.
+pub struct Opener;
+
+impl OpensSignOn for Opener {
+    fn open(&self, settings: &SignOnSettings) -> Result<Arc<dyn IdentityProvider>, Fault> {
+        let missing = || Fault::new("/clientSecret", "secret_reference", "There is nothing there.");
+        let client_secret = match settings.client_secret.as_deref() {
+            None => None,
+            Some("env:OIDC") => Some(Secret::new("a secret: with & and %")),
+            Some(_) => return Err(missing()),
+        };
+        let settings = OidcSettings {
+            name: settings.name.clone(),
+            issuer: settings.issuer.clone(),
+            client_id: settings.client_id.clone(),
+            client_secret,
+            scopes: settings.scopes.clone(),
+            groups_claim: settings.groups_claim.clone(),
+        };
+        let guard = Guard::new("127.0.0.0/8".parse().unwrap());
+        let opened = OidcProvider::open(settings, &guard, &Trust::platform());
+        Ok(Arc::new(opened.map_err(|fault| Fault::new("/issuer", fault.code, fault.detail))?))
+    }
+}
+
+pub fn sign_on_with(issuer: &str) -> SignOn {
+    let settings = SignOnSettings {
         name: "Example ID".into(),
         issuer: issuer.to_owned(),
         client_id: "punctual".into(),
-        client_secret: Some(Secret::new("a secret: with & and %")),
+        client_secret: Some("env:OIDC".into()),
         scopes: ["email", "profile", "groups"].map(str::to_owned).to_vec(),
         groups_claim: "groups".into(),
+        mappings: Vec::new(),
     };
-    let guard = Guard::new("127.0.0.0/8".parse().unwrap());
-    let provider = OidcProvider::open(settings, &guard, &Trust::platform()).unwrap();
+    let provider = Opener.open(&settings).unwrap();
     let mapping = |group: &str, role, units: Option<&str>| GroupMapping {
         group: group.to_owned(),
         role,
         business_units: units.map(|unit| vec![unit.to_owned()]),
     };
     let mappings = vec![mapping("ops", Role::Operator, Some("nz")), mapping("chiefs", Role::Admin, None)];
-    SignOn { provider: Arc::new(provider), mappings }
+    SignOn { provider, mappings }
 }
 
-fn is_in(reply: &Reply) -> bool {
+pub fn is_in(reply: &Reply) -> bool {
     reply.status == 200 && reply.text.contains("content=\"0;url=/outbox\"")
 }
 
-async fn found(bed: &TestBed, email: &str) -> Option<UserRow> {
+pub async fn found(bed: &TestBed, email: &str) -> Option<UserRow> {
     users::by_email(&mut bed.read().await.conn(), email).await.unwrap()
 }
 

@@ -9,6 +9,7 @@ use crate::{
     browser::{RULES, Stage, on_sqlite},
     surveys::{asked, schema, survey},
 };
+use punctual_model::Reach;
 
 #[test]
 fn a_survey_is_answered_in_english_and_in_arabic() {
@@ -75,10 +76,11 @@ fn a_survey_is_answered_in_english_and_in_arabic() {
         }
         let mut reader = bed.read().await;
         for id in [&english, &arabic] {
-            let row = punctual_store::survey_instances::by_public_id(&mut reader.conn(), id)
-                .await
-                .unwrap()
-                .unwrap();
+            let row =
+                punctual_store::survey_instances::by_public_id(&mut reader.conn(), &Reach::Everything, id)
+                    .await
+                    .unwrap()
+                    .unwrap();
             assert_eq!(row.status, "completed");
             assert!(row.opened_at.is_some(), "the page said that somebody saw it");
             let response = punctual_store::survey_responses::by_instance(&mut reader.conn(), row.id)

@@ -1,4 +1,4 @@
-//! Reconciliations and purges that need attention. They belong to the installation, so only callers without a limit see them.
+//! Reconciliations, purges and an audit that need attention. They belong to the installation, so only callers without a limit see them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,13 +11,14 @@ use punctual_store::{
 };
 
 use super::{Kind, Waiting, waiting};
-use crate::{Engine, config::earlier, purge, troubles::Chore};
+use crate::{Engine, audit_chain::SEAL, config::earlier, purge, troubles::Chore};
 
 impl Engine {
     /// Everything of this kind; there is little of it, so that it is counted by listing it.
     pub(super) async fn chores_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
         let mut all = self.reconciliations_waiting(conn).await?;
         all.extend(self.purges_waiting(conn).await?);
+        all.extend(self.audit_waiting(conn).await?);
         Ok(all)
     }
 
@@ -44,6 +45,20 @@ impl Engine {
         let looks = overdue.into_iter().chain(failed);
         all.extend(looks.map(|row| waiting(Kind::Reconcile, format!("/work/{}", row.id), row)));
         Ok(all)
+    }
+
+    /// An audit that cannot be sealed, or whose chain is broken.
+    async fn audit_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
+        let failing = self.failing_chores(conn, Chore::Audit).await?;
+        let waiting = failing.into_iter().map(|chore| Waiting {
+            kind: Kind::Audit,
+            title: if chore.name == SEAL { "Seals of the audit" } else { "Chain of the audit" }.to_owned(),
+            reason: chore.error,
+            id: chore.name,
+            since: chore.since,
+            link: "/audit".to_owned(),
+        });
+        Ok(waiting.collect())
     }
 
     /// A purge that waits for a person, and purges that fail.

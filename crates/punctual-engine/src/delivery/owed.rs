@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use punctual_model::{AuditAction, NotificationId, NotificationStatus, WorkId};
+use punctual_model::{AuditAction, NotificationId, NotificationStatus, Reach, WorkId};
 use punctual_store::{
     Lane, StoreError, Tx, audit,
     owed::{self, NewOwed, OwedRow},
@@ -119,7 +119,8 @@ impl Engine {
             return Err(EngineError::Panicked(message));
         }
         let work = rows[0].work_id;
-        let unit = work::by_id(&mut tx.conn(), work).await?.and_then(|row| row.business_unit);
+        let unit =
+            work::by_id(&mut tx.conn(), &Reach::Everything, work).await?.and_then(|row| row.business_unit);
         let entry = audit::Entry::new(AuditAction::SettledLate, "work", work, unit.as_deref());
         audit::append(&mut tx.conn(), now, &[entry]).await?;
         Ok(rows.len())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use punctual_model::{AuditAction, NotificationId, NotificationStatus, ReasonCode, WorkId};
+use punctual_model::{AuditAction, NotificationId, NotificationStatus, Reach, ReasonCode, WorkId};
 use punctual_store::{
     Stage, StoreError, Tx,
     attempts::AttemptResult,
@@ -178,7 +178,7 @@ async fn settled_before(
     rows: &[(&NotificationRow, &Delivery)],
 ) -> Result<HashSet<i64>, StoreError> {
     let ids = rows.iter().map(|(row, _)| row.id.to_string()).collect();
-    let now = notifications::by_ids(&mut tx.conn(), ids).await?;
+    let now = notifications::by_ids(&mut tx.conn(), &Reach::Everything, ids).await?;
     let now: HashMap<i64, (i64, NotificationStatus)> =
         now.into_iter().map(|row| (row.seq, (row.version, row.status))).collect();
     let is_settled = |wanted: &Delivery| now.get(&wanted.seq) == Some(&(wanted.token + 1, wanted.status));

@@ -11,7 +11,7 @@ use punctual_engine::{
     Engine, EngineConfig, Listeners, Setup, Vault,
     vault::{FixedKeys, MasterKey},
 };
-use punctual_model::{Decision, ManualClock};
+use punctual_model::{Decision, ManualClock, Reach};
 use punctual_store::{Lane, Store, StoreOptions, blobs::Blobs, work};
 use punctual_testkit::{
     START, Seeded, TestWorkflow,
@@ -84,10 +84,11 @@ async fn look(url: &str, now: Timestamp) -> (work::WorkRow, usize) {
     let mut reader = store.read().await.unwrap();
     let mut done = 0;
     for n in 0..ROWS {
-        let row = work::by_key(&mut reader.conn(), &format!("k:{n}")).await.unwrap().unwrap();
+        let row =
+            work::by_key(&mut reader.conn(), &Reach::Everything, &format!("k:{n}")).await.unwrap().unwrap();
         done += usize::from(row.status == "completed");
     }
-    let killer = work::by_key(&mut reader.conn(), KILLER).await.unwrap().unwrap();
+    let killer = work::by_key(&mut reader.conn(), &Reach::Everything, KILLER).await.unwrap().unwrap();
     drop(reader);
     store.close().await;
     (killer, done)

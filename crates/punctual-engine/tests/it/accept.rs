@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use punctual_engine::{Accepted, EngineError};
+use punctual_engine::{Accepted, EngineError, Handed};
 use punctual_model::{NewNotification, NotificationStatus};
 use punctual_testkit::{TestBed, on_both};
 
@@ -74,7 +74,7 @@ async fn many_at_once_are_gathered_and_each_gets_its_own_answer(bed: TestBed) {
     for n in 0..200 {
         let engine = bed.engine.clone();
         let item = if n % 10 == 0 { known.clone() } else { bed.message(&format!("{n}@example.org")) };
-        asking.spawn(async move { (n, engine.accept(vec![item]).await.unwrap()) });
+        asking.spawn(async move { (n, engine.accept(vec![Handed::stored(item)]).await.unwrap()) });
     }
     for (n, answer) in asking.join_all().await {
         let expected = if n % 10 == 0 {
@@ -95,7 +95,7 @@ async fn one_id_handed_in_by_many_at_once_is_stored_once(bed: TestBed) {
         for n in 0..8 {
             let engine = if n % 2 == 0 { bed.engine.clone() } else { other_node.engine.clone() };
             let new = new.clone();
-            asking.spawn(async move { engine.accept(vec![new]).await.unwrap().remove(0) });
+            asking.spawn(async move { engine.accept(vec![Handed::stored(new)]).await.unwrap().remove(0) });
         }
         let answers = asking.join_all().await;
         assert_eq!(answers.iter().filter(|answer| **answer == Accepted::Created).count(), 1, "{answers:?}");
@@ -112,12 +112,12 @@ async fn a_group_that_fails_is_tried_one_by_one(bed: TestBed) {
     if bed.store.is_single_process() {
         // SQLite's writer is taken, so the leading request waits in its commit.
         let engine = bed.engine.clone();
-        asking.spawn(async move { engine.accept(vec![leading]).await });
+        asking.spawn(async move { engine.accept(vec![Handed::stored(leading)]).await });
     }
     for n in 0..20 {
         let engine = bed.engine.clone();
         let new = bed.message(&format!("{n}@example.org"));
-        asking.spawn(async move { engine.accept(vec![new]).await });
+        asking.spawn(async move { engine.accept(vec![Handed::stored(new)]).await });
     }
     tokio::task::yield_now().await;
     bed.faults.fail("notifications.insert_absent", false, 3);
@@ -136,7 +136,7 @@ async fn a_commit_that_was_not_confirmed_is_found_when_it_is_asked_again(bed: Te
     let new = bed.message("a@example.org");
     bed.faults.fail("commit", true, 1);
     assert!(
-        bed.engine.accept(vec![new.clone()]).await.is_err(),
+        bed.engine.accept(vec![Handed::stored(new.clone())]).await.is_err(),
         "nothing is acknowledged that is not certain"
     );
     assert_eq!(bed.accept(vec![new]).await, [Accepted::Duplicate { status: NotificationStatus::Pending }]);
@@ -149,13 +149,13 @@ async fn a_request_that_is_given_up_does_not_take_the_others_with_it(bed: TestBe
     for n in 0..50 {
         let engine = bed.engine.clone();
         let new = bed.message(&format!("gone-{n}@example.org"));
-        given_up.push(tokio::spawn(async move { engine.accept(vec![new]).await }));
+        given_up.push(tokio::spawn(async move { engine.accept(vec![Handed::stored(new)]).await }));
     }
     let mut staying = tokio::task::JoinSet::new();
     for n in 0..50 {
         let engine = bed.engine.clone();
         let new = bed.message(&format!("stays-{n}@example.org"));
-        staying.spawn(async move { engine.accept(vec![new]).await });
+        staying.spawn(async move { engine.accept(vec![Handed::stored(new)]).await });
     }
     given_up.iter().for_each(tokio::task::JoinHandle::abort);
     let stored = staying.join_all().await;

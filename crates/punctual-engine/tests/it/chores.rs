@@ -9,15 +9,21 @@ use jiff::Timestamp;
 use punctual_engine::{
     Actor, Claimed, Decide, Engine, EngineError, Maintains, Registration, Workflow, attention::Kind,
 };
-use punctual_model::{Decided, Decision, Reach, ReasonCode, WorkKey};
-use punctual_store::reminders::reconciliations;
+use punctual_model::{AuditAction, Decided, Decision, Reach, ReasonCode, WorkKey};
+use punctual_store::{audit::Entry, reminders::reconciliations};
 use punctual_testkit::{TestBed, TestBedBuilder, TestWorkflow, new_work, on_both};
+
+use crate::r25_audit;
 
 on_both! {
     work_that_failed_for_good_is_shown_until_somebody_has_dealt_with_it;
     a_repair_that_keeps_failing_is_shown_until_it_succeeds;
     a_reconciliation_that_is_overdue_is_shown;
     a_look_at_another_system_that_failed_is_shown_until_one_succeeds;
+    r25_an_audit_that_cannot_be_sealed_is_shown_until_it_can;
+    r25_an_audit_that_was_changed_is_shown_and_not_purged with |bed: TestBedBuilder| bed.config(|config| {
+        config.keep_audit_for = Some(std::time::Duration::from_secs(3_600));
+    });
     a_purge_that_is_held_back_or_fails_is_shown with |bed: TestBedBuilder| bed.config(|config| config.purge_unasked = 3);
 }
 
@@ -123,6 +129,47 @@ async fn a_look_at_another_system_that_failed_is_shown_until_one_succeeds(bed: T
     reconciliations::put(&mut tx.conn(), bed.after(1), "external:crm", 0, "{}").await.unwrap();
     tx.commit().await.unwrap();
     assert!(shown(&bed, Kind::Reconcile).await.is_empty());
+}
+
+async fn r25_an_audit_that_cannot_be_sealed_is_shown_until_it_can(bed: TestBed) {
+    r25_audit::sealed(&bed).await;
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    assert!(shown(&bed, Kind::Audit).await.is_empty());
+    bed.tamper("CREATE TABLE kept AS SELECT signature FROM audit_chain").await;
+    bed.tamper("UPDATE audit_chain SET signature = '00'").await;
+    let entry = Entry::new(AuditAction::Put, "list", "ops", None);
+    r25_audit::append(&bed, entry).await;
+    for _ in 0..2 {
+        bed.engine.sweep_tick(bed.now()).await.unwrap();
+    }
+    let found = shown(&bed, Kind::Audit).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("Seals of the audit | /audit | "), "{found:?}");
+    assert!(found[0].contains("not signed with this installation's master key"), "{found:?}");
+    let limited = bed.engine.attention(&Reach::Units(vec!["nz".into()]), 10).await.unwrap();
+    assert_eq!((limited.items.len(), limited.total()), (0, 0), "it belongs to the installation");
+    bed.tamper("UPDATE audit_chain SET signature = (SELECT signature FROM kept)").await;
+    r25_audit::seal(&bed).await;
+    bed.engine.sweep_tick(bed.now()).await.unwrap();
+    assert!(shown(&bed, Kind::Audit).await.is_empty());
+}
+
+async fn r25_an_audit_that_was_changed_is_shown_and_not_purged(bed: TestBed) {
+    let ids = r25_audit::sealed(&bed).await;
+    bed.engine.purge(bed.now()).await.unwrap();
+    assert!(shown(&bed, Kind::Audit).await.is_empty());
+    let change =
+        |actor: &str| ["UPDATE audit SET actor = '", actor, "' WHERE id = ", &ids[4].to_string()].concat();
+    bed.tamper(&change("key:nobody")).await;
+    bed.wait(2 * 3_600);
+    bed.engine.purge(bed.now()).await.unwrap();
+    let reason = format!("the audit is not as it was written: entry {} was changed", ids[4]);
+    assert_eq!(shown(&bed, Kind::Audit).await, [format!("Chain of the audit | /audit | {reason}")]);
+    assert!(r25_audit::every_id(&bed).await.contains(&ids[0]), "what somebody will look at stays");
+    bed.tamper(&change("key:1")).await;
+    bed.engine.purge(bed.now()).await.unwrap();
+    assert!(shown(&bed, Kind::Audit).await.is_empty());
+    assert!(!r25_audit::every_id(&bed).await.contains(&ids[0]));
 }
 
 async fn a_purge_that_is_held_back_or_fails_is_shown(bed: TestBed) {

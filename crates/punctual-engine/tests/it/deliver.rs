@@ -7,7 +7,7 @@ use std::{
 
 use punctual_channels::Misbehaviour;
 use punctual_engine::Actor;
-use punctual_model::{Outgoing, ReasonCode, SendOutcome};
+use punctual_model::{Outgoing, Reach, ReasonCode, SendOutcome};
 use punctual_store::notifications;
 use punctual_testkit::{Gated, Scripted, TestBed, channel::delivered, on_both, signal};
 use serde_json::json;
@@ -422,12 +422,19 @@ async fn the_story_of_a_message_is_told_from_what_is_stored(bed: TestBed) {
     let id = bed.accept_one(bed.message("a@example.org")).await;
     misbehave(&bed, Misbehaviour::Transient, 1);
     bed.run_for(60).await;
-    let story: Vec<&str> = bed.engine.timeline(&id).await.unwrap().iter().map(|moment| moment.what).collect();
+    let story: Vec<&str> = bed
+        .engine
+        .timeline(&punctual_model::Reach::Everything, &id)
+        .await
+        .unwrap()
+        .iter()
+        .map(|moment| moment.what)
+        .collect();
     let expected =
         ["queued", "attemptStarted", "attemptEnded", "attemptStarted", "attemptEnded", "delivered"];
     assert_eq!(story, expected);
     let mut reader = bed.read().await;
-    let by_ids = notifications::by_ids(&mut reader.conn(), vec![id]).await.unwrap();
+    let by_ids = notifications::by_ids(&mut reader.conn(), &Reach::Everything, vec![id]).await.unwrap();
     assert_eq!(by_ids.len(), 1);
 }
 

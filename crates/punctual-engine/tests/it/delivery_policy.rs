@@ -354,7 +354,7 @@ async fn the_next_channel_is_taken_where_one_refuses_and_the_story_tells_it(bed:
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.channel.as_str()), ("delivered", "email:second"));
     assert_eq!(bed.audit("notification", &id).await, ["fail-over:failed-over", "fail-over:failed-over"]);
-    let story = bed.engine.timeline(&id).await.unwrap();
+    let story = bed.engine.timeline(&punctual_model::Reach::Everything, &id).await.unwrap();
     let moves: Vec<(String, String)> = story
         .iter()
         .filter(|moment| moment.data["action"] == "fail-over")

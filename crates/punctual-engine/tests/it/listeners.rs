@@ -123,13 +123,19 @@ async fn an_arrival_whose_commit_failed_is_told_again_under_the_same_id(bed: Tes
 async fn a_schedule_is_moved_and_cancelled(bed: TestBed) {
     let (bed, _ears) = listening(bed);
     let id = bed.schedule("a", "backup", bed.after(60)).await;
-    let moved = schedules::reschedule(&bed.engine, id, bed.after(600)).await.unwrap().unwrap();
+    let moved =
+        schedules::reschedule(&bed.engine, &Actor::named("test"), id, bed.after(600)).await.unwrap().unwrap();
     assert_eq!((moved.id, moved.outcome), (id, EnsureOutcome::Updated));
     assert_eq!(bed.run_for(599).await.done.due.claimed, 0);
     bed.engine.cancel_work(&Actor::named("ann"), id, None).await.unwrap();
     assert_eq!(bed.run_for(600).await.done.due.claimed, 0);
     assert_eq!(bed.audit("work", &id.to_string()).await, ["cancel"]);
-    assert!(schedules::reschedule(&bed.engine, id + 1000, bed.now()).await.unwrap().is_none());
+    assert!(
+        schedules::reschedule(&bed.engine, &Actor::named("test"), id + 1000, bed.now())
+            .await
+            .unwrap()
+            .is_none()
+    );
     let row = schedules::NewSchedule {
         key: "a".into(),
         topic: "backup".into(),
@@ -146,7 +152,7 @@ async fn a_schedule_that_has_arrived_is_not_moved(bed: TestBed) {
     let (bed, ears) = listening(bed);
     let id = bed.schedule("a", "backup", bed.now()).await;
     bed.tick().await;
-    let refused = schedules::reschedule(&bed.engine, id, bed.after(60)).await;
+    let refused = schedules::reschedule(&bed.engine, &Actor::named("test"), id, bed.after(60)).await;
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");
     assert_eq!(ears.heard().len(), 1);
 }

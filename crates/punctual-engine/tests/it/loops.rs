@@ -162,7 +162,14 @@ async fn a_row_moved_forward_is_handled_at_its_new_moment(bed: TestBed) {
     let running = bed.engine.run();
     let id = bed.schedule("a", "t", bed.after(3600)).await;
     idle(&bed).await;
-    punctual_workflows::schedules::reschedule(&bed.engine, id, bed.now()).await.unwrap();
+    punctual_workflows::schedules::reschedule(
+        &bed.engine,
+        &punctual_engine::Actor::named("test"),
+        id,
+        bed.now(),
+    )
+    .await
+    .unwrap();
     signal("the arrival", heard.recv()).await.unwrap();
     running.stop().await;
 }

@@ -135,25 +135,28 @@ async fn what_is_not_there_is_not_found(bed: TestBed) {
         let refused = bed.engine.act_on_notification(&ann, action, &id, None).await;
         assert!(matches!(refused, Err(CommandError::NotFound { .. })), "{refused:?}");
     }
-    assert!(matches!(bed.engine.timeline(&id).await, Err(EngineError::NotFound)));
+    assert!(matches!(
+        bed.engine.timeline(&punctual_model::Reach::Everything, &id).await,
+        Err(EngineError::NotFound)
+    ));
 }
 
 async fn a_row_that_has_moved_on_is_left_alone_with_its_audit(bed: TestBed) {
     let held = bed.ensure_one(new_work("test", "waits", bed.after(60))).await.id;
-    let row = bed.engine.work_row(held).await.unwrap();
+    let row = bed.engine.work_row(&punctual_model::Reach::Everything, held).await.unwrap();
     let ann = Actor::named("ann").because(Some("not this year"));
     let stale = bed.engine.cancel_work(&ann, held, Some(row.version + 1)).await;
     assert!(matches!(stale, Err(CommandError::Stale)), "{stale:?}");
     let limited = Actor::key("limited", Some(vec!["nz".to_owned()]));
     let foreign = bed.engine.cancel_work(&limited, held, Some(row.version)).await;
     assert!(matches!(foreign, Err(CommandError::NotFound { .. })), "{foreign:?}");
-    assert_eq!(bed.engine.work_row(held).await.unwrap(), row);
+    assert_eq!(bed.engine.work_row(&punctual_model::Reach::Everything, held).await.unwrap(), row);
     assert!(bed.audit("work", &held.to_string()).await.is_empty());
 
     // The action and the reason that was given for it are one commit: where it fails there is neither.
     bed.faults.fail("audit.append", false, 1);
     assert!(bed.engine.cancel_work(&ann, held, Some(row.version)).await.is_err());
-    assert_eq!(bed.engine.work_row(held).await.unwrap(), row);
+    assert_eq!(bed.engine.work_row(&punctual_model::Reach::Everything, held).await.unwrap(), row);
     bed.engine.cancel_work(&ann, held, Some(row.version)).await.unwrap();
     assert_eq!(bed.audit("work", &held.to_string()).await, ["cancel", "note:not this year"]);
 }

@@ -36,7 +36,7 @@ fn chained(bed: &TestBed) -> (TestBed, TestWorkflow) {
 
 async fn is_planned(bed: &TestBed, key: &str) -> bool {
     let mut reader = bed.read().await;
-    punctual_store::work::by_key(&mut reader.conn(), key).await.unwrap().is_some()
+    punctual_store::work::by_key(&mut reader.conn(), &Reach::Everything, key).await.unwrap().is_some()
 }
 
 async fn owed(bed: &TestBed) -> (i64, Vec<String>) {

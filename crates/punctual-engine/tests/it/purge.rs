@@ -1,7 +1,7 @@
 //! Retention removes only what is finished, and forgetting never reopens an id (R3, R24).
 
 use punctual_channels::Misbehaviour;
-use punctual_engine::{Accepted, Actor, CommandError, EngineError};
+use punctual_engine::{Accepted, Actor, CommandError, EngineError, Handed};
 use punctual_model::NotificationStatus;
 use punctual_store::notifications;
 use punctual_testkit::{TestBed, TestBedBuilder, on_both, scale};
@@ -100,7 +100,10 @@ async fn r24_only_what_is_finished_and_past_its_window_is_removed(bed: TestBed) 
     expected.sort();
     assert_eq!(left, expected);
     for id in old {
-        assert!(matches!(bed.engine.notification_row(&id).await, Err(EngineError::NotFound)));
+        assert!(matches!(
+            bed.engine.notification_row(&punctual_model::Reach::Everything, &id).await,
+            Err(EngineError::NotFound)
+        ));
     }
     bed.leaves_open("one lies in the future");
 }
@@ -134,7 +137,7 @@ async fn r03_an_id_that_is_being_purged_is_not_reopened(bed: TestBed) {
     let purged = notifications::purge(&mut purging.conn(), bed.now(), bed.after(-1), 10).await.unwrap();
     assert_eq!(purged.notifications, 1);
     let engine = bed.engine.clone();
-    let repeat = tokio::spawn(async move { engine.accept(vec![new]).await.unwrap() });
+    let repeat = tokio::spawn(async move { engine.accept(vec![Handed::stored(new)]).await.unwrap() });
     // On PostgreSQL the repeat must have reached the lock before the purge commits, or this proves nothing.
     bed.until_blocked().await;
     purging.commit().await.unwrap();

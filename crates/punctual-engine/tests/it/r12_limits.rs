@@ -206,7 +206,7 @@ async fn a_message_that_waits_for_its_channel_says_so(bed: TestBed) {
     let (reason, until) = bed.engine.waits_for(&row).await.unwrap().unwrap();
     assert_eq!(reason, ReasonCode::RateLimited);
     assert!(until >= bed.after(3600));
-    let timeline = bed.engine.timeline(&id).await.unwrap();
+    let timeline = bed.engine.timeline(&punctual_model::Reach::Everything, &id).await.unwrap();
     assert!(timeline.iter().any(|moment| moment.what == "waiting" && moment.detail.contains("rate-limited")));
     bed.run_for(2 * 3600).await;
     assert_eq!(bed.engine.waits_for(&bed.notification(&id).await).await.unwrap(), None);

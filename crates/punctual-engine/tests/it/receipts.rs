@@ -80,7 +80,14 @@ async fn that_it_was_taken_and_that_it_arrived_are_two_facts(bed: TestBed) {
     let row = known(&bed, "ann@example.org").await.unwrap();
     assert_eq!(row.confirmed_at, Some(at.parse::<Timestamp>().unwrap().as_microsecond()));
     assert_eq!(row.received_at, Some(bed.now().as_microsecond()));
-    let story: Vec<&str> = bed.engine.timeline(&id).await.unwrap().iter().map(|moment| moment.what).collect();
+    let story: Vec<&str> = bed
+        .engine
+        .timeline(&punctual_model::Reach::Everything, &id)
+        .await
+        .unwrap()
+        .iter()
+        .map(|moment| moment.what)
+        .collect();
     assert_eq!(story.last(), Some(&"confirmed"), "{story:?}");
     let kpis = bed.engine.outbox_kpis(None).await.unwrap();
     assert_eq!((kpis.receipts.confirmed, kpis.receipts.failed), (1, 0));
@@ -143,8 +150,14 @@ async fn a_message_that_comes_back_is_shown_and_its_address_suppressed(bed: Test
     assert!(!bed.engine.acknowledge(&Actor::named("key:test"), &id, None).await.unwrap());
     assert_eq!(bed.engine.attention(&punctual_model::Reach::Everything, 10).await.unwrap().total(), 0);
     assert_eq!(bed.audit("notification", &id).await, ["acknowledge"]);
-    let story: Vec<String> =
-        bed.engine.timeline(&id).await.unwrap().into_iter().map(|moment| moment.detail).collect();
+    let story: Vec<String> = bed
+        .engine
+        .timeline(&punctual_model::Reach::Everything, &id)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|moment| moment.detail)
+        .collect();
     assert!(story.iter().any(|told| told.contains("did not arrive: 550 5.1.1 no such user")), "{story:?}");
     let again = sent(&bed, "ann@example.org").await;
     assert_eq!(bed.notification(&again).await.reason_code.as_deref(), Some("suppressed"));

@@ -69,7 +69,7 @@ async fn the_next_channel_is_taken_for_who_is_on_the_list(bed: TestBed) {
     let row = bed.notification(&id).await;
     assert_eq!((row.status.as_str(), row.channel.as_str()), ("delivered", "sms:default"));
     assert_eq!(bed.audit("notification", &id).await, ["fail-over:failed-over"]);
-    let story = bed.engine.timeline(&id).await.unwrap();
+    let story = bed.engine.timeline(&punctual_model::Reach::Everything, &id).await.unwrap();
     let why = |text: &str| text.contains("ann@example.org is on the suppression list");
     assert!(story.iter().any(|moment| why(&moment.data.to_string())), "{story:?}");
 }
@@ -174,7 +174,7 @@ async fn a_suppressed_target_is_left_out_and_the_others_get_it(bed: TestBed) {
         assert_eq!(bed.attempts(id).await.len(), 1, "no attempt was made for who was left out");
         assert_eq!(skipped(&bed, id).await, [(target.to_owned(), "manual".to_owned())]);
     }
-    let story = bed.engine.timeline(&direct).await.unwrap();
+    let story = bed.engine.timeline(&punctual_model::Reach::Everything, &direct).await.unwrap();
     let told = story.iter().find(|moment| moment.what == "targetSkipped").unwrap();
     assert!(
         told.detail.contains("Ann@example.org") && told.detail.contains("a person put it there"),

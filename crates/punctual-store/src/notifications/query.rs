@@ -6,23 +6,34 @@ use punctual_model::{NotificationStatus, Reach};
 use super::{NotificationRow, Stuck};
 use crate::db::{Conn, Result, Sql, args, sql};
 
-const BY_ID: Sql =
-    sql!("notifications.by_id", as NotificationRow, "SELECT {columns} FROM notifications WHERE id = $1");
+const BY_ID: Sql = sql!("notifications.by_id", as NotificationRow, "SELECT {columns} FROM notifications WHERE id = $1 AND {reach $2 business_unit}");
 
+/// The notification of this id, if it is within reach.
 #[boxed]
-pub async fn by_id(conn: &mut Conn<'_>, id: &str) -> Result<Option<NotificationRow>> {
-    conn.fetch_optional(&BY_ID, args![id]).await
+pub async fn by_id(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<NotificationRow>> {
+    conn.fetch_optional(&BY_ID, args![id, reach]).await
 }
 
 const BY_IDS: Sql = sql!(
     "notifications.by_ids", as NotificationRow,
-    "SELECT {columns} FROM notifications WHERE id IN ({texts $1}) ORDER BY seq",
+    "SELECT {columns} FROM notifications WHERE id IN ({texts $1}) AND {reach $2 business_unit} ORDER BY seq",
 );
 
-/// The notifications with these ids, in order of arrival.
+/// The notifications with these ids that are within reach, in order of arrival.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<NotificationRow>> {
-    conn.fetch_all(&BY_IDS, args![ids]).await
+pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<String>) -> Result<Vec<NotificationRow>> {
+    conn.fetch_all(&BY_IDS, args![ids, reach]).await
+}
+
+const OF_SITE: Sql = sql!(
+    "notifications.of_site", as NotificationRow,
+    "SELECT {columns} FROM notifications WHERE id = $1 AND source_site = $2",
+);
+
+/// A notification that this site has handed over.
+#[boxed]
+pub async fn of_site(conn: &mut Conn<'_>, site: &str, id: &str) -> Result<Option<NotificationRow>> {
+    conn.fetch_optional(&OF_SITE, args![id, site]).await
 }
 
 /// What a page of notifications is limited to; every field left out does not limit.
@@ -144,7 +155,7 @@ pub async fn is_busy(conn: &mut Conn<'_>) -> Result<bool> {
     Ok(row.busy)
 }
 
-crate::db::statements![BY_ID, BY_IDS, LIST, LIST_OF_CLIENT, LIST_THESE, BUSY];
+crate::db::statements![BY_ID, BY_IDS, OF_SITE, LIST, LIST_OF_CLIENT, LIST_THESE, BUSY];
 
 #[cfg(test)]
 mod tests {

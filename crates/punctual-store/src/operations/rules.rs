@@ -71,39 +71,40 @@ pub async fn put(conn: &mut Conn<'_>, now: Timestamp, rows: &[RuleRow]) -> Resul
 
 const BY_IDS: Sql = sql!(
     "operations_rules.by_ids", as RuleRow,
-    "SELECT {columns r} FROM operations_rules AS r WHERE r.id = {any $1}",
+    "SELECT {columns r} FROM operations_rules AS r WHERE r.id = {any $1} AND {reach $2 r.business_unit}",
 );
 const LOCK: Sql = sql!(
     "operations_rules.lock", as RuleRow,
-    "SELECT {columns r} FROM operations_rules AS r WHERE r.id = {any $1}{postgres  ORDER BY r.id FOR UPDATE}",
+    "SELECT {columns r} FROM operations_rules AS r
+     WHERE r.id = {any $1} AND {reach $2 r.business_unit}{postgres  ORDER BY r.id FOR UPDATE}",
 );
 
-/// Deleted ones too.
+/// Those of these that are within reach; deleted ones too.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<RuleRow>> {
-    some(conn, &BY_IDS, ids).await
+pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<String>) -> Result<Vec<RuleRow>> {
+    some(conn, &BY_IDS, reach, ids).await
 }
 
-/// Held until the transaction ends, in id order; deleted ones too.
+/// The same, held until the transaction ends, in id order.
 #[boxed]
-pub async fn lock(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<RuleRow>> {
-    some(conn, &LOCK, ids).await
+pub async fn lock(conn: &mut Conn<'_>, reach: &Reach, ids: Vec<String>) -> Result<Vec<RuleRow>> {
+    some(conn, &LOCK, reach, ids).await
 }
 
-async fn some(conn: &mut Conn<'_>, sql: &Sql, mut ids: Vec<String>) -> Result<Vec<RuleRow>> {
+async fn some(conn: &mut Conn<'_>, sql: &Sql, reach: &Reach, mut ids: Vec<String>) -> Result<Vec<RuleRow>> {
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(sql, args![ids]).await
+    conn.fetch_all(sql, args![ids, reach]).await
 }
 
 const OF_SUBJECTS: Sql = sql!(
     "operations_rules.of_subjects", as RuleRow,
     "SELECT {columns r}
      FROM operations_rules AS r
-     WHERE r.deleted_at IS NULL AND r.subject_id = {any $1}
+     WHERE r.deleted_at IS NULL AND r.subject_id = {any $1} AND {reach $2 r.business_unit}
      ORDER BY r.id",
 );
 const LOCK_OF_SUBJECT: Sql = sql!(
@@ -114,10 +115,10 @@ const LOCK_OF_SUBJECT: Sql = sql!(
      ORDER BY r.id{postgres  FOR UPDATE}",
 );
 
-/// The rules of these subjects that are not deleted.
+/// The rules of these subjects that are within reach and not deleted.
 #[boxed]
-pub async fn of_subjects(conn: &mut Conn<'_>, subjects: Vec<String>) -> Result<Vec<RuleRow>> {
-    some(conn, &OF_SUBJECTS, subjects).await
+pub async fn of_subjects(conn: &mut Conn<'_>, reach: &Reach, subjects: Vec<String>) -> Result<Vec<RuleRow>> {
+    some(conn, &OF_SUBJECTS, reach, subjects).await
 }
 
 /// The rules of one subject that are not deleted, held until the transaction ends.

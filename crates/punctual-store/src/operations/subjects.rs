@@ -140,29 +140,30 @@ const LOCK: Sql = sql!(
     "operations_subjects.lock", as SubjectRow,
     "SELECT {columns s}
      FROM operations_subjects AS s
-     WHERE s.id = $1 AND s.deleted_at IS NULL{postgres  FOR UPDATE}",
+     WHERE s.id = $1 AND s.deleted_at IS NULL AND {reach $2 s.business_unit}{postgres  FOR UPDATE}",
 );
 
-/// One that is not deleted, held until the transaction ends.
+/// One within reach that is not deleted, held until the transaction ends.
 #[boxed]
-pub async fn lock(conn: &mut Conn<'_>, id: &str) -> Result<Option<SubjectRow>> {
-    conn.fetch_optional(&LOCK, args![id]).await
+pub async fn lock(conn: &mut Conn<'_>, reach: &Reach, id: &str) -> Result<Option<SubjectRow>> {
+    conn.fetch_optional(&LOCK, args![id, reach]).await
 }
 
 const BY_IDS: Sql = sql!(
     "operations_subjects.by_ids", as SubjectRow,
-    "SELECT {columns s} FROM operations_subjects AS s WHERE s.deleted_at IS NULL AND s.id = {any $1}",
+    "SELECT {columns s} FROM operations_subjects AS s
+     WHERE s.deleted_at IS NULL AND s.id = {any $1} AND {reach $2 s.business_unit}",
 );
 
-/// Those of these that are not deleted.
+/// Those of these that are within reach and not deleted.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<SubjectRow>> {
+pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, mut ids: Vec<String>) -> Result<Vec<SubjectRow>> {
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    conn.fetch_all(&BY_IDS, args![ids, reach]).await
 }
 
 const BY_UIDS: Sql = sql!(

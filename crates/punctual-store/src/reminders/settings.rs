@@ -71,15 +71,15 @@ pub async fn update(conn: &mut Conn<'_>, now: Timestamp, row: &SettingRow) -> Re
 
 const BY_IDS: Sql = sql!(
     "reminder_settings.by_ids", as SettingRow,
-    "SELECT {columns} FROM reminder_settings WHERE id = {any $1}",
+    "SELECT {columns} FROM reminder_settings WHERE id = {any $1} AND {shared $2 business_unit}",
 );
 
-/// These settings, deleted ones too: history still names them.
+/// Those of these settings that are within reach, deleted ones too: history still names them.
 #[boxed]
-pub async fn by_ids(conn: &mut Conn<'_>, mut ids: Vec<String>) -> Result<Vec<SettingRow>> {
+pub async fn by_ids(conn: &mut Conn<'_>, reach: &Reach, mut ids: Vec<String>) -> Result<Vec<SettingRow>> {
     ids.sort_unstable();
     ids.dedup();
-    conn.fetch_all(&BY_IDS, args![ids]).await
+    conn.fetch_all(&BY_IDS, args![ids, reach]).await
 }
 
 const HEARD: Sql = sql!(
@@ -99,13 +99,14 @@ pub async fn heard(conn: &mut Conn<'_>, types: Vec<String>) -> Result<Vec<Settin
 
 const OF_TYPE: Sql = sql!(
     "reminder_settings.of_type", as SettingRow,
-    "SELECT {columns} FROM reminder_settings WHERE NOT deleted AND source_type = $1 ORDER BY id",
+    "SELECT {columns} FROM reminder_settings
+     WHERE NOT deleted AND source_type = $1 AND {shared $2 business_unit} ORDER BY id",
 );
 
-/// The settings for sources of one type, not locked.
+/// The settings for sources of one type that are within reach, not locked.
 #[boxed]
-pub async fn of_type(conn: &mut Conn<'_>, source_type: &str) -> Result<Vec<SettingRow>> {
-    conn.fetch_all(&OF_TYPE, args![source_type]).await
+pub async fn of_type(conn: &mut Conn<'_>, reach: &Reach, source_type: &str) -> Result<Vec<SettingRow>> {
+    conn.fetch_all(&OF_TYPE, args![source_type, reach]).await
 }
 
 const PAGE: Sql = sql!(

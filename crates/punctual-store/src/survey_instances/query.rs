@@ -1,6 +1,7 @@
 //! Reading instances for people: a page of a survey's, and all of them for its results.
 
 use punctual_boxed::{Record, boxed};
+use punctual_model::Reach;
 
 use super::InstanceRow;
 use crate::db::{Conn, Result, Sql, args, sql};
@@ -26,15 +27,17 @@ const LIST: Sql = sql!(
        AND ($3 IS NULL OR i.trigger_id = $3)
        AND ($4 IS NULL OR i.customer_ref = $4)
        AND ($5 IS NULL OR i.id < $5)
+       AND {reach $7 i.business_unit}
      ORDER BY i.survey_id DESC, i.id DESC
      LIMIT $6",
 );
 
-/// A page of a survey's instances, newest first; over the index by survey.
+/// A page of a survey's instances that are within reach, newest first; over the index by survey.
 #[boxed]
-pub async fn list(conn: &mut Conn<'_>, filter: &InstanceFilter) -> Result<Vec<InstanceRow>> {
+pub async fn list(conn: &mut Conn<'_>, reach: &Reach, filter: &InstanceFilter) -> Result<Vec<InstanceRow>> {
     let f = filter.clone();
-    conn.fetch_all(&LIST, args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit]).await
+    let bound = args![f.survey_id, f.status, f.trigger, f.customer_ref, f.before, f.limit, reach];
+    conn.fetch_all(&LIST, bound).await
 }
 
 // Relies on survey_instances_open.
@@ -65,12 +68,13 @@ const COUNTS: Sql = sql!(
     "SELECT status, COUNT(*) AS count,
          CAST(SUM(CASE WHEN sends > 0 OR status = 'completed' THEN 1 ELSE 0 END) AS BIGINT) AS reached
      FROM survey_instances
-     WHERE survey_id = $1 AND (NOT deleted OR status = 'completed') GROUP BY status",
+     WHERE survey_id = $1 AND (NOT deleted OR status = 'completed') AND {reach $2 business_unit} GROUP BY status",
 );
 
+/// How many of a survey's instances that are within reach have which status.
 #[boxed]
-pub async fn counts(conn: &mut Conn<'_>, survey_id: i64) -> Result<Vec<StatusCount>> {
-    conn.fetch_all(&COUNTS, args![survey_id]).await
+pub async fn counts(conn: &mut Conn<'_>, reach: &Reach, survey_id: i64) -> Result<Vec<StatusCount>> {
+    conn.fetch_all(&COUNTS, args![survey_id, reach]).await
 }
 
 /// An instance with its answers, where it has some.
@@ -98,14 +102,21 @@ const WALK: Sql = sql!(
             i.recipient_locale, i.sends, i.last_sent_at, r.answers, r.agent_id, r.completed_at
      FROM survey_instances i LEFT JOIN survey_responses r ON r.instance_id = i.id
      WHERE i.survey_id BETWEEN $1 AND $1 AND i.id > $2 AND (NOT i.deleted OR i.status = 'completed')
+       AND {reach $4 i.business_unit}
      ORDER BY i.survey_id, i.id
      LIMIT $3",
 );
 
-/// The instances of a survey after this id, oldest first: a caller that needs all of them calls again.
+/// The instances of a survey after this id that are within reach, oldest first: a caller that needs all of them calls again.
 #[boxed]
-pub async fn walk(conn: &mut Conn<'_>, survey_id: i64, after: i64, limit: i64) -> Result<Vec<Walked>> {
-    conn.fetch_all(&WALK, args![survey_id, after, limit]).await
+pub async fn walk(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    survey_id: i64,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Walked>> {
+    conn.fetch_all(&WALK, args![survey_id, after, limit, reach]).await
 }
 
 crate::db::statements![LIST, OPEN_AFTER, COUNTS, WALK];

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use punctual_boxed::{Record, SetRow, boxed};
+use punctual_model::Reach;
 use serde::{Deserialize, Serialize};
 
 use super::WorkRow;
@@ -92,59 +93,63 @@ const AHEAD: Sql = sql!(
     "work.ahead", as WorkRow,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
      WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND ready_at >= $2 AND ready_at < $3
-       AND (ready_at, id) > ($4, $5)
+       AND (ready_at, id) > ($4, $5) AND {reach $7 business_unit}
      ORDER BY ready_at, id
      LIMIT $6",
 );
 
-/// What of one kind is ready between two instants, soonest first, after a place.
+/// What of one kind within reach is ready between two instants, soonest first, after a place.
 #[boxed]
 pub async fn ahead(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     kind: &str,
     from: i64,
     to: i64,
     after: (i64, i64),
     limit: i64,
 ) -> Result<Vec<WorkRow>> {
-    conn.fetch_all(&AHEAD, args![kind, from, to, after.0, after.1, limit]).await
+    conn.fetch_all(&AHEAD, args![kind, from, to, after.0, after.1, limit, reach]).await
 }
 
 const REPEATING: Sql = sql!(
     "work.repeating", as WorkRow,
     "SELECT {columns} FROM work {sqlite INDEXED BY work_ready}
      WHERE status = 'pending' AND NOT on_hold AND kind = $1 AND trigger_type = 'recurring' AND ready_at < $2
-       AND (ready_at, id) > ($3, $4)
+       AND (ready_at, id) > ($3, $4) AND {reach $6 business_unit}
      ORDER BY ready_at, id
      LIMIT $5",
 );
 
-/// What of one kind is ready before an instant and will come again after it, soonest first, after a place.
+/// What of one kind within reach is ready before an instant and will come again after it, soonest first, after a place.
 #[boxed]
 pub async fn repeating(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     kind: &str,
     before: i64,
     after: (i64, i64),
     limit: i64,
 ) -> Result<Vec<WorkRow>> {
-    conn.fetch_all(&REPEATING, args![kind, before, after.0, after.1, limit]).await
+    conn.fetch_all(&REPEATING, args![kind, before, after.0, after.1, limit, reach]).await
 }
 
 const OF_SOURCE: Sql = sql!(
     "work.of_source", as WorkRow,
-    "SELECT {columns} FROM work WHERE source_type = $1 AND source_id = $2 ORDER BY due_at, id LIMIT $3",
+    "SELECT {columns} FROM work WHERE source_type = $1 AND source_id = $2 AND {reach $4 business_unit}
+     ORDER BY due_at, id LIMIT $3",
 );
 
-/// Every row of one source, in order of time: for people who ask why.
+/// Every row of one source that is within reach, in order of time: for people who ask why.
 #[boxed]
 pub async fn of_source(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     source_type: &str,
     source_id: &str,
     limit: i64,
 ) -> Result<Vec<WorkRow>> {
-    conn.fetch_all(&OF_SOURCE, args![source_type, source_id, limit]).await
+    conn.fetch_all(&OF_SOURCE, args![source_type, source_id, limit, reach]).await
 }
 
 crate::db::statements![OF_SOURCES, TRANSFER, AHEAD, REPEATING, OF_SOURCE];

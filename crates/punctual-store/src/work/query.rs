@@ -6,41 +6,60 @@ use punctual_model::Reach;
 use super::WorkRow;
 use crate::db::{Conn, Result, Sql, args, sql};
 
-const BY_ID: Sql = sql!("work.by_id", as WorkRow, "SELECT {columns} FROM work WHERE id = $1");
+const BY_ID: Sql =
+    sql!("work.by_id", as WorkRow, "SELECT {columns} FROM work WHERE id = $1 AND {reach $2 business_unit}");
 
+/// The row of this id, if it is within reach.
 #[boxed]
-pub async fn by_id(conn: &mut Conn<'_>, id: i64) -> Result<Option<WorkRow>> {
-    conn.fetch_optional(&BY_ID, args![id]).await
+pub async fn by_id(conn: &mut Conn<'_>, reach: &Reach, id: i64) -> Result<Option<WorkRow>> {
+    conn.fetch_optional(&BY_ID, args![id, reach]).await
 }
 
 const BY_KEY: Sql = sql!(
     "work.by_key", as WorkRow,
-    "SELECT {columns} FROM work WHERE id = (SELECT work_id FROM work_keys WHERE key = $1)",
+    "SELECT {columns} FROM work WHERE id = (SELECT work_id FROM work_keys WHERE key = $1) AND {reach $2 business_unit}",
 );
 
+/// The row of this key, if it is within reach.
 #[boxed]
-pub async fn by_key(conn: &mut Conn<'_>, key: &str) -> Result<Option<WorkRow>> {
-    conn.fetch_optional(&BY_KEY, args![key]).await
+pub async fn by_key(conn: &mut Conn<'_>, reach: &Reach, key: &str) -> Result<Option<WorkRow>> {
+    conn.fetch_optional(&BY_KEY, args![key, reach]).await
 }
 
 const BY_KEYS: Sql = sql!(
     "work.by_keys", as WorkRow,
-    "SELECT {columns} FROM work WHERE id IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1})) ORDER BY key",
+    "SELECT {columns} FROM work
+     WHERE id IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1})) AND {reach $2 business_unit}
+     ORDER BY key",
 );
 
-/// The rows of these keys, in key order.
+/// The rows of these keys that are within reach, in key order.
 #[boxed]
-pub async fn by_keys(conn: &mut Conn<'_>, keys: Vec<String>) -> Result<Vec<WorkRow>> {
-    conn.fetch_all(&BY_KEYS, args![keys]).await
+pub async fn by_keys(conn: &mut Conn<'_>, reach: &Reach, keys: Vec<String>) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&BY_KEYS, args![keys, reach]).await
 }
 
-const RETRIES_OF: Sql =
-    sql!("work.retries_of", as WorkRow, "SELECT {columns} FROM work WHERE retry_of = $1 ORDER BY id");
+const OUT_OF_REACH: Sql = sql!(
+    "work.out_of_reach", as Key,
+    "SELECT key FROM work
+     WHERE id IN (SELECT work_id FROM work_keys WHERE key IN ({texts $1}))
+       AND NOT COALESCE({reach $2 business_unit}, FALSE)
+     ORDER BY key",
+);
 
-/// The support retries of a row, oldest first.
+/// Those of these keys whose rows are there and out of reach; nothing else of the rows is read.
 #[boxed]
-pub async fn retries_of(conn: &mut Conn<'_>, id: i64) -> Result<Vec<WorkRow>> {
-    conn.fetch_all(&RETRIES_OF, args![id]).await
+pub async fn out_of_reach(conn: &mut Conn<'_>, reach: &Reach, keys: Vec<String>) -> Result<Vec<String>> {
+    let rows: Vec<Key> = conn.fetch_all(&OUT_OF_REACH, args![keys, reach]).await?;
+    Ok(rows.into_iter().map(|row| row.key).collect())
+}
+
+const RETRIES_OF: Sql = sql!("work.retries_of", as WorkRow, "SELECT {columns} FROM work WHERE retry_of = $1 AND {reach $2 business_unit} ORDER BY id");
+
+/// The support retries of a row that are within reach, oldest first.
+#[boxed]
+pub async fn retries_of(conn: &mut Conn<'_>, reach: &Reach, id: i64) -> Result<Vec<WorkRow>> {
+    conn.fetch_all(&RETRIES_OF, args![id, reach]).await
 }
 
 #[derive(Record)]
@@ -207,4 +226,15 @@ pub async fn is_busy(conn: &mut Conn<'_>, now: i64, kinds: Vec<String>) -> Resul
     Ok(row.busy)
 }
 
-crate::db::statements![BY_ID, BY_KEY, BY_KEYS, RETRIES_OF, RETRY_KEYS, LIST, TROUBLED, COUNTS, BUSY];
+crate::db::statements![
+    BY_ID,
+    BY_KEY,
+    BY_KEYS,
+    OUT_OF_REACH,
+    RETRIES_OF,
+    RETRY_KEYS,
+    LIST,
+    TROUBLED,
+    COUNTS,
+    BUSY
+];

@@ -182,12 +182,21 @@ async fn an_older_state_of_a_source_never_overwrites_a_newer_one(bed: TestBed) {
         if taken {
             expected = state;
         }
-        let row = sources::get(&mut bed.read().await.conn(), "document", "42").await.unwrap().unwrap();
+        let row = sources::get(&mut bed.read().await.conn(), &Reach::Everything, "document", "42")
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(row.state, expected, "step {n}");
     }
-    let row = sources::get(&mut bed.read().await.conn(), "document", "42").await.unwrap().unwrap();
+    let row = sources::get(&mut bed.read().await.conn(), &Reach::Everything, "document", "42")
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((row.version, row.sequence), (4, Some(7)));
-    assert_eq!(sources::get(&mut bed.read().await.conn(), "document", "43").await.unwrap(), None);
+    assert_eq!(
+        sources::get(&mut bed.read().await.conn(), &Reach::Everything, "document", "43").await.unwrap(),
+        None
+    );
 }
 
 async fn sources_are_paged_without_the_deleted_ones(bed: TestBed) {
@@ -263,10 +272,10 @@ async fn messages_are_kept_once(bed: TestBed) {
         1
     );
     assert_eq!(
-        messages::by_ids(&mut tx.conn(), vec!["a".into(), "no".into()]).await.unwrap(),
+        messages::by_ids(&mut tx.conn(), &Reach::Everything, vec!["a".into(), "no".into()]).await.unwrap(),
         [row("a", "1")]
     );
-    assert!(messages::by_ids(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
+    assert!(messages::by_ids(&mut tx.conn(), &Reach::Everything, Vec::new()).await.unwrap().is_empty());
 }
 
 async fn facts_are_put_and_read(bed: TestBed) {

@@ -1,8 +1,8 @@
 //! The statements of `notifications` and `tombstones`.
 
 use punctual_model::{
-    ChannelKey, Json, NewNotification, NotificationId, NotificationSource, NotificationStatus, ReasonCode,
-    WorkId,
+    ChannelKey, Json, NewNotification, NotificationId, NotificationSource, NotificationStatus, Reach,
+    ReasonCode, WorkId,
 };
 use punctual_store::notifications::{self, AsOf, Delivery, NotificationFilter, NotificationRow, Stuck};
 use punctual_testkit::{TestBed, new_work, on_both};
@@ -178,9 +178,15 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
     };
     let mut reader = bed.read().await;
     let id = expected.id.to_string();
-    assert_eq!(notifications::by_id(&mut reader.conn(), &id).await.unwrap().unwrap(), expected);
-    assert_eq!(notifications::by_ids(&mut reader.conn(), vec![id, "no".into()]).await.unwrap(), [expected]);
-    assert_eq!(notifications::by_id(&mut reader.conn(), "no").await.unwrap(), None);
+    assert_eq!(
+        notifications::by_id(&mut reader.conn(), &Reach::Everything, &id).await.unwrap().unwrap(),
+        expected
+    );
+    assert_eq!(
+        notifications::by_ids(&mut reader.conn(), &Reach::Everything, vec![id, "no".into()]).await.unwrap(),
+        [expected]
+    );
+    assert_eq!(notifications::by_id(&mut reader.conn(), &Reach::Everything, "no").await.unwrap(), None);
     let list = insert_one(&bed, "x", |row| {
         (row.list_name, row.targets) = (Some("ops".into()), None);
     })

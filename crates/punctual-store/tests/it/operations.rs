@@ -1,6 +1,7 @@
 //! The tables of events, tasks, people and rules, statement by statement.
 
 use jiff::Timestamp;
+use punctual_model::Reach;
 use punctual_store::{
     attention,
     operations::{
@@ -142,10 +143,11 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     assert!(
         subjects::insert(&mut tx.conn(), bed.now(), std::slice::from_ref(&one)).await.unwrap().is_empty()
     );
-    let there = subjects::lock(&mut tx.conn(), "1").await.unwrap().unwrap();
+    let there = subjects::lock(&mut tx.conn(), &Reach::Everything, "1").await.unwrap().unwrap();
     let changed = SubjectRow { title: "New".into(), start_at: None, ..there };
     subjects::update(&mut tx.conn(), bed.now(), &changed).await.unwrap();
-    let there = subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().remove(0);
+    let there =
+        subjects::by_ids(&mut tx.conn(), &Reach::Everything, vec!["1".into()]).await.unwrap().remove(0);
     assert_eq!((there.title.as_str(), there.start_at, there.version), ("New", None, 2));
     assert_eq!(
         subjects::undated(&mut tx.conn(), &punctual_model::Reach::Everything, 10).await.unwrap().len(),
@@ -167,8 +169,8 @@ async fn subjects_are_kept_once_changed_and_deleted(bed: TestBed) {
     );
     assert!(subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
     assert!(!subjects::delete(&mut tx.conn(), bed.now(), "1").await.unwrap());
-    assert!(subjects::by_ids(&mut tx.conn(), vec!["1".into()]).await.unwrap().is_empty());
-    assert!(subjects::lock(&mut tx.conn(), "1").await.unwrap().is_none());
+    assert!(subjects::by_ids(&mut tx.conn(), &Reach::Everything, vec!["1".into()]).await.unwrap().is_empty());
+    assert!(subjects::lock(&mut tx.conn(), &Reach::Everything, "1").await.unwrap().is_none());
     // What was deleted does not keep its identity from being imported again.
     let again = SubjectRow { id: "3".into(), ..one };
     assert_eq!(subjects::insert(&mut tx.conn(), bed.now(), &[again]).await.unwrap(), ["3"]);
@@ -215,14 +217,17 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
     let mut tx = bed.begin().await;
     rules::put(&mut tx.conn(), bed.now(), &[rule("b", "1", Some(5)), rule("a", "1", Some(5))]).await.unwrap();
     let ids = |rows: Vec<RuleRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
-    assert_eq!(ids(rules::of_subjects(&mut tx.conn(), vec!["1".into()]).await.unwrap()), ["a", "b"]);
+    assert_eq!(
+        ids(rules::of_subjects(&mut tx.conn(), &Reach::Everything, vec!["1".into()]).await.unwrap()),
+        ["a", "b"]
+    );
     assert_eq!(ids(rules::lock_of_subject(&mut tx.conn(), "1").await.unwrap()), ["a", "b"]);
     assert_eq!(
         ids(rules::page(&mut tx.conn(), &punctual_model::Reach::Everything, "a", 5).await.unwrap()),
         ["b"]
     );
     assert!(rules::mark_failed(&mut tx.conn(), bed.now(), "a", "no disk", bed.after(60)).await.unwrap());
-    let failed = rules::lock(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    let failed = rules::lock(&mut tx.conn(), &Reach::Everything, vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(
         (failed.sync_status.as_str(), failed.sync_error.as_deref(), failed.sync_attempts),
         ("failed", Some("no disk"), 1)
@@ -230,7 +235,7 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
     let synced =
         Synced { id: "a".into(), schedule_id: Some(7), occurrence: Some("o".into()), run_at: Some(9) };
     rules::mark_synced(&mut tx.conn(), bed.now(), &[synced]).await.unwrap();
-    let row = rules::by_ids(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    let row = rules::by_ids(&mut tx.conn(), &Reach::Everything, vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(
         (row.sync_status.as_str(), row.sync_error.as_deref(), row.sync_due_at),
         ("synced", None, None)
@@ -243,7 +248,7 @@ async fn a_rule_goes_through_its_states(bed: TestBed) {
     rules::put(&mut tx.conn(), bed.now(), &[RuleRow { active: false, ..rule("a", "1", Some(8)) }])
         .await
         .unwrap();
-    let row = rules::by_ids(&mut tx.conn(), vec!["a".into()]).await.unwrap().remove(0);
+    let row = rules::by_ids(&mut tx.conn(), &Reach::Everything, vec!["a".into()]).await.unwrap().remove(0);
     assert_eq!(
         (row.active, row.schedule_id, row.last_sent_occurrence.as_deref()),
         (false, Some(7), Some("o"))

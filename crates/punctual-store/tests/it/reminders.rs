@@ -1,6 +1,6 @@
 //! The tables of reminders: settings by version, states and counts in sets, progress, and what is planned.
 
-use punctual_model::{InputHash, NewWork, Trigger, WorkKey};
+use punctual_model::{InputHash, NewWork, Reach, Trigger, WorkKey};
 use punctual_store::{
     reminders::{
         changes::{self, ChangeRow},
@@ -55,8 +55,10 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
     assert_eq!(heard(conn, "document").await, ["a"]);
     assert_eq!(heard(conn, "booking").await, ["b"]);
     assert_eq!(heard(conn, "class").await, ["b"]);
-    let mut row =
-        settings::by_ids(conn, vec!["a".into(), "a".into(), "none".into()]).await.unwrap().remove(0);
+    let mut row = settings::by_ids(conn, &Reach::Everything, vec!["a".into(), "a".into(), "none".into()])
+        .await
+        .unwrap()
+        .remove(0);
     assert_eq!((row.version, row.created_at), (1, bed.now().as_microsecond()));
     row.active = false;
     assert!(settings::update(conn, bed.after(1), &row).await.unwrap());
@@ -67,11 +69,11 @@ async fn a_setting_is_found_by_what_it_is_about_and_changed_by_version(bed: Test
     assert!(heard(conn, "document").await.is_empty());
     assert_eq!(settings::page(conn, &punctual_model::Reach::Everything, "", 10).await.unwrap().len(), 1);
     assert_eq!(
-        settings::by_ids(conn, vec!["a".into()]).await.unwrap()[0].version,
+        settings::by_ids(conn, &Reach::Everything, vec!["a".into()]).await.unwrap()[0].version,
         3,
         "history still names it"
     );
-    assert!(settings::of_type(conn, "document").await.unwrap().is_empty());
+    assert!(settings::of_type(conn, &Reach::Everything, "document").await.unwrap().is_empty());
 }
 
 async fn states_are_written_in_sets_and_fire_once(bed: TestBed) {
@@ -163,10 +165,10 @@ async fn sources_are_walked_by_id_and_by_change(bed: TestBed) {
     };
     let mut tx = bed.begin().await;
     let conn = &mut tx.conn();
-    assert!(sources::types(conn).await.unwrap().is_empty());
+    assert!(sources::types(conn, &Reach::Everything).await.unwrap().is_empty());
     sources::put(conn, bed.now(), &[change("a", "1", None), change("a", "2", Some("nz"))]).await.unwrap();
     sources::put(conn, bed.after(5), &[change("a", "3", Some("nz")), change("b", "1", None)]).await.unwrap();
-    assert_eq!(sources::types(conn).await.unwrap(), ["a", "b"]);
+    assert_eq!(sources::types(conn, &Reach::Everything).await.unwrap(), ["a", "b"]);
     let ids = |rows: Vec<sources::SourceRow>| rows.into_iter().map(|row| row.source_id).collect::<Vec<_>>();
     for held in [true, false] {
         assert_eq!(ids(sources::walk(conn, "a", "1", None, 10, held).await.unwrap()), ["2", "3"]);
@@ -211,12 +213,16 @@ async fn rows_of_sources_and_rows_that_are_over_are_found_again(bed: TestBed) {
     let shown: Vec<_> = found.iter().map(|row| (row.status.as_str(), row.reason_code.as_deref())).collect();
     assert_eq!(shown, [("deactivated", Some("due-in-past")), ("pending", None)]);
     assert!(work::of_sources(conn, "message", &[("document", "1")]).await.unwrap().is_empty());
-    assert_eq!(work::of_source(conn, "document", "1", 10).await.unwrap().len(), 2);
+    assert_eq!(work::of_source(conn, &Reach::Everything, "document", "1", 10).await.unwrap().len(), 2);
     let (from, to) = (bed.now().as_microsecond(), bed.after(121).as_microsecond());
-    let ahead = work::ahead(conn, "reminder", from, to, (i64::MIN, i64::MIN), 10).await.unwrap();
+    let ahead =
+        work::ahead(conn, &Reach::Everything, "reminder", from, to, (i64::MIN, i64::MIN), 10).await.unwrap();
     assert_eq!(ahead.len(), 2);
     let after = (ahead[0].ready_at, ahead[0].id);
-    assert_eq!(work::ahead(conn, "reminder", from, to, after, 10).await.unwrap().len(), 1);
+    assert_eq!(
+        work::ahead(conn, &Reach::Everything, "reminder", from, to, after, 10).await.unwrap().len(),
+        1
+    );
     tx.commit().await.unwrap();
     bed.leaves_open("what was planned");
 }

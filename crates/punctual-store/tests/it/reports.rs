@@ -1,7 +1,7 @@
 //! The tables of reports and rollouts: subscriptions by version, one owner a run, records, stages, and the views that
 //! other schedulers read.
 
-use punctual_model::{InputHash, NewWork, Trigger, WorkKey};
+use punctual_model::{InputHash, NewWork, Reach, Trigger, WorkKey};
 use punctual_store::{
     report_subscriptions::{self, SubscriptionRow},
     rollouts::{self, RolloutRow},
@@ -51,7 +51,7 @@ async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: TestBed) {
         assert!(report_subscriptions::insert(conn, bed.now(), &row).await.unwrap());
         assert!(!report_subscriptions::insert(conn, bed.now(), &row).await.unwrap());
     }
-    let mut row = report_subscriptions::lock(conn, "a").await.unwrap().unwrap();
+    let mut row = report_subscriptions::lock(conn, &Reach::Everything, "a").await.unwrap().unwrap();
     assert_eq!((row.version, row.paused, row.unit_time_zone.clone()), (1, false, None));
     row.owner = Some("ada".into());
     row.list_name = Some("ops".into());
@@ -63,15 +63,21 @@ async fn a_subscription_is_changed_by_version_and_found_by_unit(bed: TestBed) {
     );
     let of_unit = report_subscriptions::of_unit(conn, "nz", "", 10).await.unwrap();
     assert_eq!((of_unit.len(), of_unit[0].version), (1, 2));
-    let orphans = report_subscriptions::orphans(conn, "", 10).await.unwrap();
+    let orphans = report_subscriptions::orphans(conn, &Reach::Everything, "", 10).await.unwrap();
     assert_eq!((orphans.len(), orphans[0].owner_gone, orphans[0].recipients_gone), (1, true, true));
     let page = report_subscriptions::page(conn, &punctual_model::Reach::Everything, "", 10).await.unwrap();
     assert_eq!(page.iter().map(|row| row.guid.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     row.version = 2;
     row.deleted = true;
     assert!(report_subscriptions::update(conn, bed.after(2), &row).await.unwrap());
-    assert!(report_subscriptions::lock(conn, "a").await.unwrap().is_none());
-    assert_eq!(report_subscriptions::by_guids(conn, vec!["a".into(), "a".into()]).await.unwrap().len(), 1);
+    assert!(report_subscriptions::lock(conn, &Reach::Everything, "a").await.unwrap().is_none());
+    assert_eq!(
+        report_subscriptions::by_guids(conn, &Reach::Everything, vec!["a".into(), "a".into()])
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     assert!(report_subscriptions::live_runs(conn, vec![]).await.unwrap().is_empty());
 }
 
@@ -237,7 +243,7 @@ async fn the_rollout_of_a_subject_goes_before_that_of_its_unit(bed: TestBed) {
     rollouts::put(conn, bed.now(), &rollout("subject", "a", 4)).await.unwrap();
     assert_eq!(rollouts::hold_over(conn, PATH, "a", Some("nz")).await.unwrap().unwrap().stage, 4);
     assert_eq!(rollouts::lock(conn, PATH, "subject", "a").await.unwrap().unwrap().version, 2);
-    let page = rollouts::page(conn, PATH, ("business_unit", "nz"), 10).await.unwrap();
+    let page = rollouts::page(conn, &Reach::Everything, PATH, ("business_unit", "nz"), 10).await.unwrap();
     assert_eq!(page.iter().map(|row| row.scope_id.as_str()).collect::<Vec<_>>(), ["a"]);
     assert!(rollouts::delete(conn, PATH, "subject", "a").await.unwrap());
     assert_eq!(rollouts::get(conn, PATH, "subject", "a").await.unwrap(), None);

@@ -75,7 +75,7 @@ async fn versions_are_pinned_and_the_published_one_is_found(bed: TestBed) {
     let seen = |rows: Vec<surveys::SurveyRow>| rows.into_iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(seen(surveys::page(&mut tx.conn(), None, &Reach::Everything, 10).await.unwrap()), [2, 1]);
     assert_eq!(seen(surveys::page(&mut tx.conn(), Some(2), &units, 10).await.unwrap()), [1]);
-    assert!(surveys::lock(&mut tx.conn(), 7).await.unwrap().is_none());
+    assert!(surveys::lock(&mut tx.conn(), &Reach::Everything, 7).await.unwrap().is_none());
 }
 
 async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: TestBed) {
@@ -90,7 +90,7 @@ async fn a_hash_is_taken_once_and_free_again_after_a_soft_delete(bed: TestBed) {
     let mut holders = survey_instances::by_hashes(&mut tx.conn(), hashes.clone()).await.unwrap();
     holders.sort_by(|a, b| a.unique_hash.cmp(&b.unique_hash));
     assert_eq!(holders.iter().map(|one| one.public_id.as_str()).collect::<Vec<_>>(), ["a", "c"]);
-    let row = survey_instances::by_public_id(&mut tx.conn(), "a").await.unwrap().unwrap();
+    let row = survey_instances::by_public_id(&mut tx.conn(), &Reach::Everything, "a").await.unwrap().unwrap();
     assert_eq!((row.status.as_str(), row.sends, row.deleted), ("pending", 0, false));
     assert!(survey_instances::delete(&mut tx.conn(), row.id).await.unwrap());
     assert!(!survey_instances::delete(&mut tx.conn(), row.id).await.unwrap());
@@ -137,14 +137,20 @@ async fn instances_are_settled_opened_completed_and_walked(bed: TestBed) {
     survey_responses::insert(&mut tx.conn(), now, &response, &[("rate".into(), "7".into())]).await.unwrap();
     let stored = survey_responses::by_instance(&mut tx.conn(), held[0].id).await.unwrap().unwrap();
     assert_eq!((stored.submission_id.as_deref(), stored.answers.as_str()), (Some("s"), r#"{"rate":7}"#));
-    let walked = survey_instances::walk(&mut tx.conn(), 1, 0, 10).await.unwrap();
+    let walked = survey_instances::walk(&mut tx.conn(), &Reach::Everything, 1, 0, 10).await.unwrap();
     assert_eq!(walked.iter().map(|row| row.answers.is_some()).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(survey_instances::walk(&mut tx.conn(), 1, walked[0].id, 10).await.unwrap().len(), 1);
-    let counts = survey_instances::counts(&mut tx.conn(), 1).await.unwrap();
+    assert_eq!(
+        survey_instances::walk(&mut tx.conn(), &Reach::Everything, 1, walked[0].id, 10).await.unwrap().len(),
+        1
+    );
+    let counts = survey_instances::counts(&mut tx.conn(), &Reach::Everything, 1).await.unwrap();
     assert_eq!(counts.iter().map(|one| one.count).sum::<i64>(), 2);
     let expired =
         InstanceFilter { survey_id: 1, status: Some("expired".into()), limit: 5, ..Default::default() };
-    assert_eq!(survey_instances::list(&mut tx.conn(), &expired).await.unwrap()[0].public_id, "b");
+    assert_eq!(
+        survey_instances::list(&mut tx.conn(), &Reach::Everything, &expired).await.unwrap()[0].public_id,
+        "b"
+    );
 }
 
 async fn subscribers_are_put_with_a_rising_version(bed: TestBed) {
@@ -207,13 +213,17 @@ async fn an_event_is_kept_once_and_its_deliveries_tell_their_state(bed: TestBed)
     let told: Vec<(&str, Option<&str>, Option<i64>)> =
         found.iter().map(|one| (one.subscriber.as_str(), one.status.as_deref(), one.attempts)).collect();
     assert_eq!(told, [("a", Some("delivered"), Some(1)), ("b", None, None)]);
-    assert_eq!(outbox::get(&mut tx.conn(), id).await.unwrap().unwrap().survey_id, Some(1));
-    let arrived = outbox::get(&mut tx.conn(), id_of("schedule:nightly")).await.unwrap().unwrap();
+    assert_eq!(
+        outbox::get(&mut tx.conn(), &Reach::Everything, id).await.unwrap().unwrap().survey_id,
+        Some(1)
+    );
+    let arrived =
+        outbox::get(&mut tx.conn(), &Reach::Everything, id_of("schedule:nightly")).await.unwrap().unwrap();
     assert_eq!(
         (arrived.work_key.as_deref(), arrived.instance_public_id.as_deref()),
         (Some("schedule:nightly"), None)
     );
-    assert_eq!(outbox::of_instance(&mut tx.conn(), "a").await.unwrap().len(), 2);
+    assert_eq!(outbox::of_instance(&mut tx.conn(), &Reach::Everything, "a").await.unwrap().len(), 2);
     let seen =
         async |tx: &mut Tx, reach: Reach| outbox::page(&mut tx.conn(), None, &reach, 10).await.unwrap();
     let (nz, de) = (Reach::Units(vec!["nz".to_owned()]), Reach::Units(vec!["de".to_owned()]));
@@ -243,10 +253,13 @@ async fn instances_are_found_by_index_among_a_hundred_thousand(bed: TestBed) {
     assert_eq!(survey_instances::by_hashes(&mut tx.conn(), hashes).await.unwrap().len(), 499);
     let ids: Vec<String> = (1..200).map(|n| format!("p{n}")).collect();
     assert_eq!(survey_instances::lock(&mut tx.conn(), ids).await.unwrap().len(), 199);
-    survey_instances::by_public_id(&mut tx.conn(), "p7").await.unwrap().unwrap();
+    survey_instances::by_public_id(&mut tx.conn(), &Reach::Everything, "p7").await.unwrap().unwrap();
     let filter = InstanceFilter { survey_id: 7, limit: 50, ..Default::default() };
-    assert_eq!(survey_instances::list(&mut tx.conn(), &filter).await.unwrap().len(), 50);
-    assert_eq!(survey_instances::walk(&mut tx.conn(), 7, 1_000, 100).await.unwrap().len(), 100);
+    assert_eq!(survey_instances::list(&mut tx.conn(), &Reach::Everything, &filter).await.unwrap().len(), 50);
+    assert_eq!(
+        survey_instances::walk(&mut tx.conn(), &Reach::Everything, 7, 1_000, 100).await.unwrap().len(),
+        100
+    );
     check(&bed, "survey_instances.by_hashes", "survey_instances_by_hash");
     check(&bed, "survey_instances.lock", "survey_instances_by_public_id");
     check(&bed, "survey_instances.by_public_id", "survey_instances_by_public_id");
@@ -275,7 +288,7 @@ async fn results_are_counted_over_the_index_by_survey(bed: TestBed) {
     statements.iter().for_each(|statement| bed.faults.explain(statement));
     let mut reader = bed.read().await;
     let conn = &mut reader.conn();
-    let all = Counted { survey_id: 7, ..Counted::default() };
+    let all = Counted { reach: Reach::Everything, survey_id: 7, trigger: None, from: None, to: None };
     let counted = survey_results::instances(conn, &all).await.unwrap();
     assert_eq!(counted.iter().map(|row| row.count).sum::<i64>(), 2_000);
     assert_eq!(counted.iter().map(|row| row.sent).sum::<i64>(), 2_000, "the odd ones of 7, 57, 107 …");

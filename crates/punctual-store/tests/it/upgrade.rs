@@ -2,6 +2,7 @@
 //!
 //! Each test makes the schema of its version from that version's steps, not from the present one taken back.
 
+use punctual_model::Reach;
 use punctual_store::{
     Lane, Store, StoreError, StoreOptions, audit, channels,
     delivery_policy::{self, standing},
@@ -100,7 +101,8 @@ async fn rows_from_before_circuits_had_their_name_are_rewritten(database: Databa
     let store = old.open().await;
     let mut reader = store.read().await.unwrap();
     for (number, reason) in [(1, Some("circuit-open")), (2, Some("rate-limited")), (3, None)] {
-        let row = notifications::by_id(&mut reader.conn(), &id(number)).await.unwrap().unwrap();
+        let row =
+            notifications::by_id(&mut reader.conn(), &Reach::Everything, &id(number)).await.unwrap().unwrap();
         assert_eq!((row.reason_code.as_deref(), row.attempts), (reason, 3));
     }
     drop(reader);
@@ -127,10 +129,11 @@ async fn reason_codes_of_earlier_versions_are_rewritten(database: Database) {
     let store = old.open().await;
     let mut reader = store.read().await.unwrap();
     for (number, reason) in [(1, "address-invalid"), (2, "url-invalid")] {
-        let row = notifications::by_id(&mut reader.conn(), &id(number)).await.unwrap().unwrap();
+        let row =
+            notifications::by_id(&mut reader.conn(), &Reach::Everything, &id(number)).await.unwrap().unwrap();
         assert_eq!(row.reason_code.as_deref(), Some(reason));
     }
-    let row = work::by_id(&mut reader.conn(), 1).await.unwrap().unwrap();
+    let row = work::by_id(&mut reader.conn(), &Reach::Everything, 1).await.unwrap().unwrap();
     assert_eq!(row.reason_code.as_deref(), Some("template-unknown-variable"));
     let kept = survey_attempts::of(&mut reader.conn(), vec!["n".into()]).await.unwrap();
     assert_eq!(kept[0].status, "phone-invalid");
@@ -300,6 +303,6 @@ async fn rows_from_before_keys_had_a_table_are_found_by_their_keys() {
     let mut tx = store.begin(Lane::Settle).await.unwrap();
     let again = new_work("test", "a", now);
     assert!(work::insert_absent(&mut tx.conn(), now, &[&again]).await.unwrap().is_empty());
-    let found = work::by_key(&mut tx.conn(), "b").await.unwrap();
+    let found = work::by_key(&mut tx.conn(), &Reach::Everything, "b").await.unwrap();
     assert_eq!(found.map(|row| row.id), Some(2));
 }

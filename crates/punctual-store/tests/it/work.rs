@@ -138,11 +138,17 @@ async fn every_column_comes_back_as_it_was_given(bed: TestBed) {
         updated_at: now,
     };
     let mut reader = bed.read().await;
-    assert_eq!(work::by_id(&mut reader.conn(), id).await.unwrap().unwrap(), expected);
-    assert_eq!(work::by_key(&mut reader.conn(), row.key.as_str()).await.unwrap().unwrap(), expected);
-    let by_keys = work::by_keys(&mut reader.conn(), vec![expected.key.clone(), "no".into()]).await.unwrap();
+    assert_eq!(work::by_id(&mut reader.conn(), &Reach::Everything, id).await.unwrap().unwrap(), expected);
+    assert_eq!(
+        work::by_key(&mut reader.conn(), &Reach::Everything, row.key.as_str()).await.unwrap().unwrap(),
+        expected
+    );
+    let by_keys =
+        work::by_keys(&mut reader.conn(), &Reach::Everything, vec![expected.key.clone(), "no".into()])
+            .await
+            .unwrap();
     assert_eq!((by_keys.len(), &by_keys[0]), (1, &expected));
-    assert_eq!(work::by_id(&mut reader.conn(), id + 1).await.unwrap(), None);
+    assert_eq!(work::by_id(&mut reader.conn(), &Reach::Everything, id + 1).await.unwrap(), None);
     assert_eq!(expected.key().unwrap(), row.key);
     assert_eq!(expected.input_hash().unwrap(), row.input_hash);
     assert_eq!(
@@ -377,7 +383,7 @@ async fn a_support_retry_copies_what_the_row_is_about(bed: TestBed) {
     );
     assert_eq!((row.source_id, row.input_hash, row.input), (of.source_id, of.input_hash, of.input));
     let mut reader = bed.read().await;
-    let retries = work::retries_of(&mut reader.conn(), id).await.unwrap();
+    let retries = work::retries_of(&mut reader.conn(), &Reach::Everything, id).await.unwrap();
     assert_eq!(retries.iter().map(|row| row.id).collect::<Vec<_>>(), [retry.id]);
     bed.leaves_open("rows only");
 }

@@ -22,17 +22,17 @@ impl TestBed {
     }
 
     pub async fn work(&self, key: &str) -> WorkRow {
-        let row = work::by_key(&mut self.read().await.conn(), key).await;
+        let row = work::by_key(&mut self.read().await.conn(), &Reach::Everything, key).await;
         row.unwrap_or_else(|error| panic!("{error:?}")).unwrap_or_else(|| panic!("there is no work {key}"))
     }
 
     pub async fn work_by_id(&self, id: i64) -> WorkRow {
-        let row = work::by_id(&mut self.read().await.conn(), id).await;
+        let row = work::by_id(&mut self.read().await.conn(), &Reach::Everything, id).await;
         row.unwrap_or_else(|error| panic!("{error:?}")).unwrap_or_else(|| panic!("there is no work {id}"))
     }
 
     pub async fn notification(&self, id: &str) -> NotificationRow {
-        let row = notifications::by_id(&mut self.read().await.conn(), id).await;
+        let row = notifications::by_id(&mut self.read().await.conn(), &Reach::Everything, id).await;
         row.unwrap_or_else(|error| panic!("{error:?}"))
             .unwrap_or_else(|| panic!("there is no notification {id}"))
     }

@@ -1,7 +1,7 @@
 //! What tests write: definitions, notifications, work.
 
 use jiff::Timestamp;
-use punctual_engine::{Accepted, Ensured, OwnUnit};
+use punctual_engine::{Accepted, Ensured, Handed, OwnUnit};
 use punctual_model::{Audience, Cause, NewNotification, NewWork, NotificationId, Random};
 use punctual_store::{
     Lane, Tx,
@@ -133,7 +133,10 @@ impl TestBed {
     }
 
     pub async fn accept(&self, items: Vec<NewNotification>) -> Vec<Accepted> {
-        self.engine.accept(items).await.unwrap_or_else(|error| panic!("not accepted: {error:?}"))
+        self.engine
+            .accept(items.into_iter().map(Handed::stored).collect())
+            .await
+            .unwrap_or_else(|error| panic!("not accepted: {error:?}"))
     }
 
     /// Hands in one that is new; returns its id.

@@ -106,8 +106,8 @@ impl Known {
     pub async fn load(conn: &mut Conn<'_>, payloads: Vec<Payload>) -> Result<Self, StoreError> {
         let rule_ids = payloads.iter().map(|payload| payload.notification_rule_id.clone()).collect();
         let subject_ids = payloads.iter().map(|payload| payload.subject_id.clone()).collect();
-        let rules = rules::by_ids(conn, rule_ids).await?;
-        let subjects = subjects::by_ids(conn, subject_ids).await?;
+        let rules = rules::by_ids(conn, &punctual_model::Reach::Everything, rule_ids).await?;
+        let subjects = subjects::by_ids(conn, &punctual_model::Reach::Everything, subject_ids).await?;
         let named = subjects.iter().filter_map(|subject| subject.organisation.clone()).collect();
         let organisations = organisations::named(conn, named).await?;
         let people = people::named(conn, subjects.iter().flat_map(people_of).collect()).await?;

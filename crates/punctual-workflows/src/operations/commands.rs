@@ -116,7 +116,9 @@ pub async fn update<E>(
 ) -> Result<Changed<SubjectRow, E>, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let Some(before) = subjects::lock(&mut tx.conn(), id).await? else { return Ok(Changed::NotFound) };
+    let Some(before) = subjects::lock(&mut tx.conn(), &by.reach(), id).await? else {
+        return Ok(Changed::NotFound);
+    };
     let after = match change(&before) {
         Ok(after) => after,
         Err(refused) => return Ok(Changed::Refused(refused)),
@@ -148,7 +150,9 @@ pub async fn delete(
 ) -> Result<bool, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let Some(row) = subjects::lock(&mut tx.conn(), id).await?.filter(may) else { return Ok(false) };
+    let Some(row) = subjects::lock(&mut tx.conn(), &by.reach(), id).await?.filter(may) else {
+        return Ok(false);
+    };
     let own = rules::lock_of_subject(&mut tx.conn(), id).await?;
     let touched: Vec<RuleRow> = own.into_iter().map(|rule| edit::deleted(rule, now)).collect();
     subjects::delete(&mut tx.conn(), now, id).await?;
@@ -184,7 +188,7 @@ pub async fn add_rule(
 ) -> Result<Changed<RuleRow, RuleRefused>, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let subject = subjects::lock(&mut tx.conn(), subject_id).await?.filter(may);
+    let subject = subjects::lock(&mut tx.conn(), &by.reach(), subject_id).await?.filter(may);
     let Some(subject) = subject else { return Ok(Changed::NotFound) };
     let own = rules::lock_of_subject(&mut tx.conn(), subject_id).await?;
     if let Some(again) = own.iter().find(|rule| rule.id == rule_id) {
@@ -198,7 +202,7 @@ pub async fn add_rule(
     audited(&mut tx, now, by, AuditAction::AddRule, &subject).await?;
     tx.commit().await?;
     schedule(engine, &subject, std::iter::once(&row)).await;
-    Ok(Changed::Done(rule(engine, &row.id).await?.unwrap_or(row)))
+    Ok(Changed::Done(rule(engine, by, &row.id).await?.unwrap_or(row)))
 }
 
 /// What is to be different about a rule.
@@ -221,13 +225,11 @@ pub async fn change_rule(
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
     // The subject first, as every edit does: two that cross each other wait in one order.
-    let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    let Some(known) =
-        known.filter(|row| row.deleted_at.is_none() && by.may_touch(row.business_unit.as_deref()))
-    else {
+    let known = rules::by_ids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
+    let Some(known) = known.filter(|row| row.deleted_at.is_none()) else {
         return Ok(Changed::NotFound);
     };
-    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else {
+    let Some(subject) = subjects::lock(&mut tx.conn(), &by.reach(), &known.subject_id).await? else {
         return Ok(Changed::NotFound);
     };
     let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
@@ -260,7 +262,7 @@ pub async fn change_rule(
     if moves {
         schedule(engine, &subject, std::iter::once(&after)).await;
     }
-    Ok(Changed::Done(rule(engine, id).await?.unwrap_or(after)))
+    Ok(Changed::Done(rule(engine, by, id).await?.unwrap_or(after)))
 }
 
 /// Deletes a rule; it stays readable, and nothing more comes of it.
@@ -268,13 +270,11 @@ pub async fn change_rule(
 pub async fn delete_rule(engine: &Engine, by: &Actor, id: &str) -> Result<(), CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let known = rules::by_ids(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    let Some(known) =
-        known.filter(|row| row.deleted_at.is_none() && by.may_touch(row.business_unit.as_deref()))
-    else {
+    let known = rules::by_ids(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
+    let Some(known) = known.filter(|row| row.deleted_at.is_none()) else {
         return Err(missing(id));
     };
-    let Some(subject) = subjects::lock(&mut tx.conn(), &known.subject_id).await? else {
+    let Some(subject) = subjects::lock(&mut tx.conn(), &by.reach(), &known.subject_id).await? else {
         return Err(missing(id));
     };
     let own = rules::lock_of_subject(&mut tx.conn(), &subject.id).await?;
@@ -292,15 +292,14 @@ pub async fn delete_rule(engine: &Engine, by: &Actor, id: &str) -> Result<(), Co
 pub async fn repair_rule(engine: &Engine, by: &Actor, id: &str) -> Result<RuleRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let known = rules::lock(&mut tx.conn(), vec![id.to_owned()]).await?.pop();
-    let known = known.filter(|row| by.may_touch(row.business_unit.as_deref()));
+    let known = rules::lock(&mut tx.conn(), &by.reach(), vec![id.to_owned()]).await?.pop();
     let known = known.ok_or_else(|| missing(id))?;
     rules::mark_pending(&mut tx.conn(), now, id).await?;
     let unit = known.business_unit.as_deref();
     by.audit(&mut tx, now, AuditAction::Retry, "rule", id, unit).await?;
     tx.commit().await?;
     sync(engine, &[id.to_owned()], Cause::Person).await;
-    rule(engine, id).await?.ok_or_else(|| missing(id))
+    rule(engine, by, id).await?.ok_or_else(|| missing(id))
 }
 
 fn missing(id: &str) -> CommandError {
@@ -338,9 +337,9 @@ fn fits(
     Ok(())
 }
 
-async fn rule(engine: &Engine, id: &str) -> Result<Option<RuleRow>, EngineError> {
+async fn rule(engine: &Engine, by: &Actor, id: &str) -> Result<Option<RuleRow>, EngineError> {
     let mut reader = engine.store.read().await?;
-    Ok(rules::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop())
+    Ok(rules::by_ids(&mut reader.conn(), &by.reach(), vec![id.to_owned()]).await?.pop())
 }
 
 /// The boundary: what went wrong with scheduling is logged, under `scheduler_errors`, and nowhere else.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_engine::{Settled, SettledWork};
 use punctual_model::{
-    Effect, Followed, InputHash, NewWork, NotificationStatus, ReasonCode, Trigger, WorkKey,
+    Effect, Followed, InputHash, NewWork, NotificationStatus, Reach, ReasonCode, Trigger, WorkKey,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -32,9 +32,10 @@ pub struct Told {
 }
 
 pub(super) async fn load(conn: &mut Conn<'_>, works: &[SettledWork]) -> Result<Told, StoreError> {
-    let rows = work::by_keys(conn, works.iter().map(|work| work.key.clone()).collect()).await?;
+    let rows =
+        work::by_keys(conn, &Reach::Everything, works.iter().map(|work| work.key.clone()).collect()).await?;
     let ids = work::queued(conn, &rows).await?.into_values().flatten().collect();
-    let found = notifications::by_ids(conn, ids).await?;
+    let found = notifications::by_ids(conn, &Reach::Everything, ids).await?;
     let tried = attempts::of(conn, found.iter().map(|row| row.seq).collect()).await?;
     let payloads = rows.iter().filter_map(|row| read(&row.input)).map(|input| input.payload).collect();
     let known = Known::load(conn, payloads).await?;

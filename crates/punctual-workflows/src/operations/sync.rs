@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, effects, ensure_in};
-use punctual_model::{Cause, InputHash, KeyError, NewWork, ReasonCode, Trigger};
+use punctual_model::{Cause, InputHash, KeyError, NewWork, Reach, ReasonCode, Trigger};
 use punctual_store::{
     Lane, StoreError, Tx,
     operations::{
@@ -93,13 +93,13 @@ struct Step<'a> {
 }
 
 async fn sync_in(tx: &mut Tx, now: Timestamp, ids: &[String], cause: Cause) -> Result<(), StoreError> {
-    let rows = rules::lock(&mut tx.conn(), ids.to_vec()).await?;
+    let rows = rules::lock(&mut tx.conn(), &Reach::Everything, ids.to_vec()).await?;
     let rows: Vec<RuleRow> = rows.into_iter().filter(|row| row.sync_status != "synced").collect();
     if rows.is_empty() {
         return Ok(());
     }
     let about = rows.iter().map(|row| row.subject_id.clone()).collect();
-    let found = subjects::by_ids(&mut tx.conn(), about).await?;
+    let found = subjects::by_ids(&mut tx.conn(), &Reach::Everything, about).await?;
     let subjects: HashMap<String, SubjectRow> = found.into_iter().map(|row| (row.id.clone(), row)).collect();
     let named = subjects.values().filter_map(|subject| subject.organisation.clone()).collect();
     let organisations = organisations::named(&mut tx.conn(), named).await?;

@@ -11,7 +11,8 @@ use punctual_engine::{
     Claimed, Decide, Engine, EngineError, Loads, Workflow, WritesRows, ensure_in, events::Touched,
 };
 use punctual_model::{
-    Cause, Decided, Decision, Effect, InputHash, NewWork, ReasonCode, Trigger, WorkEvent, WorkKey, WorkStatus,
+    Cause, Decided, Decision, Effect, InputHash, NewWork, Reach, ReasonCode, Trigger, WorkEvent, WorkKey,
+    WorkStatus,
 };
 use punctual_store::{
     Conn, Lane, Reader, StoreError, Tx,
@@ -100,7 +101,7 @@ pub async fn announce(tx: &mut Tx, now: Timestamp, change: &Change) -> Result<Op
     let mut again = 0;
     let work = loop {
         let Some(work) = change.work(now, again) else { return Ok(None) };
-        let before = work::by_key(&mut tx.conn(), work.key.as_str()).await?;
+        let before = work::by_key(&mut tx.conn(), &Reach::Everything, work.key.as_str()).await?;
         // In the sandbox the clock may be stopped: the same zone twice at one instant is two changes.
         match (change, before) {
             (Change::Unit { .. }, Some(_)) => again += 1,
@@ -133,7 +134,7 @@ pub async fn apply_first(engine: &Engine, providers: &Providers, key: &str) -> R
     for _ in 0..FIRST_BATCHES {
         let now = engine.clock.now();
         let mut tx = engine.store.begin(Lane::Intake).await?;
-        let row = work::by_key(&mut tx.conn(), key).await?;
+        let row = work::by_key(&mut tx.conn(), &Reach::Everything, key).await?;
         let Some(row) = row.filter(|row| row.status == WorkStatus::Pending.as_str()) else { break };
         let Some(next) = Next::read(&mut tx.conn(), providers, key, &row.input, true).await? else { break };
         let outcome = next.outcome(providers, now);
@@ -190,7 +191,7 @@ impl Next {
             return Self::of_source(conn, providers, (kind, id), progress).await.map(Some);
         }
         let id = input["setting"].as_str().unwrap_or_default();
-        let row = settings::by_ids(conn, vec![id.to_owned()]).await?.pop();
+        let row = settings::by_ids(conn, &Reach::Everything, vec![id.to_owned()]).await?.pop();
         let Some(row) = row.filter(|row| Some(row.version) == input["version"].as_i64()) else {
             return Ok(None);
         };
@@ -265,7 +266,7 @@ impl Next {
         unit: &str,
         mut progress: ChangeRow,
     ) -> Result<Self, StoreError> {
-        let types = sources::types(conn).await?;
+        let types = sources::types(conn, &Reach::Everything).await?;
         let Some(kind) = types.iter().find(|kind| **kind >= progress.after_type) else {
             let (inputs, counted) = (Inputs::default(), Diff::default());
             return Ok(Self { inputs, setting: None, counted, progress, is_last: true });

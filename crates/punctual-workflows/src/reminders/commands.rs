@@ -111,7 +111,7 @@ impl Draft {
             Some(_) => settings::update(&mut tx.conn(), now, &row).await?,
         };
         if !written {
-            return Err(CommandError::Stale);
+            return Err(not_written(&row.id, before.is_none()));
         }
         let planned_before = before
             .as_ref()
@@ -206,6 +206,12 @@ pub fn merged(before: &SettingRow, change: &Value) -> Result<Value, CommandError
         }
     }
     Ok(Value::Object(merged))
+}
+
+/// Why a setting was not written. An id that was deleted and one that is another unit's are taken: nothing tells the two
+/// apart.
+fn not_written(id: &str, is_new: bool) -> CommandError {
+    if is_new { CommandError::IdReused { id: id.to_owned(), detail: None } } else { CommandError::Stale }
 }
 
 /// Takes a setting away, as it was read, with what it had planned.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide, Loads, Workflow, WritesRows};
-use punctual_model::{Decided, Decision, Effect, KeyParts, NewWork, ReasonCode, WorkKey};
+use punctual_model::{Decided, Decision, Effect, KeyParts, NewWork, Reach, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, StoreError,
     reminders::{settings, states},
@@ -62,7 +62,7 @@ impl Loads for Reminders {
 
     async fn load(&self, conn: &mut Conn<'_>, batch: &[Claimed]) -> Result<Loaded, StoreError> {
         let ids = batch.iter().filter_map(|row| row.setting_id.clone()).collect();
-        let rows = settings::by_ids(conn, ids).await?;
+        let rows = settings::by_ids(conn, &Reach::Everything, ids).await?;
         let settings = load::read_settings(&self.providers, &rows);
         let unreadable = rows.len() - settings.len();
         let places: Vec<(&str, &str)> = batch

@@ -9,7 +9,7 @@ use jiff::{
     tz::Offset,
 };
 use punctual_boxed::boxed;
-use punctual_model::{Audience, ReasonCode, WorkKey};
+use punctual_model::{Audience, Reach, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Named, StoreError,
     lists::{self, ListRow},
@@ -163,14 +163,14 @@ impl Forecast {
     }
 }
 
-/// Looks ahead over these days, over rows that `sees` lets through.
+/// Looks ahead over these days, over rows that are within reach.
 #[boxed]
 pub async fn forecast(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     providers: &Providers,
     kinds: &[String],
     span: Days,
-    sees: &(dyn Fn(Option<&str>) -> bool + Send + Sync),
 ) -> Result<Forecast, StoreError> {
     let mut forecast = Forecast::default();
     let mut looked_at = 0;
@@ -186,18 +186,16 @@ pub async fn forecast(
         let mut after = (i64::MIN, i64::MIN);
         loop {
             let rows = match pass {
-                Pass::Repeating => work::repeating(conn, kind, start, after, AT_ONCE).await?,
-                Pass::From(start) => work::ahead(conn, kind, start, end, after, AT_ONCE).await?,
+                Pass::Repeating => work::repeating(conn, reach, kind, start, after, AT_ONCE).await?,
+                Pass::From(start) => work::ahead(conn, reach, kind, start, end, after, AT_ONCE).await?,
             };
             let Some(last) = rows.last() else { break };
             after = (last.ready_at, last.id);
             looked_at += rows.len();
-            let rows: Vec<WorkRow> =
-                rows.into_iter().filter(|row| sees(row.business_unit.as_deref())).collect();
             if kind == KIND {
-                reminders(conn, providers, rows, span, &mut forecast).await?;
+                reminders(conn, reach, providers, rows, span, &mut forecast).await?;
             } else if kind == reports::KIND {
-                for run in reports::forecast::expected(conn, &rows, span.now, span.end()).await? {
+                for run in reports::forecast::expected(conn, reach, &rows, span.now, span.end()).await? {
                     let zone = Zone::named(Some(&run.time_zone));
                     let reports::forecast::Expected { key, at, title, reason, recipients, is_shadow, .. } =
                         run;
@@ -242,13 +240,14 @@ fn item(row: &WorkRow, title: String) -> Result<Item, StoreError> {
 
 async fn reminders(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     providers: &Providers,
     rows: Vec<WorkRow>,
     span: Days,
     forecast: &mut Forecast,
 ) -> Result<(), StoreError> {
     let ids = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
-    let stored = settings::by_ids(conn, ids).await?;
+    let stored = settings::by_ids(conn, reach, ids).await?;
     let known: HashMap<String, Setting> = load::read_settings(providers, &stored)
         .into_iter()
         .map(|setting| (setting.id.clone(), setting))

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, civil::Date};
 use punctual_boxed::boxed;
-use punctual_model::ReasonCode;
+use punctual_model::{Reach, ReasonCode};
 use punctual_store::{
     Conn, StoreError, audit,
     reminders::settings,
@@ -39,20 +39,23 @@ pub struct Step {
 #[boxed]
 pub async fn why(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     providers: &Providers,
     source_type: &str,
     source_id: &str,
     date: Date,
     now: Timestamp,
 ) -> Result<Option<Vec<Step>>, StoreError> {
-    let Some(source) = sources::get(conn, source_type, source_id).await? else { return Ok(None) };
-    let rows = work::of_source(conn, source_type, source_id, ROWS).await?;
+    let Some(source) = sources::get(conn, reach, source_type, source_id).await? else {
+        return Ok(None);
+    };
+    let rows = work::of_source(conn, reach, source_type, source_id, ROWS).await?;
     let rows: Vec<WorkRow> = rows.into_iter().filter(|row| row.kind == KIND).collect();
-    let stored = settings::of_type(conn, source_type).await?;
+    let stored = settings::of_type(conn, reach, source_type).await?;
     let mut ids: Vec<String> = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
     ids.retain(|id| !stored.iter().any(|row| row.id == *id));
     let mut all = load::read_settings(providers, &stored);
-    all.extend(load::read_settings(providers, &settings::by_ids(conn, ids).await?));
+    all.extend(load::read_settings(providers, &settings::by_ids(conn, reach, ids).await?));
     let inputs = Inputs::load(conn, all, vec![source], false).await?;
     let Some(source) = inputs.sources.first() else { return Ok(None) };
     let zone = inputs.zone(source);

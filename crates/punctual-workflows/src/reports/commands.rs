@@ -53,9 +53,11 @@ pub async fn save(
         false => report_subscriptions::update(&mut tx.conn(), now, row).await?,
     };
     if !written {
-        return Err(CommandError::Stale);
+        // An id that was deleted and one that is another unit's are taken: nothing tells the two apart.
+        let taken = CommandError::IdReused { id: row.guid.clone(), detail: None };
+        return Err(if is_new { taken } else { CommandError::Stale });
     }
-    let stored = replanned(&mut tx, now, &row.guid).await?;
+    let stored = replanned(&mut tx, now, by, &row.guid).await?;
     let action = if is_new { AuditAction::Create } else { AuditAction::Change };
     audited(&mut tx, now, by, action, (&row.guid, row.business_unit.as_deref()), None).await?;
     tx.commit().await?;
@@ -63,8 +65,14 @@ pub async fn save(
 }
 
 /// Reads what was just written and plans the next run on it.
-async fn replanned(tx: &mut Tx, now: Timestamp, guid: &str) -> Result<SubscriptionRow, CommandError> {
-    let stored = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+async fn replanned(
+    tx: &mut Tx,
+    now: Timestamp,
+    by: &Actor,
+    guid: &str,
+) -> Result<SubscriptionRow, CommandError> {
+    let stored =
+        report_subscriptions::lock(&mut tx.conn(), &by.reach(), guid).await?.ok_or_else(|| missing(guid))?;
     let subscription = Subscription::read(&stored).map_err(CommandError::Invalid)?;
     plan::plan_next(tx, now, &subscription).await?;
     Ok(stored)
@@ -122,7 +130,8 @@ pub async fn change(
 ) -> Result<SubscriptionRow, CommandError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let mut row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+    let mut row =
+        report_subscriptions::lock(&mut tx.conn(), &by.reach(), guid).await?.ok_or_else(|| missing(guid))?;
     if seen.is_some_and(|seen| seen != row.version) {
         return Err(CommandError::Stale);
     }
@@ -165,7 +174,8 @@ pub async fn run_now(
 ) -> Result<(WorkRow, EnsureOutcome), NotRun> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let row = report_subscriptions::lock(&mut tx.conn(), guid).await?.ok_or_else(|| missing(guid))?;
+    let row =
+        report_subscriptions::lock(&mut tx.conn(), &by.reach(), guid).await?.ok_or_else(|| missing(guid))?;
     let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;
     if subscription.paused {
         let state = "paused".to_owned();
@@ -181,7 +191,7 @@ pub async fn run_now(
         CommandError::invalid("/manualRunGuid", "key_invalid", "The id is too long for a key.")
     })?;
     // One that is there keeps its moment: what it reports on follows from when it was asked for.
-    let known = punctual_store::work::by_key(&mut tx.conn(), wanted.key.as_str()).await?;
+    let known = punctual_store::work::by_key(&mut tx.conn(), &by.reach(), wanted.key.as_str()).await?;
     if let Some(known) =
         known.filter(|known| matches!(known.status.as_str(), "pending" | "processing" | "completed"))
     {
@@ -201,7 +211,7 @@ pub async fn run_now(
     let Some(Ensured { id, outcome, .. }) = ensured.into_iter().next() else {
         return Err(missing(guid).into());
     };
-    Ok((engine.work_row(id).await.map_err(CommandError::from)?, outcome))
+    Ok((engine.work_row(&by.reach(), id).await.map_err(CommandError::from)?, outcome))
 }
 
 /// A retry of a run. One that is held or has ended without a delivery runs again under the same key and ownership;
@@ -224,7 +234,7 @@ pub async fn retry(
         "completed" => {
             let mut reader = engine.store.read().await?;
             let queued = runs::notifications_of(&mut reader.conn(), run).await?;
-            let parked = notifications::by_ids(&mut reader.conn(), queued).await?;
+            let parked = notifications::by_ids(&mut reader.conn(), &by.reach(), queued).await?;
             drop(reader);
             for row in parked.into_iter().filter(|row| row.status == NotificationStatus::Parked) {
                 engine.retry_notification(by, &row.id.to_string(), None).await?;
@@ -243,7 +253,7 @@ pub async fn retry(
         // It is due anyway, or under way.
         _ => {}
     }
-    Ok(engine.work_row(run.id).await?)
+    Ok(engine.work_row(&by.reach(), run.id).await?)
 }
 
 async fn audited(

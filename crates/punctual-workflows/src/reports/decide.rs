@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use punctual_engine::{Claimed, Decide};
 use punctual_model::{
-    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, ReasonCode,
-    WorkKey, ids::derive_uuid,
+    Audience, ChannelKey, Decided, Decision, Effect, FileRef, NewNotification, NotificationId, Reach,
+    ReasonCode, WorkKey, ids::derive_uuid,
 };
 use punctual_store::{
     Conn, StoreError,
@@ -53,7 +53,7 @@ impl Loaded {
         prepared: Prepared,
     ) -> Result<Self, StoreError> {
         let guids: Vec<String> = RunKey::read(&row.key).into_iter().map(|run| run.guid).collect();
-        let rows = report_subscriptions::by_guids(conn, guids).await?;
+        let rows = report_subscriptions::by_guids(conn, &Reach::Everything, guids).await?;
         let (mut over, mut readers) = (HashMap::new(), HashMap::new());
         for row in &rows {
             if let Ok(subscription) = Subscription::read(row) {

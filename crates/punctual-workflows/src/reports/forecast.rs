@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{Audience, ReasonCode};
+use punctual_model::{Audience, Reach, ReasonCode};
 use punctual_store::{
     Conn, StoreError,
     lists::{self, ListRow},
@@ -40,12 +40,13 @@ const ROLLOUTS: i64 = 10_000;
 #[boxed]
 pub async fn expected(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     rows: &[WorkRow],
     now: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<Expected>, StoreError> {
     let guids = rows.iter().filter_map(|row| row.setting_id.clone()).collect();
-    let stored = report_subscriptions::by_guids(conn, guids).await?;
+    let stored = report_subscriptions::by_guids(conn, reach, guids).await?;
     let names = stored.iter().filter_map(|row| row.list_name.clone()).collect();
     let lists = lists::named(conn, names).await?;
     let size =
@@ -55,11 +56,12 @@ pub async fn expected(
         .filter_map(|row| Subscription::read(row).ok())
         .map(|subscription| (subscription.guid.clone(), subscription))
         .collect();
-    let rollouts: HashMap<(String, String), RolloutRow> = rollouts::page(conn, KIND, ("", ""), ROLLOUTS)
-        .await?
-        .into_iter()
-        .map(|row| ((row.scope.clone(), row.scope_id.clone()), row))
-        .collect();
+    let rollouts: HashMap<(String, String), RolloutRow> =
+        rollouts::page(conn, reach, KIND, ("", ""), ROLLOUTS)
+            .await?
+            .into_iter()
+            .map(|row| ((row.scope.clone(), row.scope_id.clone()), row))
+            .collect();
     let rollout = |scope: &str, id: &str| rollouts.get(&(scope.to_owned(), id.to_owned()));
     let mut expected = Vec::new();
     for row in rows {

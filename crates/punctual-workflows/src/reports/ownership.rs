@@ -21,12 +21,14 @@ pub struct NamedRun {
     pub is_known: bool,
 }
 
-/// The run that a key names; `None` for a text that is no key.
+/// The run that a key names; `None` for a text that is no key. A subscription that is out of reach is as unknown as one
+/// that an old scheduler alone has.
 #[boxed]
-pub async fn named(engine: &Engine, key: &str) -> Result<Option<NamedRun>, StoreError> {
+pub async fn named(engine: &Engine, by: &Actor, key: &str) -> Result<Option<NamedRun>, StoreError> {
     let Some(run) = RunKey::read(key) else { return Ok(None) };
     let mut reader = engine.store.read().await?;
-    let row = report_subscriptions::by_guids(&mut reader.conn(), vec![run.guid.clone()]).await?.pop();
+    let row =
+        report_subscriptions::by_guids(&mut reader.conn(), &by.reach(), vec![run.guid.clone()]).await?.pop();
     let is_known = row.is_some();
     Ok(Some(NamedRun { run, key: key.to_owned(), unit: row.and_then(|row| row.business_unit), is_known }))
 }

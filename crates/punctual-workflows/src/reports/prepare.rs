@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Claimed, Engine, EngineError};
-use punctual_model::{ReasonCode, WorkKey, table::Table};
+use punctual_model::{Reach, ReasonCode, WorkKey, table::Table};
 use punctual_reports::{Asked, FetchFault, Look, Place, Presented, Sources, present};
 use punctual_store::{Lane, report_subscriptions, rollouts};
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,10 @@ pub(super) async fn prepare(
     let Some(run) = RunKey::read(&row.key) else { return Ok(Prepared::Inactive) };
     let now = engine.clock.now();
     let mut reader = engine.store.read().await?;
-    let stored = report_subscriptions::by_guids(&mut reader.conn(), vec![run.guid.clone()]).await?.pop();
+    let stored =
+        report_subscriptions::by_guids(&mut reader.conn(), &Reach::Everything, vec![run.guid.clone()])
+            .await?
+            .pop();
     let unit = stored.as_ref().and_then(|stored| stored.business_unit.clone());
     let rollout = rollouts::over(&mut reader.conn(), KIND, &run.guid, unit.as_deref()).await?;
     drop(reader);

@@ -104,7 +104,10 @@ impl Walk {
             }
             Place::Changes(marks) => {
                 let (guids, marks) = changed(conn, now, marks).await?;
-                (report_subscriptions::by_guids(conn, guids).await?, Place::Changes(marks))
+                (
+                    report_subscriptions::by_guids(conn, &Reach::Everything, guids).await?,
+                    Place::Changes(marks),
+                )
             }
         };
         let broken = without_run(conn, &rows).await?;
@@ -186,7 +189,9 @@ async fn without_run(
 
 pub(super) async fn repair(engine: &Engine, now: Timestamp, guid: &str) -> Result<bool, StoreError> {
     let mut tx = engine.store.begin(Lane::Settle).await?;
-    let Some(row) = report_subscriptions::lock(&mut tx.conn(), guid).await? else { return Ok(false) };
+    let Some(row) = report_subscriptions::lock(&mut tx.conn(), &Reach::Everything, guid).await? else {
+        return Ok(false);
+    };
     let Ok(subscription) = Subscription::read(&row) else { return Ok(false) };
     let next = plan::plan_next(&mut tx, now, &subscription).await?;
     tx.commit().await?;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine};
-use punctual_model::AuditAction;
+use punctual_model::{AuditAction, Reach};
 use punctual_store::{
     Lane, StoreError, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -118,7 +118,7 @@ pub async fn end(engine: &Engine, by: &Actor, scope: &Scope) -> Result<Result<()
         return Ok(Err(NotEnded::TooEarly(row.stage)));
     }
     rollouts::delete(&mut tx.conn(), KIND, kind, id).await?;
-    let known = report_subscriptions::by_guids(&mut tx.conn(), subjects).await?;
+    let known = report_subscriptions::by_guids(&mut tx.conn(), &Reach::Everything, subjects).await?;
     let mut back = Vec::new();
     for one in known {
         let over = rollouts::over(&mut tx.conn(), KIND, &one.guid, one.business_unit.as_deref()).await?;

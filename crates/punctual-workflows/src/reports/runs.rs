@@ -77,12 +77,17 @@ pub fn key_of(guid: &str, named: &str) -> Option<String> {
     WorkKey::report_manual(guid, &named.to_lowercase()).ok().map(|key| key.to_string())
 }
 
-/// One run of a subscription.
+/// One run of a subscription, if it is within reach.
 #[boxed]
-pub async fn find(conn: &mut Conn<'_>, guid: &str, named: &str) -> Result<Option<RunView>, StoreError> {
+pub async fn find(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    guid: &str,
+    named: &str,
+) -> Result<Option<RunView>, StoreError> {
     let Some(key) = key_of(guid, named) else { return Ok(None) };
-    let Some(row) = work::by_key(conn, &key).await? else { return Ok(None) };
-    let Some(mut found) = view(conn, vec![row]).await?.pop() else { return Ok(None) };
+    let Some(row) = work::by_key(conn, reach, &key).await? else { return Ok(None) };
+    let Some(mut found) = view(conn, reach, vec![row]).await?.pop() else { return Ok(None) };
     let seqs = found.notifications.iter().map(|row| row.seq).collect();
     let shown = i64::try_from(ATTEMPTS_SHOWN).unwrap_or(i64::MAX);
     found.attempts = attempts::latest(conn, seqs, shown).await?;
@@ -111,9 +116,13 @@ pub async fn of(
     work::list(conn, reach, &filter).await
 }
 
-/// Rows with their ownership, record and messages, in the same order.
+/// Rows with their ownership, record and those of their messages that are within reach, in the same order.
 #[boxed]
-pub async fn view(conn: &mut Conn<'_>, rows: Vec<WorkRow>) -> Result<Vec<RunView>, StoreError> {
+pub async fn view(
+    conn: &mut Conn<'_>,
+    reach: &Reach,
+    rows: Vec<WorkRow>,
+) -> Result<Vec<RunView>, StoreError> {
     let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
     let mut owned = run_ownership::by_keys(conn, keys.clone()).await?;
     let mut records = run_records::by_keys(conn, keys).await?;
@@ -122,7 +131,7 @@ pub async fn view(conn: &mut Conn<'_>, rows: Vec<WorkRow>) -> Result<Vec<RunView
     for row in rows {
         let ids = queued.remove(&row.id).unwrap_or_default();
         let notifications =
-            if ids.is_empty() { Vec::new() } else { notifications::by_ids(conn, ids).await? };
+            if ids.is_empty() { Vec::new() } else { notifications::by_ids(conn, reach, ids).await? };
         let ownership = owned.iter().position(|one| one.key == row.key).map(|at| owned.swap_remove(at));
         let record = records.iter().position(|one| one.key == row.key).map(|at| records.swap_remove(at));
         views.push(RunView { work: row, ownership, record, notifications, attempts: Vec::new() });

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, effects};
-use punctual_model::{AuditAction, ReasonCode};
+use punctual_model::{AuditAction, Reach, ReasonCode};
 use punctual_store::{
     StoreError, Tx, audit, report_subscriptions,
     rollouts::{self, RolloutRow},
@@ -156,7 +156,8 @@ pub(crate) async fn unit_of(tx: &mut Tx, scope: &Scope) -> Result<Option<String>
     match scope {
         Scope::BusinessUnit(id) => Ok(Some(id.clone())),
         Scope::Subject(id) => {
-            let found = report_subscriptions::by_guids(&mut tx.conn(), vec![id.clone()]).await?;
+            let found =
+                report_subscriptions::by_guids(&mut tx.conn(), &Reach::Everything, vec![id.clone()]).await?;
             Ok(found.into_iter().next().and_then(|row| row.business_unit))
         }
     }

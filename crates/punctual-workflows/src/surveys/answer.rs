@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, effects};
 use punctual_model::{
-    Fault, ReasonCode, WorkKey,
+    Fault, Reach, ReasonCode, WorkKey,
     survey::{InstanceStatus, check_answers},
 };
 use punctual_store::{
@@ -80,7 +80,7 @@ pub enum Link {
 #[boxed]
 pub async fn look(engine: &Engine, catalogue: &Catalogue, public_id: &str) -> Result<Link, EngineError> {
     let mut reader = engine.store.read().await?;
-    let instance = survey_instances::by_public_id(&mut reader.conn(), public_id).await?;
+    let instance = survey_instances::by_public_id(&mut reader.conn(), &Reach::Everything, public_id).await?;
     let Some(instance) = instance.filter(|instance| !instance.deleted) else { return Ok(Link::Gone) };
     let Some(version) = catalogue.version(&mut reader.conn(), instance.version_id).await? else {
         return Ok(Link::Gone);

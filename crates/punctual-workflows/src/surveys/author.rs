@@ -41,7 +41,7 @@ pub async fn change(
     let units = engine.units_named(by, draft.business_unit.as_deref().into_iter().collect()).await?;
     let mut tx = engine.store.begin(Lane::Intake).await?;
     let missing = || CommandError::not_found("survey", id.to_string());
-    let before = surveys::lock(&mut tx.conn(), id).await?.ok_or_else(missing)?;
+    let before = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or_else(missing)?;
     let unit = units.unit_after(Some(&before.business_unit), draft.business_unit.clone(), "")?;
     let draft = &SurveyDraft { business_unit: unit.into_name(), ..draft.clone() };
     let row = surveys::update(&mut tx.conn(), now, id, draft).await?.ok_or_else(missing)?;
@@ -70,7 +70,7 @@ pub enum Publishing {
 pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing, EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let survey = surveys::lock(&mut tx.conn(), id).await?.ok_or(EngineError::NotFound)?;
+    let survey = surveys::lock(&mut tx.conn(), &by.reach(), id).await?.ok_or(EngineError::NotFound)?;
     let draft: Value = serde_json::from_str(&survey.draft).unwrap_or_default();
     let schema = match Schema::read(&draft) {
         Ok(schema) => schema,

@@ -14,7 +14,10 @@ use punctual_engine::{
     arrivals::SCHEDULE_ARRIVED,
     subscribers::{Subscriber, SubscriberEvent},
 };
-use punctual_model::survey::{Candidate, Schema};
+use punctual_model::{
+    Reach,
+    survey::{Candidate, Schema},
+};
 use punctual_store::{
     StoreError, Tx,
     outbox::About,
@@ -59,7 +62,7 @@ pub async fn publish_answer(
     answered: &Answered<'_>,
 ) -> Result<(), StoreError> {
     let instance = answered.instance;
-    let survey = surveys::get(&mut tx.conn(), instance.survey_id).await?;
+    let survey = surveys::get(&mut tx.conn(), &Reach::Everything, instance.survey_id).await?;
     let integration = survey.and_then(|survey| survey.integration_id);
     let payload = answer_payload(answered, integration.as_deref());
     let known = engine.subscribers(&mut tx.conn()).await?;
@@ -103,7 +106,7 @@ pub(super) async fn publish_all(
     let numbers: BTreeSet<i64> = rows.iter().map(|row| row.survey_id).collect();
     let mut integrations: HashMap<i64, Option<String>> = HashMap::new();
     for id in numbers {
-        let survey = surveys::get(conn, id).await?;
+        let survey = surveys::get(conn, &Reach::Everything, id).await?;
         integrations.insert(id, survey.and_then(|survey| survey.integration_id));
     }
     let rows: HashMap<&str, &InstanceRow> = rows.iter().map(|row| (row.public_id.as_str(), row)).collect();

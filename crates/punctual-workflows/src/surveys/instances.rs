@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, Engine, EngineError};
-use punctual_model::{AuditAction, NotificationStatus, ReasonCode, WorkKey};
+use punctual_model::{AuditAction, NotificationStatus, Reach, ReasonCode, WorkKey};
 use punctual_store::{
     Conn, Lane, StoreError,
     attempts::{self, AttemptRow},
@@ -45,6 +45,7 @@ const SENT_AGAIN: i64 = 3;
 #[boxed]
 pub async fn delivery_logs(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     instances: &[InstanceRow],
 ) -> Result<HashMap<String, Vec<LogEntry>>, StoreError> {
     let mut logs: HashMap<String, Vec<LogEntry>> = HashMap::new();
@@ -57,7 +58,7 @@ pub async fn delivery_logs(
     }
     while !wanted.is_empty() {
         let (mut messages, mut more) = (HashMap::new(), HashMap::new());
-        for row in work::by_keys(conn, wanted.keys().cloned().collect()).await? {
+        for row in work::by_keys(conn, reach, wanted.keys().cloned().collect()).await? {
             let Some(send) = wanted.get(&row.key) else { continue };
             messages.extend(row.queued().into_iter().map(|id| (id, *send)));
             // Who was sent to as often as we looked may have been sent to more often.
@@ -65,7 +66,7 @@ pub async fn delivery_logs(
                 sends(send.instance, send.ordinal, send.again + 1..=send.again + SENT_AGAIN, &mut more);
             }
         }
-        log_of(conn, &messages, &mut logs).await?;
+        log_of(conn, reach, &messages, &mut logs).await?;
         wanted = more;
     }
     for log in logs.values_mut() {
@@ -106,10 +107,11 @@ fn sends<'i>(
 /// Adds what is known of these messages to the logs.
 async fn log_of(
     conn: &mut Conn<'_>,
+    reach: &Reach,
     messages: &HashMap<String, Send<'_>>,
     logs: &mut HashMap<String, Vec<LogEntry>>,
 ) -> Result<(), StoreError> {
-    let rows = notifications::by_ids(conn, messages.keys().cloned().collect()).await?;
+    let rows = notifications::by_ids(conn, reach, messages.keys().cloned().collect()).await?;
     let tries = attempts::of(conn, rows.iter().map(|row| row.seq).collect()).await?;
     let mut by_seq: HashMap<i64, Vec<AttemptRow>> = HashMap::new();
     for one in tries {
@@ -183,7 +185,7 @@ pub async fn delete(
 ) -> Result<(), EngineError> {
     let now = engine.clock.now();
     let mut tx = engine.store.begin(Lane::Intake).await?;
-    let found = survey_instances::by_public_id(&mut tx.conn(), public_id).await?;
+    let found = survey_instances::by_public_id(&mut tx.conn(), &by.reach(), public_id).await?;
     let found = found.filter(|instance| !instance.deleted).ok_or(EngineError::NotFound)?;
     let version = catalogue.version(&mut tx.conn(), found.version_id).await?.ok_or(EngineError::NotFound)?;
     let keys = live_keys(&mut tx.conn(), &found, &version).await?;

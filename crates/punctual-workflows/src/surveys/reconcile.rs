@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::atomic::Ordering};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError, EnsureOutcome, Maintains, ensure_in};
-use punctual_model::{Cause, NewWork, WorkKey};
+use punctual_model::{Cause, NewWork, Reach, WorkKey};
 use punctual_store::{
     Lane, survey_instances,
     work::{self, WorkRow},
@@ -44,8 +44,12 @@ impl Surveys {
         let keys = open.iter().flat_map(|one| steps(&one.public_id, one.sends)).collect();
         let changed_since = now.checked_sub(SETTLES_WITHIN).unwrap_or(now).as_microsecond();
         let is_attended = |row: &WorkRow| is_live(row) || row.updated_at > changed_since;
-        let live: HashSet<String> =
-            work::by_keys(conn, keys).await?.into_iter().filter(is_attended).map(|row| row.key).collect();
+        let live: HashSet<String> = work::by_keys(conn, &Reach::Everything, keys)
+            .await?
+            .into_iter()
+            .filter(is_attended)
+            .map(|row| row.key)
+            .collect();
         let mut ends: Vec<NewWork> = Vec::new();
         for one in open {
             if steps(&one.public_id, one.sends).iter().any(|key| live.contains(key)) {

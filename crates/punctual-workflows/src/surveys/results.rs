@@ -9,7 +9,7 @@ use std::{collections::HashSet, sync::Arc};
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::survey::Question;
+use punctual_model::{Reach, survey::Question};
 use punctual_store::{
     survey_instances::{self, Walked},
     survey_results::{self, Counted},
@@ -85,16 +85,17 @@ fn questions(versions: &[Arc<Version>]) -> Vec<(&Version, &Question)> {
 #[boxed]
 pub async fn results(
     engine: &Engine,
+    reach: &Reach,
     survey_id: i64,
     versions: &[Arc<Version>],
     filter: &ResultsFilter,
 ) -> Result<Results, EngineError> {
     let mut tally = tally::Tally::new(survey_id, versions);
     if filter.candidate.is_empty() {
-        count(engine, survey_id, filter, &mut tally).await?;
+        count(engine, reach, survey_id, filter, &mut tally).await?;
     } else {
         // What an event was like is in its JSON, which only we can read.
-        walk(engine, survey_id, filter, |row| tally.add(row)).await?;
+        walk(engine, reach, survey_id, filter, |row| tally.add(row)).await?;
     }
     Ok(tally.finish())
 }
@@ -102,11 +103,13 @@ pub async fn results(
 /// Lets the database count, so that no instance is read one by one.
 async fn count(
     engine: &Engine,
+    reach: &Reach,
     survey_id: i64,
     filter: &ResultsFilter,
     tally: &mut tally::Tally<'_>,
 ) -> Result<(), EngineError> {
     let counted = Counted {
+        reach: reach.clone(),
         survey_id,
         trigger: filter.trigger.clone(),
         from: filter.from.map(|from| from.as_microsecond()),
@@ -134,6 +137,7 @@ async fn count(
 /// Gives every instance that counts to `each`, oldest first.
 pub async fn walk(
     engine: &Engine,
+    reach: &Reach,
     survey_id: i64,
     filter: &ResultsFilter,
     mut each: impl FnMut(&Walked),
@@ -141,7 +145,7 @@ pub async fn walk(
     let mut after = 0;
     loop {
         let mut reader = engine.store.read().await?;
-        let rows = survey_instances::walk(&mut reader.conn(), survey_id, after, PAGE).await?;
+        let rows = survey_instances::walk(&mut reader.conn(), reach, survey_id, after, PAGE).await?;
         drop(reader);
         let Some(last) = rows.last() else { return Ok(()) };
         after = last.id;

@@ -1,7 +1,7 @@
 //! Commands of the workflows: what is refused leaves nothing behind, and what is done stands in the audit with it.
 
 use punctual_engine::{Actor, CommandError};
-use punctual_model::WorkKey;
+use punctual_model::{Reach, WorkKey};
 use punctual_store::{
     operations::{feeds as stored_feeds, people::PersonRow},
     reminders::settings::{self, SettingRow},
@@ -52,7 +52,7 @@ async fn draft(bed: &TestBed, before: Option<SettingRow>, name: &str) -> Draft {
 
 async fn stored(bed: &TestBed) -> SettingRow {
     let mut reader = bed.store.read().await.unwrap();
-    settings::by_ids(&mut reader.conn(), vec!["s".to_owned()]).await.unwrap().remove(0)
+    settings::by_ids(&mut reader.conn(), &Reach::Everything, vec!["s".to_owned()]).await.unwrap().remove(0)
 }
 
 async fn a_setting_that_somebody_else_changed_is_not_written(bed: TestBed) {
@@ -158,7 +158,9 @@ async fn a_unit_is_saved_by_whoever_it_belongs_to(bed: TestBed) {
 async fn a_run_that_nobody_took_is_not_reported_on(bed: TestBed) {
     let key = WorkKey::report_manual("0197a3c4-5d6e-7f80-9a1b-2c3d4e5f6071", "by-hand").unwrap();
     let key = key.as_str();
-    let Some(run) = ownership::named(&bed.engine, key).await.unwrap() else { panic!("no key: {key}") };
+    let Some(run) = ownership::named(&bed.engine, &Actor::named("test"), key).await.unwrap() else {
+        panic!("no key: {key}")
+    };
     let report =
         Report { owner: Owner::OldScheduler, owner_version: None, is_cancelled: true, coordinates: None };
     let answer = ownership::report(&bed.engine, &ann(), &run, &report).await.unwrap();

@@ -1,8 +1,8 @@
 //! Messages: one message to given people at a given time.
 
 use jiff::Timestamp;
-use punctual_engine::{Actor, EngineError, EnsureOutcome, Ensured};
-use punctual_model::{Audience, NewNotification};
+use punctual_engine::{Actor, EngineError, EnsureOutcome, Ensured, Handed};
+use punctual_model::Audience;
 use punctual_testkit::{TestBed, on_both};
 use punctual_workflows::messages::{self, NewMessage};
 use serde_json::json;
@@ -21,7 +21,12 @@ on_both! {
 }
 
 fn message(bed: &TestBed, id: &str, send_at: Timestamp) -> NewMessage {
-    NewMessage { id: id.into(), send_at, revive: false, content: bed.message("a@example.org") }
+    NewMessage {
+        id: id.into(),
+        send_at,
+        revive: false,
+        content: Handed::stored(bed.message("a@example.org")),
+    }
 }
 
 async fn send_at(bed: &TestBed, new: &NewMessage) -> Ensured {
@@ -43,10 +48,12 @@ async fn everything_it_says_arrives(bed: TestBed) {
     bed.template("t", "en", json!({ "en": { "subject": "Hi {{ name }}", "body": "x" }, "ar": { "subject": "{{ name }}", "body": "y" } }))
         .await;
     let mut new = message(&bed, "odd: id/ü", bed.now());
-    new.content.template = Some("t".into());
-    new.content.locale = Some("ar".into());
-    new.content.context = Some(json!({ "name": "Ann" }));
-    new.content.business_unit = Some("nz".into());
+    let mut content = bed.message("a@example.org");
+    content.template = Some("t".into());
+    content.locale = Some("ar".into());
+    content.context = Some(json!({ "name": "Ann" }));
+    content.business_unit = Some("nz".into());
+    new.content = Handed::stored(content);
     send_at(&bed, &new).await;
     bed.tick().await;
     assert_eq!((bed.sent()[0].subject.as_str(), bed.sent()[0].body.as_str()), ("Ann", "y"));
@@ -69,7 +76,7 @@ async fn other_content_under_the_same_id_is_refused_and_nothing_is_changed(bed: 
     let new = message(&bed, "m-1", bed.after(60));
     send_at(&bed, &new).await;
     let mut other = new.clone();
-    other.content.body = "Other".into();
+    other.content = other.content.with(|content| content.body = "Other".into());
     let answer = send_at(&bed, &other).await;
     assert_eq!(answer.outcome, EnsureOutcome::Reused);
     bed.run_for(60).await;
@@ -80,7 +87,7 @@ async fn other_content_under_the_same_id_is_refused_and_nothing_is_changed(bed: 
 async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: TestBed) {
     let first = message(&bed, "m-1", bed.now());
     let mut second = first.clone();
-    second.content.body = "Other".into();
+    second.content = second.content.with(|content| content.body = "Other".into());
     let by = Actor::named("ann");
     let answers = messages::send_at(&bed.engine, &by, &[first.clone(), second]).await.unwrap();
     let outcomes: Vec<&str> = answers.iter().map(|answer| answer.outcome.as_str()).collect();
@@ -91,7 +98,7 @@ async fn two_contents_under_one_id_in_one_set_keep_the_first(bed: TestBed) {
 
 async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: TestBed) {
     bed.list("ops", "memory:default", &["old@example.org"]).await;
-    let content = bed.message_to_list("ops");
+    let content = Handed::stored(bed.message_to_list("ops"));
     let new = NewMessage { content, ..message(&bed, "m-1", bed.after(60)) };
     send_at(&bed, &new).await;
     bed.list("ops", "memory:default", &["new@example.org"]).await;
@@ -101,7 +108,7 @@ async fn a_message_to_a_list_goes_to_who_is_on_it_then(bed: TestBed) {
 
 async fn a_message_to_nobody_is_not_sent_and_says_so(bed: TestBed) {
     let mut new = message(&bed, "m-1", bed.now());
-    new.content.audience = Audience::Targets(Vec::new());
+    new.content = new.content.with(|content| content.audience = Audience::Targets(Vec::new()));
     send_at(&bed, &new).await;
     assert_eq!(bed.tick().await.due.deactivated, 1);
     assert_eq!(bed.work("message:m-1").await.reason_code.as_deref(), Some("no-recipients"));
@@ -143,7 +150,7 @@ async fn a_sent_message_is_never_sent_again(bed: TestBed) {
 
 async fn an_id_that_is_too_long_is_refused_and_nothing_is_stored(bed: TestBed) {
     let good = message(&bed, "m-1", bed.now());
-    let content: NewNotification = bed.message("b@example.org");
+    let content = Handed::stored(bed.message("b@example.org"));
     let long = NewMessage { id: "%".repeat(300), send_at: bed.now(), revive: false, content };
     let refused = messages::send_at(&bed.engine, &Actor::named("ann"), &[good, long]).await;
     assert!(matches!(refused, Err(EngineError::StateNotAllowed { .. })), "{refused:?}");

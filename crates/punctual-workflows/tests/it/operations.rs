@@ -10,7 +10,7 @@ mod scheduling;
 
 use jiff::Timestamp;
 use punctual_engine::Actor;
-use punctual_model::Random;
+use punctual_model::{Random, Reach};
 use punctual_store::operations::{
     organisations::OrganisationRow,
     people::{self, PersonRow},
@@ -121,11 +121,14 @@ async fn delete(bed: &TestBed, id: &str) {
 
 /// The rules of a subject that are not deleted.
 async fn rules_of(bed: &TestBed, id: &str) -> Vec<RuleRow> {
-    rules::of_subjects(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap()
+    rules::of_subjects(&mut bed.read().await.conn(), &Reach::Everything, vec![id.to_owned()]).await.unwrap()
 }
 
 async fn rule(bed: &TestBed, id: &str) -> RuleRow {
-    rules::by_ids(&mut bed.read().await.conn(), vec![id.to_owned()]).await.unwrap().remove(0)
+    rules::by_ids(&mut bed.read().await.conn(), &Reach::Everything, vec![id.to_owned()])
+        .await
+        .unwrap()
+        .remove(0)
 }
 
 /// The one rule of a subject.

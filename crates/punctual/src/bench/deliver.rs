@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use jiff::SignedDuration;
-use punctual_engine::{Actor, Listeners};
+use punctual_engine::{Actor, Handed, Listeners};
 use punctual_model::{Audience, ChannelKey, Clock, NewNotification, NotificationId};
 use punctual_store::notifications;
 use punctual_workflows::messages::{NewMessage, send_at};
@@ -46,6 +46,7 @@ pub(super) fn message(number: usize, now: jiff::Timestamp, channel: ChannelKey) 
     let id = NotificationId(Default::default());
     let mut content = NewNotification::new(id, audience, "Your order has an update", body(number));
     content.channel = Some(channel);
+    let content = Handed::stored(content);
     NewMessage { id: format!("bench-{number}"), send_at: now, content, revive: false }
 }
 

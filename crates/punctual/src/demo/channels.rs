@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use punctual_engine::{Actor, Engine};
+use punctual_engine::{Actor, Engine, Handed};
 use punctual_model::{Audience, NewNotification, NotificationId, ReceiptState, ids::derive_uuid};
 use punctual_store::{
     Lane,
@@ -57,7 +57,7 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         let (subject, body) = ("Generator 2 has started", "The mains failed at 03:12. Fuel for 9 hours.");
         NewNotification::new(id, Audience::List(list.into()), subject, body)
     });
-    engine.accept(told.into()).await?;
+    engine.accept(told.into_iter().map(Handed::stored).collect()).await?;
     people(engine, now).await
 }
 
@@ -93,13 +93,13 @@ async fn people(engine: &Engine, now: Timestamp) -> Result<()> {
     let hello = message("hello", "inbox:default", &me, "Welcome to Punctual", "Messages to you come here.");
     let pump =
         message("pump", "inbox:default", &me, "Pump 7 was serviced", "The next service is in 90 days.");
-    engine.accept(vec![rota, hello, pump]).await?;
+    engine.accept([rota, hello, pump].map(Handed::stored).into()).await?;
     confirmed(engine, now, &id, desk[0]).await
 }
 
 /// As if the provider had reported later that the mail arrived: in a sandbox nobody calls back.
 async fn confirmed(engine: &Engine, now: Timestamp, id: &str, target: &str) -> Result<()> {
-    let seq = engine.notification_row(id).await?.seq;
+    let seq = engine.notification_row(&punctual_model::Reach::Everything, id).await?.seq;
     let provider_id = "demo-rota".to_owned();
     let expected = Expected {
         provider_id: provider_id.clone(),

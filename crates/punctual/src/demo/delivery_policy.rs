@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
-use punctual_engine::{Actor, Engine};
+use punctual_engine::{Actor, Engine, Handed};
 use punctual_model::{
     Audience, NewNotification, NotificationId, Priority, delivery_policy::Preference, ids::derive_uuid,
 };
@@ -45,6 +45,6 @@ pub async fn load(engine: &Engine, now: Timestamp) -> Result<()> {
         message("kiri", "kiri@example.org", "Winter offers", Priority::Campaign),
         message("jonas", "jonas@example.org", "Winter offers", Priority::Campaign),
     ];
-    engine.accept(new).await?;
+    engine.accept(new.into_iter().map(Handed::stored).collect()).await?;
     Ok(())
 }

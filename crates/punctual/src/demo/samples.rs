@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use punctual_engine::{Actor, Engine, OwnUnit};
+use punctual_engine::{Actor, Engine, Handed, OwnUnit};
 use punctual_model::{
     Audience, Cause, NewNotification, NotificationId, NotificationSource, ids::derive_uuid,
 };
@@ -138,7 +138,7 @@ async fn alarms(engine: &Engine, now: Timestamp) -> Result<()> {
         ("depot-2", "ops", "Nightly backup finished", "412 GB in 3 h 12 min"),
         ("depot-2", "cold-chain", "Freezer 3 is at −11 °C", "The door was open for 14 minutes."),
     ];
-    let items = told
+    let items: Vec<NewNotification> = told
         .into_iter()
         .map(|(site, list, subject, body)| {
             let id = NotificationId(derive_uuid(&["demo", site, subject]));
@@ -152,7 +152,7 @@ async fn alarms(engine: &Engine, now: Timestamp) -> Result<()> {
             item
         })
         .collect();
-    engine.accept(items).await?;
+    engine.accept(items.into_iter().map(Handed::stored).collect()).await?;
     Ok(())
 }
 
@@ -174,6 +174,7 @@ async fn messages(engine: &Engine, now: Timestamp) -> Result<()> {
             let day = (now + SignedDuration::from_hours(24 * (days + 7))).strftime("%Y-%m-%d").to_string();
             content.context = Some(json!({ "name": name, "document": document, "date": day }));
             let send_at = now + SignedDuration::from_hours(24 * days);
+            let content = Handed::stored(content);
             NewMessage { id: format!("demo-{}", name.to_lowercase()), send_at, content, revive: false }
         })
         .collect();

@@ -119,7 +119,7 @@ impl Viewer {
             surveys: Default::default(),
             public: Default::default(),
             reports: with_built_ins(Sources::default()),
-            sign_on: None,
+            sign_on: Default::default(),
             stop: Default::default(),
         };
         let router = router(state).layer(Extension(Peer(([10, 0, 0, 1], 4000).into())));

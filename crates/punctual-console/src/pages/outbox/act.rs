@@ -70,11 +70,13 @@ pub async fn confirm(State(app): State<Shared>, act: Act) -> Page {
         return see_other(&back(&fields));
     }
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows =
-        notifications::by_ids(&mut reader.conn(), chosen.iter().map(|(id, _)| id.clone()).collect()).await?;
+    let rows = notifications::by_ids(
+        &mut reader.conn(),
+        &visit.viewer.by.reach(),
+        chosen.iter().map(|(id, _)| id.clone()).collect(),
+    )
+    .await?;
     drop(reader);
-    let rows: Vec<_> =
-        rows.into_iter().filter(|row| visit.viewer.by.may_touch(row.business_unit.as_deref())).collect();
     let (ready, others): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| row.status == NotificationStatus::Parked);
     let count = i64::try_from(ready.len()).unwrap_or(i64::MAX);

@@ -358,8 +358,9 @@ async fn draft(
 
 async fn found(app: &App, visit: &Visit, id: &str) -> Result<SettingRow, Refusal> {
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = settings::by_ids(&mut reader.conn(), vec![id.to_owned()]).await?.pop();
-    let row = row.filter(|row| !row.deleted && visit.viewer.by.may_see(row.business_unit.as_deref()));
+    let row =
+        settings::by_ids(&mut reader.conn(), &visit.viewer.by.reach(), vec![id.to_owned()]).await?.pop();
+    let row = row.filter(|row| !row.deleted);
     row.ok_or_else(|| Problem::not_found("reminder setting", id).into())
 }
 

@@ -87,7 +87,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(guid): Path<String>,
     let more = made.len() > cut;
     made.truncate(cut);
     let next = made.last().filter(|_| more).map(|last| format!("/reports/{}?before={}", row.guid, last.id));
-    let views = runs::view(&mut reader.conn(), made).await?;
+    let views = runs::view(&mut reader.conn(), &visit.viewer.by.reach(), made).await?;
     let rollout = rollouts::over(&mut reader.conn(), KIND, &row.guid, row.business_unit.as_deref()).await?;
     drop(reader);
     let read = Subscription::read(&row);

@@ -66,7 +66,7 @@ struct Row {
 async fn list(State(app): State<Shared>, visit: Visit) -> Page {
     let now = Visit::now(&app);
     let mut reader = app.engine.store.read_for_people().await?;
-    let stored = rollouts::page(&mut reader.conn(), KIND, ("", ""), 1_000).await?;
+    let stored = rollouts::page(&mut reader.conn(), &visit.viewer.by.reach(), KIND, ("", ""), 1_000).await?;
     drop(reader);
     let mut rows = Vec::new();
     for row in stored {

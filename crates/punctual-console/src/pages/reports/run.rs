@@ -298,8 +298,7 @@ async fn look_up(
 ) -> Result<(SubscriptionRow, RunView), Refusal> {
     let row = found(app, visit, guid).await?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let view = runs::find(&mut reader.conn(), &row.guid, run).await?;
-    let view = view.filter(|view| visit.viewer.by.may_touch(view.work.business_unit.as_deref()));
+    let view = runs::find(&mut reader.conn(), &visit.viewer.by.reach(), &row.guid, run).await?;
     Ok((row, view.ok_or_else(|| missing(run))?))
 }
 

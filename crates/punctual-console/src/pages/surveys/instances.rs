@@ -74,7 +74,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         ..InstanceFilter::default()
     };
     let mut reader = app.engine.store.read_for_people().await?;
-    let mut rows = survey_instances::list(&mut reader.conn(), &filter).await?;
+    let mut rows = survey_instances::list(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
     drop(reader);
     let more = rows.len() > usize::try_from(SHOWN).unwrap_or(usize::MAX);
     rows.truncate(usize::try_from(SHOWN).unwrap_or(usize::MAX));
@@ -126,17 +126,21 @@ async fn show(
 ) -> Page {
     let survey = found_with_rows(&app, &visit, &id).await?;
     let mut reader = app.engine.store.read_for_people().await?;
-    let row = survey_instances::by_public_id(&mut reader.conn(), &public_id).await?;
+    let row =
+        survey_instances::by_public_id(&mut reader.conn(), &visit.viewer.by.reach(), &public_id).await?;
     let row = row.filter(|row| row.survey_id == survey.id);
     let row = row.ok_or_else(|| Refusal::from(Problem::not_found("instance", &public_id)))?;
-    let mut logs = path::delivery_logs(&mut reader.conn(), std::slice::from_ref(&row)).await?;
+    let mut logs =
+        path::delivery_logs(&mut reader.conn(), &visit.viewer.by.reach(), std::slice::from_ref(&row)).await?;
     let response = survey_responses::by_instance(&mut reader.conn(), row.id).await?;
-    let events = outbox::of_instance(&mut reader.conn(), &public_id).await?;
+    let events = outbox::of_instance(&mut reader.conn(), &visit.viewer.by.reach(), &public_id).await?;
     let deliveries =
         outbox::deliveries(&mut reader.conn(), events.iter().map(|one| one.id).collect()).await?;
     let acts = audit::of(&mut reader.conn(), "survey-instance", &public_id).await?;
     let next = format!("survey:{public_id}:send:{}", row.sends + 1);
-    let planned = work::by_key(&mut reader.conn(), &next).await?.filter(|work| work.status == "pending");
+    let planned = work::by_key(&mut reader.conn(), &visit.viewer.by.reach(), &next)
+        .await?
+        .filter(|work| work.status == "pending");
     drop(reader);
 
     let mut happened = vec![Happened {

@@ -60,7 +60,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let paths: Vec<&str> = recipe.split([',', ' ', '\n', '\r']).filter(|path| !path.is_empty()).collect();
     let filter = InstanceFilter { survey_id: survey.id, limit: EVENTS, ..InstanceFilter::default() };
     let mut reader = app.engine.store.read_for_people().await?;
-    let rows = survey_instances::list(&mut reader.conn(), &filter).await?;
+    let rows = survey_instances::list(&mut reader.conn(), &visit.viewer.by.reach(), &filter).await?;
     drop(reader);
     let events: Vec<(InstanceRow, Map<String, Value>)> = rows
         .into_iter()

@@ -97,7 +97,7 @@ async fn answers(
     let survey = found_with_rows(app, visit, id).await?;
     let (_, _, filter) = limits(uri);
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    let table = path::table(&app.engine, survey.id, &versions, &filter).await?;
+    let table = path::table(&app.engine, &visit.viewer.by.reach(), survey.id, &versions, &filter).await?;
     Ok((survey, table))
 }
 
@@ -112,7 +112,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let survey = found_with_rows(&app, &visit, &id).await?;
     let (field, value, filter) = limits(&uri);
     let versions = path::versions(&app.engine, &app.surveys, survey.id).await?;
-    let results = path::results(&app.engine, survey.id, &versions, &filter).await?;
+    let results = path::results(&app.engine, &visit.viewer.by.reach(), survey.id, &versions, &filter).await?;
     let title = survey.name.clone();
     page(&ResultsPage {
         frame: visit.frame(&app, &title, "/surveys").await?,

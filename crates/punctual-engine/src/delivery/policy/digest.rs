@@ -8,7 +8,7 @@ use jiff::{
     tz::TimeZone,
 };
 use punctual_model::{
-    Cause, InputHash, NewWork, NotificationId, NotificationStatus, Trigger, WorkId, WorkKey,
+    Cause, InputHash, NewWork, NotificationId, NotificationStatus, Reach, Trigger, WorkId, WorkKey,
     delivery_policy::DeliveryPolicy, local_time,
 };
 use punctual_store::{
@@ -97,7 +97,8 @@ pub(in crate::delivery) async fn digested(
     if outcomes.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = notifications::by_ids(&mut tx.conn(), outcomes.keys().cloned().collect()).await?;
+    let rows =
+        notifications::by_ids(&mut tx.conn(), &Reach::Everything, outcomes.keys().cloned().collect()).await?;
     let waited_for = rows.into_iter().filter(|row| row.reports_back);
     let reported = waited_for.filter_map(|row| {
         let outcome = outcomes.get(&row.id.to_string()).copied()?;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_engine::{Engine, EngineError};
-use punctual_model::table::{Amount, Cell, Column, Kind, Table};
+use punctual_model::{
+    Reach,
+    table::{Amount, Cell, Column, Kind, Table},
+};
 use serde_json::{Map, Value};
 
 use super::{ResultsFilter, questions, walk};
@@ -18,6 +21,7 @@ const FIXED: [&str; 7] =
 #[boxed]
 pub async fn table(
     engine: &Engine,
+    reach: &Reach,
     survey_id: i64,
     versions: &[Arc<Version>],
     filter: &ResultsFilter,
@@ -26,7 +30,7 @@ pub async fn table(
         questions(versions).into_iter().map(|(_, question)| question.id.as_str()).collect();
     let names = FIXED.iter().chain(&questions);
     let mut table = Table::new(names.map(|name| Column::new(*name, Kind::Text)).collect());
-    walk(engine, survey_id, filter, |row| {
+    walk(engine, reach, survey_id, filter, |row| {
         let (Some(answers), Some(at)) = (&row.answers, row.completed_at) else { return };
         let answers: Map<String, Value> = serde_json::from_str(answers).unwrap_or_default();
         let text = |text: &Option<String>| text.as_deref().map_or(Cell::Null, Cell::text);

@@ -1,0 +1,258 @@
+//! The single sign-on of the installation: set up, tried and removed. What the configuration file says wins, and is only
+//! shown.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, Uri},
+    routing::{get, post},
+};
+use punctual_engine::{
+    CommandError,
+    commands::{MAPPINGS_MAX, MappingSettings, SignOn, SignOnSettings},
+};
+use punctual_model::{Role, SignOnFault, SignOnRequest};
+use punctual_store::business_units;
+
+use crate::{
+    App, Shared,
+    answer::{Page, page, see_other},
+    form::{Fields, Signed},
+    frame::{Frame, Visit},
+};
+
+const HERE: &str = "/settings/sign-on";
+/// Business units that the form offers.
+const OFFERED: i64 = 500;
+/// Empty rows for further groups.
+const SPARE: usize = 3;
+const SCOPES: &str = "openid email profile";
+
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/settings/sign-on", get(show))
+        .route("/settings/sign-on/save", post(save))
+        .route("/settings/sign-on/test", post(test))
+        .route("/settings/sign-on/remove", post(remove))
+}
+
+#[derive(Template)]
+#[template(path = "sign_on.html")]
+struct SignOnPage {
+    frame: Frame,
+    sentence: String,
+    done: Option<&'static str>,
+    /// What trying it came to, and whether that is good.
+    tried: Option<(bool, String)>,
+    of_file: Option<OfFile>,
+    is_kept: bool,
+    redirect_uri: String,
+    entered: SignOnSettings,
+    secret: String,
+    scopes: String,
+    mappings: Vec<Row>,
+    faults: BTreeMap<String, String>,
+    roles: [&'static str; 4],
+    offered: Vec<(String, String)>,
+}
+
+/// What the configuration file says.
+struct OfFile {
+    name: String,
+    issuer: String,
+    mappings: Vec<(String, &'static str, String)>,
+}
+
+/// One row of the form.
+struct Row {
+    at: usize,
+    group: String,
+    role: String,
+    units: String,
+    fault: Option<String>,
+}
+
+fn read(fields: &Fields) -> SignOnSettings {
+    let text = |name: &str| fields.text(name).trim().to_owned();
+    let words = |text: &str| -> Vec<String> {
+        text.split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    // One more than may be, so that too many are refused and not dropped.
+    let mappings = (0..=MAPPINGS_MAX + SPARE).filter_map(|at| {
+        let group = text(&format!("group-{at}"));
+        let units = words(fields.text(&format!("units-{at}")));
+        (!group.is_empty() || !units.is_empty()).then(|| MappingSettings {
+            group,
+            role: text(&format!("role-{at}")),
+            business_units: Some(units).filter(|units| !units.is_empty()),
+        })
+    });
+    SignOnSettings {
+        name: text("name"),
+        issuer: text("issuer"),
+        client_id: text("clientId"),
+        client_secret: Some(text("clientSecret")).filter(|text| !text.is_empty()),
+        scopes: words(fields.text("scopes")),
+        groups_claim: text("groupsClaim"),
+        mappings: mappings.collect(),
+    }
+}
+
+/// What a form about nothing yet has in its fields.
+fn usual() -> SignOnSettings {
+    SignOnSettings {
+        scopes: SCOPES.split(' ').map(str::to_owned).collect(),
+        groups_claim: "groups".to_owned(),
+        ..SignOnSettings::default()
+    }
+}
+
+/// What else a page shows than the settings.
+#[derive(Default)]
+struct Shown {
+    faults: BTreeMap<String, String>,
+    done: Option<&'static str>,
+    tried: Option<(bool, String)>,
+}
+
+async fn show(State(app): State<Shared>, visit: Visit, uri: Uri) -> Page {
+    visit.must_admin()?;
+    let done = match Fields::of_query(&uri).text("done") {
+        "saved" => Some("Saved. The sign-in page offers it now."),
+        "removed" => Some("Removed. Accounts that came from the provider stay."),
+        _ => None,
+    };
+    let entered = app.engine.sign_on_settings().await?.unwrap_or_else(usual);
+    form(&app, &visit, entered, Shown { done, ..Shown::default() }).await
+}
+
+async fn form(app: &App, visit: &Visit, entered: SignOnSettings, shown: Shown) -> Page {
+    let is_kept = app.engine.sign_on_settings().await?.is_some();
+    let mut reader = app.engine.store.read_for_people().await?;
+    let offered = business_units::page(&mut reader.conn(), &visit.viewer.by.reach(), "", OFFERED).await?;
+    drop(reader);
+    let of_file = app.sign_on.of_file().map(|sign_on| of_file(sign_on));
+    let Shown { faults, done, tried } = shown;
+    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let mut response = page(&SignOnPage {
+        frame: visit.frame(app, "Single sign-on", HERE).await?,
+        sentence: match (&of_file, is_kept) {
+            (Some(_), _) => {
+                "Set up in the configuration file, which wins over what is set up here.".to_owned()
+            }
+            (None, true) => format!("People sign in with {}.", entered.name),
+            (None, false) => "Not set up: people sign in with passwords and keys.".to_owned(),
+        },
+        done,
+        tried,
+        of_file,
+        is_kept,
+        redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),
+        secret: entered.client_secret.clone().unwrap_or_default(),
+        scopes: entered.scopes.join(" "),
+        mappings: rows(&entered, &faults),
+        entered,
+        faults,
+        roles: Role::ALL.map(Role::as_str),
+        offered: offered.into_iter().map(|unit| (unit.id, unit.name)).collect(),
+    })?;
+    *response.status_mut() = status;
+    Ok(response)
+}
+
+fn of_file(sign_on: &SignOn) -> OfFile {
+    let mappings = sign_on.mappings.iter().map(|mapping| {
+        let units = mapping.business_units.as_ref().map(|units| units.join(", "));
+        (mapping.group.clone(), mapping.role.as_str(), units.unwrap_or_else(|| "all".to_owned()))
+    });
+    OfFile {
+        name: sign_on.provider.name().to_owned(),
+        issuer: sign_on.provider.issuer().to_owned(),
+        mappings: mappings.collect(),
+    }
+}
+
+fn rows(entered: &SignOnSettings, faults: &BTreeMap<String, String>) -> Vec<Row> {
+    let fault = |at: usize| {
+        let of_row = format!("mappings/{at}/");
+        faults.iter().find(|(place, _)| place.starts_with(&of_row)).map(|(_, detail)| detail.clone())
+    };
+    let given = entered.mappings.iter().enumerate().map(|(at, mapping)| Row {
+        at,
+        group: mapping.group.clone(),
+        role: mapping.role.clone(),
+        units: mapping.business_units.as_ref().map_or_else(String::new, |units| units.join(", ")),
+        fault: fault(at),
+    });
+    let count = entered.mappings.len();
+    let spare = (count..count + SPARE).map(|at| Row {
+        at,
+        group: String::new(),
+        role: Role::Viewer.as_str().to_owned(),
+        units: String::new(),
+        fault: None,
+    });
+    given.chain(spare).collect()
+}
+
+/// Faults by the field they stand at: `issuer`, `mappings/0/role`.
+fn by_field(error: CommandError) -> Result<BTreeMap<String, String>, CommandError> {
+    match error {
+        CommandError::Invalid(faults) => Ok(faults
+            .into_iter()
+            .map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail))
+            .collect()),
+        other => Err(other),
+    }
+}
+
+async fn save(State(app): State<Shared>, form_sent: Signed) -> Page {
+    let Signed { visit, fields } = form_sent;
+    visit.must_admin()?;
+    let entered = read(&fields);
+    match app.engine.save_sign_on(&visit.viewer.by, &app.sign_on, &entered).await {
+        Ok(()) => see_other(&format!("{HERE}?done=saved")),
+        Err(error) => {
+            let faults = by_field(error)?;
+            form(&app, &visit, entered, Shown { faults, ..Shown::default() }).await
+        }
+    }
+}
+
+/// Asks the provider of what is in the form about itself, and keeps nothing.
+async fn test(State(app): State<Shared>, form_sent: Signed) -> Page {
+    let Signed { visit, fields } = form_sent;
+    visit.must_admin()?;
+    let entered = read(&fields);
+    let sign_on = match app.sign_on.open(&entered) {
+        Ok(sign_on) => sign_on,
+        Err(error) => {
+            let faults = by_field(error)?;
+            return form(&app, &visit, entered, Shown { faults, ..Shown::default() }).await;
+        }
+    };
+    let asked = SignOnRequest {
+        state: "test".to_owned(),
+        nonce: "test".to_owned(),
+        challenge: "test".to_owned(),
+        redirect_uri: format!("{}/sign-in/answer", app.engine.public_address()),
+    };
+    let tried = match sign_on.provider.start(asked).await {
+        Ok(address) => {
+            let page = address.split('?').next().unwrap_or_default().to_owned();
+            (true, format!("The provider answers. People would be sent to {page}."))
+        }
+        Err(SignOnFault::Unreachable(why)) => (false, format!("The provider does not answer: {why}.")),
+        Err(SignOnFault::Refused(why)) => (false, format!("The provider's document does not fit: {why}.")),
+    };
+    form(&app, &visit, entered, Shown { tried: Some(tried), ..Shown::default() }).await
+}
+
+async fn remove(State(app): State<Shared>, form_sent: Signed) -> Page {
+    form_sent.visit.must_admin()?;
+    app.engine.remove_sign_on(&form_sent.visit.viewer.by).await?;
+    see_other(&format!("{HERE}?done=removed"))
+}
