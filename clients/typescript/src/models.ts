@@ -106,7 +106,7 @@ export interface Attention {
 /** One thing that needs a person. */
 export interface AttentionItem {
   id: string;
-  /** `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`, `reconcile` or `purge`; others may be added. */
+  /** `hold`, `parked`, `subscriber`, `sync`, `site`, `receipt`, `runHeld`, `runFailed`, `orphan`, `circuit`, `node`, `clock`, `locked`, `failed`, `owed`, `reconcile`, `purge` or `audit`; others may be added. */
   kind: string;
   /** Its page in the console. */
   link: string;
