@@ -6,6 +6,7 @@ mod limits;
 mod reconcile;
 mod reminders;
 mod sign_on;
+mod telemetry;
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +25,7 @@ use punctual_reports::Connections;
 use punctual_workflows::reminders::{external::External, providers::ScanBounds};
 use serde::Deserialize;
 
-pub use self::sign_on::SignOnConfig;
+pub use self::{sign_on::SignOnConfig, telemetry::TraceConfig};
 use crate::clock::WrongBy;
 
 /// The flags of `serve` and `demo`.
@@ -116,6 +117,15 @@ pub struct ServeArgs {
     /// Logs as text for people or as JSON lines.
     #[arg(long, env = "PUNCTUAL_LOG_FORMAT", value_enum)]
     pub log_format: Option<LogFormat>,
+    /// The collector that traces are sent to over OTLP (HTTP with protobuf), such as `http://127.0.0.1:4318`; none by default.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// The whole address for traces, where it is not `/v1/traces` below that of the collector.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", value_name = "URL")]
+    pub otlp_traces_endpoint: Option<String>,
+    /// The share of traces that are recorded, from 0 to 1; those that a caller began follow the caller's word.
+    #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", value_name = "RATIO")]
+    pub trace_ratio: Option<f64>,
     /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.
     #[arg(long, env = "PUNCTUAL_CRASH_AT", hide = true)]
     pub crash_at: Option<String>,
@@ -187,6 +197,7 @@ struct File {
     limits: Option<limits::LimitsFile>,
     sign_on: Option<sign_on::SignOnFile>,
     reminders: Option<reminders::RemindersFile>,
+    telemetry: Option<telemetry::TelemetryFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -219,6 +230,7 @@ const KNOWN_KEYS: &[&str] = &[
     "limits",
     "sign_on",
     "reminders",
+    "telemetry",
 ];
 
 /// What a node runs with.
@@ -261,6 +273,8 @@ pub struct Config {
     pub limits: Limits,
     /// The single sign-on of people, where there is one.
     pub sign_on: Option<SignOnConfig>,
+    /// Where traces go, if anywhere.
+    pub traces: Option<TraceConfig>,
     pub crash_at: Option<punctual_store::CrashPoint>,
     /// Added to the machine's clock, for trials.
     pub clock_wrong_by: WrongBy,
@@ -279,6 +293,7 @@ impl Config {
     /// Puts flags, variables, file and defaults together.
     pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
         let file = read_file(args.config.as_deref())?;
+        let traces = telemetry::read(&args, file.telemetry)?;
         let path = args.config.unwrap_or_else(|| DEFAULT_FILE.into());
         let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir.into());
         let database_url = args
@@ -331,6 +346,7 @@ impl Config {
             report_connections: connections::read(file.reports)?,
             externals: reconcile::read(file.reconcile)?,
             sign_on: sign_on::read(file.sign_on)?,
+            traces,
             scans: reminders::read(file.reminders)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
             clock_wrong_by: args.clock_wrong_by.map(|text| wrong_by(&text)).transpose()?.unwrap_or_default(),
@@ -440,6 +456,41 @@ fn read_file(given: Option<&Path>) -> Result<File> {
         );
     }
     toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+}
+
+/// The key of a flag in the file, where it has one.
+#[cfg(test)]
+pub fn key_in_file(flag: &str) -> Option<String> {
+    let nested = [("otlp_endpoint", "telemetry.otlp_endpoint"), ("trace_ratio", "telemetry.trace_ratio")];
+    let nested = nested.iter().find(|(name, _)| *name == flag).map(|(_, key)| (*key).to_owned());
+    nested.or_else(|| KNOWN_KEYS.contains(&flag).then(|| flag.to_owned()))
+}
+
+/// The keys of each section of the file, as the reader itself names them when it is given one that is none.
+#[cfg(test)]
+pub fn section_keys() -> Vec<(&'static str, Vec<String>)> {
+    fn keys<T: serde::de::DeserializeOwned>() -> Vec<String> {
+        let Err(error) = toml::from_str::<T>("no_such_key = 1") else { panic!("any key is taken") };
+        let text = error.message().to_owned();
+        let (_, expected) = text.split_once("expected").expect("what is expected");
+        expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+    let mut sections = vec![
+        ("limits", keys::<limits::LimitsFile>()),
+        ("limits.api", keys::<limits::BudgetFile>()),
+        ("sign_on", keys::<sign_on::SignOnFile>()),
+        ("sign_on.mappings", keys::<sign_on::MappingFile>()),
+        ("reports.connections.NAME", keys::<connections::ConnectionFile>()),
+        ("reconcile.NAME", keys::<reconcile::One>()),
+        ("reminders.scan.KIND", keys::<reminders::Scan>()),
+        ("telemetry", keys::<telemetry::TelemetryFile>()),
+    ];
+    // These have tables of their own above.
+    let own = ["api", "console", "public", "probes", "mappings"];
+    for (_, keys) in &mut sections {
+        keys.retain(|key| !own.contains(&key.as_str()));
+    }
+    sections
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use crate::{
     master_key,
     random::SystemRandom,
     secret_source::{self, SecretFiles},
+    telemetry::{self, Exporting},
 };
 
 pub struct Node {
@@ -50,6 +51,8 @@ pub struct Node {
     pub public: Arc<PublicLimits>,
     /// The single sign-on of people, where there is one.
     pub sign_on: Option<Arc<SignOn>>,
+    /// The export of traces, where there is one.
+    pub traces: Option<Exporting>,
 }
 
 /// How the engine's time runs.
@@ -127,6 +130,7 @@ impl Node {
             listeners: Listeners::default(),
             vault,
         })?;
+        let traces = telemetry::start(config, &engine, wall.clone())?;
         let secrets = SecretFiles::open(config)?;
         let sign_on = config.sign_on.as_ref().map(|wanted| open_sign_on(wanted, &secrets, &guard));
         let sign_on = sign_on.transpose().context("[sign_on]")?.map(Arc::new);
@@ -139,7 +143,18 @@ impl Node {
         tell_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
         let public = Arc::default();
-        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link, catalogue, public, sign_on })
+        Ok(Self {
+            engine,
+            reminders,
+            wall,
+            sandbox,
+            reports,
+            survey_link,
+            catalogue,
+            public,
+            sign_on,
+            traces,
+        })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.

@@ -154,7 +154,7 @@ fn new(
     let kind = kind.unwrap_or_default();
     let unit = unit_for(units, content.business_unit.clone(), pointer)?;
     let (mut new, wanted) =
-        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, pointer)?;
+        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, index, pointer)?;
     new.kind = kind;
     let SourceRequest { instance, script } = source;
     new.source = NotificationSource { site: None, instance, script };
@@ -172,6 +172,7 @@ pub(crate) fn with_content(
     content: Content,
     handling: Handling,
     kind: &str,
+    index: usize,
     pointer: &str,
 ) -> Result<(NewNotification, Wanted), Problem> {
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
@@ -186,11 +187,8 @@ pub(crate) fn with_content(
     new.type_data = content.type_data;
     new.locale = content.locale;
     new.business_unit = unit.into_name();
-    new.envelope = Envelope {
-        reply_to: content.reply_to,
-        headers: content.headers,
-        traceparent: trace.traceparent.clone(),
-    };
+    new.envelope = Envelope { reply_to: content.reply_to, headers: content.headers, ..Default::default() };
+    trace.give(&mut new.envelope, index);
     new.client = caller.client();
     handling.give(&mut new);
     let by_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));
