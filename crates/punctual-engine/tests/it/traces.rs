@@ -154,7 +154,7 @@ async fn work_begins_a_trace_and_what_it_sends_goes_on_with_it(bed: TestBed) {
     });
     let kept = Kept::record(&bed, 1.0);
     let due = bed.after(10);
-    bed.ensure(&[new_work("test", "message:1", due), new_work("test", "message:2", due)]).await;
+    bed.ensure(&[new_work("test", "k:1", due), new_work("test", "k:2", due)]).await;
     bed.run_for(60).await;
     let (decisions, calls) = (kept.named("decide test"), kept.named("send memory"));
     assert_eq!((decisions.len(), calls.len()), (2, 2));

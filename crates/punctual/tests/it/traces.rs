@@ -9,6 +9,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     routing::post,
 };
+use jiff::Timestamp;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse},
     common::v1::any_value::Value as AnyValue,
@@ -152,7 +153,8 @@ async fn traces_reach_the_collector(mut place: Place) {
     }
     // Work that is due: the trace of the request goes on in the decision, and the batch is linked to it.
     let mut later = message.clone();
-    later["sendAt"] = json!("2020-01-01T00:00:00Z");
+    let already = Timestamp::from_nanosecond(i128::from(request.end_time_unix_nano)).unwrap();
+    later["sendAt"] = json!(already.to_string());
     let traceparent = format!("00-{}-{CALLER}-01", TRACE.replace('0', "1"));
     post_to(&server, "/api/v1/messages", Some(&traceparent), &later).await;
     let decision = collector.one(&server, "decide message").await;
