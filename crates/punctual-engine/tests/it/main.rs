@@ -20,6 +20,7 @@ mod list_moves;
 mod listeners;
 mod log_lines;
 mod loops;
+mod marks;
 mod nodes;
 mod operate;
 mod owed;
