@@ -7,13 +7,14 @@ use anyhow::Result;
 
 use crate::brokers::Brokers;
 use crate::postgres::{Purpose, Server};
-use crate::{chromium, ci, keeper, node, python, run, tools};
+use crate::{chromium, ci, keeper, node, promtool, python, run, tools};
 
 pub struct Environment {
     server: Server,
     brokers: Brokers,
     python: PathBuf,
     node_modules: PathBuf,
+    promtool: PathBuf,
 }
 
 impl Environment {
@@ -24,19 +25,20 @@ impl Environment {
         let mut brokers = Brokers::launch()?;
         let python = python::ensure()?;
         let node_modules = node::ensure()?;
+        let promtool = promtool::ensure()?;
         let server = Server::start(&bin, Purpose::Tests)?;
         eprintln!("PostgreSQL from {} at {}", bin.display(), server.url());
         brokers.wait_until_ready()?;
         for (variable, url) in brokers.variables() {
             eprintln!("{variable}={url}");
         }
-        Ok(Self { server, brokers, python, node_modules })
+        Ok(Self { server, brokers, python, node_modules, promtool })
     }
 
     /// Runs a command that finds the environment in its variables; returns its exit code.
     pub fn run(&mut self, mut command: Command) -> Result<u8> {
         command.env("PUNCTUAL_TEST_POSTGRES", self.server.url()).env(python::VARIABLE, &self.python);
-        command.env(node::VARIABLE, &self.node_modules);
+        command.env(node::VARIABLE, &self.node_modules).env(promtool::VARIABLE, &self.promtool);
         command.envs(self.brokers.variables());
         if let Some(browser) = chromium::find() {
             command.env(chromium::VARIABLE, browser);

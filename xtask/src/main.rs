@@ -9,6 +9,7 @@ mod environment;
 mod keeper;
 mod node;
 mod postgres;
+mod promtool;
 mod python;
 mod reach;
 mod reliability;

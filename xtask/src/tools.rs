@@ -124,18 +124,24 @@ fn ensure(tools: &[Tool]) -> Result<()> {
 
 /// Whether apt-get could be run and succeeded.
 fn apt_install(packages: &[&str]) -> bool {
-    let Some(apt) = apt() else { return false };
-    let perform = |args: &[&str]| {
-        let mut command = Command::new(apt[0]);
-        command.args(&apt[1..]).args(args);
-        eprintln!("$ {}", run::shown(&command));
-        run::status(&mut command).is_ok_and(|status| status.success())
-    };
     // An update that reaches only some mirrors may still bring what is needed.
-    perform(&["update", "-q"]);
+    update_packages();
     let mut args = vec!["install", "-q", "-y", "--no-install-recommends"];
     args.extend(packages);
-    perform(&args)
+    apt_get(&args)
+}
+
+/// Reads anew which packages there are, where we may.
+pub fn update_packages() {
+    apt_get(&["update", "-q"]);
+}
+
+fn apt_get(args: &[&str]) -> bool {
+    let Some(apt) = apt() else { return false };
+    let mut command = Command::new(apt[0]);
+    command.args(&apt[1..]).args(args);
+    eprintln!("$ {}", run::shown(&command));
+    run::status(&mut command).is_ok_and(|status| status.success())
 }
 
 /// The words that start apt-get with the rights it needs, where there are any.

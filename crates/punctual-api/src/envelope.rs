@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use punctual_model::Random;
 use punctual_wire::{Problem, problem};
 
-use crate::{Shared, answer::Failure};
+use crate::{Shared, answer::Failure, trace_context};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id of a client's own that is taken over.
@@ -43,9 +43,10 @@ impl RequestIds {
 }
 
 /// Around every route: the request's id, panics, failures and common headers.
-pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Response {
+pub async fn wrap(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
     let id = own_id(&request).unwrap_or_else(|| app.request_ids.make());
     let (method, route) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
+    let span = trace_context::begin(&app, &mut request);
     let mut response = if let Err(faults) = app.known_parameters.check(&request) {
         Failure::from(faults).into_response()
     } else {
@@ -57,6 +58,7 @@ pub async fn wrap(State(app): State<Shared>, request: Request, next: Next) -> Re
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
         response = write_failure(failure, &id, &method, route.as_ref().map_or("none", MatchedPath::as_str));
     }
+    trace_context::end(span, response.status());
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -175,7 +175,7 @@ fn wanted(
     let unit = unit_for(units, content.business_unit.clone(), pointer)?;
     let unnamed = NotificationId(Default::default());
     let (content, wanted) =
-        with_content(app, caller, unit, trace, unnamed, content, handling.into(), "", pointer)?;
+        with_content(app, caller, unit, trace, unnamed, content, handling.into(), "", index, pointer)?;
     let id = id.unwrap_or_else(|| ids.at(index).to_string());
     Ok((NewMessage { id, send_at, revive, content }, wanted))
 }
@@ -244,7 +244,7 @@ pub async fn patch(
     check_window(app.engine.clock.now(), send_at, "/sendAt")?;
     let unnamed = NotificationId(Default::default());
     let (content, wanted) =
-        with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", "")?;
+        with_content(&app, &caller, unit, &trace, unnamed, content, handling.into(), "", 0, "")?;
     let content = content.with(|content| content.client = client);
     let changed = NewMessage { id: id.clone(), send_at, revive: false, content };
     let mut changed = complete(&app, &caller, vec![(changed, wanted)]).await?;

@@ -1,7 +1,5 @@
 //! `/metrics`: figures for Prometheus, open to this machine and to whoever has a key that reads.
 
-mod prometheus_text;
-
 use axum::{
     extract::{Extension, State},
     http::{HeaderMap, header},
@@ -9,11 +7,9 @@ use axum::{
 };
 use punctual_engine::Peer;
 use punctual_store::{notifications, work};
-use punctual_wire::{RouteReach, keys::Scope};
+use punctual_wire::{RouteReach, figures, keys::Scope};
 
 use crate::{Shared, answer::Failure, auth::authenticate};
-
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Figures for Prometheus
 ///
@@ -57,22 +53,8 @@ pub async fn metrics(
     for (state, count) in gauges {
         app.engine.metrics.set_rows(state, count);
     }
-    let text = app.engine.metrics.encode();
-    Ok(if wants_open_metrics(&headers) {
-        ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
-    } else {
-        ([(header::CONTENT_TYPE, prometheus_text::CONTENT_TYPE)], prometheus_text::of(&text)).into_response()
-    })
-}
-
-/// Whoever can read OpenMetrics says so by name; `*/*` and nothing at all get what every scraper reads.
-fn wants_open_metrics(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut accepted = accepted.flat_map(|value| value.split(','));
-    accepted.any(|one| {
-        let mut parts = one.split(';').map(str::trim);
-        let is_it =
-            parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"));
-        is_it && !parts.any(|part| part == "q=0" || part == "q=0.0")
-    })
+    app.engine.metrics.set_spans(app.engine.traces.counts());
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let (kind, text) = figures::answer(app.engine.metrics.encode(), accept);
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

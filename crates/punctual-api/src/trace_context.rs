@@ -2,57 +2,81 @@
 
 use std::convert::Infallible;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::{FromRequestParts, MatchedPath, Request},
+    http::{HeaderMap, StatusCode, request::Parts},
+};
+use jiff::Timestamp;
+use punctual_model::{Envelope, Span, TraceParent};
 
-/// Taken from the header `traceparent`. One that is not valid counts as none, as the standard says.
+use crate::App;
+
+/// Items of one request that are followed to their end; the others belong to the trace of the request and no further, or a
+/// batch of a thousand would be one trace of thousands of spans.
+const FOLLOWED_ITEMS: usize = 16;
+
+/// What is asked every few seconds is no part of any story.
+const NOT_TRACED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// The span of the request where it is recorded, else the caller's word, to be passed on.
 #[derive(Clone, Debug, Default)]
 pub struct TraceContext {
-    pub traceparent: Option<String>,
+    traceparent: Option<String>,
+    traced_at: Option<Timestamp>,
+}
+
+impl TraceContext {
+    /// One that is not valid counts as none.
+    fn of_caller(headers: &HeaderMap) -> Option<TraceParent> {
+        headers.get("traceparent").and_then(|value| value.to_str().ok()).and_then(TraceParent::parse)
+    }
+
+    /// What an item of the request goes on with.
+    pub fn give(&self, envelope: &mut Envelope, index: usize) {
+        envelope.traceparent = self.traceparent.clone();
+        envelope.traced_at = self.traced_at.filter(|_| index < FOLLOWED_ITEMS);
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for TraceContext {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        let text = parts.headers.get("traceparent").and_then(|value| value.to_str().ok());
-        Ok(Self { traceparent: text.filter(|text| is_valid(text)).map(str::to_owned) })
+        let passed_on = || {
+            let caller = Self::of_caller(&parts.headers);
+            Self { traceparent: caller.map(|caller| caller.to_string()), traced_at: None }
+        };
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(passed_on))
     }
 }
 
-/// Version 00: trace id and parent id in small hex digits, neither of them zero, and flags.
-fn is_valid(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [version, trace, parent, flags] = parts[..] else { return false };
-    let is_hex = |text: &str, length: usize| {
-        text.len() == length && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    };
-    let is_zero = |text: &str| text.bytes().all(|b| b == b'0');
-    version == "00"
-        && is_hex(trace, 32)
-        && is_hex(parent, 16)
-        && is_hex(flags, 2)
-        && !is_zero(trace)
-        && !is_zero(parent)
+/// Begins the span of a request and tells its handler.
+pub fn begin(app: &App, request: &mut Request) -> Span {
+    let traces = &app.engine.traces;
+    if !traces.is_on() {
+        return Span::none();
+    }
+    // The route and not the path: that of a calendar, a survey link or a callback is a secret.
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    if NOT_TRACED.contains(&route) {
+        return Span::none();
+    }
+    let caller = TraceContext::of_caller(request.headers());
+    let mut span = traces.request(format!("{} {route}", request.method()), caller);
+    span.set("http.request.method", request.method().to_string());
+    span.set("http.route", route.to_owned());
+    if let Some(context) = span.context() {
+        let traced_at = Some(app.engine.clock.now());
+        let own = TraceContext { traceparent: Some(context.to_string()), traced_at };
+        request.extensions_mut().insert(own);
+    }
+    span
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_traceparent_counts() {
-        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        assert!(is_valid(good));
-        for bad in [
-            "",
-            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
-            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
-            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
-            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
-            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nX: y",
-        ] {
-            assert!(!is_valid(bad), "{bad}");
-        }
+/// Ends the span of a request.
+pub fn end(mut span: Span, status: StatusCode) {
+    span.set("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.failed(status.as_str().to_owned());
     }
 }

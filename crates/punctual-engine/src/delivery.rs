@@ -27,7 +27,7 @@ use std::{
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::{ChannelKey, NotificationEvent, ReasonCode, Targets};
+use punctual_model::{ChannelKey, NotificationEvent, ReasonCode, Span, Targets, TraceParent};
 use punctual_store::{
     StoreError, attempts,
     notifications::{self, Delivery, NotificationRow},
@@ -86,6 +86,8 @@ pub(crate) struct Sending {
     pub(crate) permits: Permit,
     /// When the claim was asked for: its lease is trusted from then on.
     pub(crate) claimed_at: Timestamp,
+    /// The span of the claim, where it is recorded.
+    pub(crate) batch: Option<TraceParent>,
 }
 
 /// One claimed notification and the targets that have not said yes yet.
@@ -102,6 +104,8 @@ pub(crate) struct ToSend {
     pub(crate) failover: Vec<ChannelKey>,
     /// Why somebody was left out here whom another channel may reach.
     pub(crate) left_out: Option<String>,
+    /// The span of this attempt.
+    pub(crate) trace: Span,
 }
 
 impl ToSend {
@@ -114,6 +118,7 @@ impl ToSend {
             later: None,
             failover: Vec::new(),
             left_out: None,
+            trace: Span::none(),
         }
     }
 

@@ -13,7 +13,7 @@ use punctual_store::{
 };
 
 pub use self::requested::{Requested, ensure_requested_in};
-use crate::{Engine, EngineError, warnings};
+use crate::{Engine, EngineError};
 
 /// What ensure did about one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ async fn reconcile<'k>(
     if !conflicts.is_empty() {
         work::put_on_hold_as_conflict(&mut tx.conn(), now, conflicts).await?;
     }
-    warnings::append(&mut tx.conn(), now, &entries).await
+    audit::append(&mut tx.conn(), now, &entries).await
 }
 
 /// The table of the design, first match wins.

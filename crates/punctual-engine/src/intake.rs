@@ -111,6 +111,7 @@ impl Engine {
     /// Stores notifications if their ids are new; the answer comes after they are on disk.
     #[boxed]
     pub async fn accept(&self, items: Vec<Handed>) -> Result<Vec<Accepted>, EngineError> {
+        let _span = self.trace_intake(&items);
         let (reply, mut answer) = oneshot::channel();
         self.intake.push(Job { items, reply });
         loop {

@@ -42,16 +42,16 @@ pub mod subscribers;
 mod suppressions;
 mod sweep;
 pub mod timeline;
+mod traced;
 pub mod trial;
 mod troubles;
 pub mod uploads;
 pub mod vault;
-mod warnings;
 pub mod workflow;
 
 use std::sync::Arc;
 
-use punctual_model::{Adapter, Clock, DuplicateKey, Random, Registry};
+use punctual_model::{Adapter, Clock, DuplicateKey, Random, Registry, Traces};
 use punctual_store::{Store, blobs::Blobs};
 
 pub use channels::{Channels, Opened};
@@ -64,7 +64,7 @@ pub use error::EngineError;
 pub use events::{Event, EventSink, EventSinks, StoredEvent};
 pub use intake::{Accepted, Handed, accept_in};
 pub use listeners::{Listener, Listeners};
-pub use metrics::Metrics;
+pub use metrics::{Figure, Metrics};
 pub use nodes::{Identity, NodeState};
 pub use public_limits::{Peer, PublicLimits};
 pub use purge::PurgeReport;
@@ -97,6 +97,8 @@ pub struct Parts {
     pub channels: Channels,
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
+    /// Records nothing until somebody says where to.
+    pub traces: Traces,
     pub(crate) suppressions: suppressions::Suppressions,
     /// This node's cache of the delivery policy.
     pub policy: delivery_policy::PolicyCache,
@@ -149,6 +151,7 @@ impl Engine {
             channels,
             vault: setup.vault,
             metrics: Metrics::new(),
+            traces: Traces::default(),
             suppressions: suppressions::Suppressions::default(),
             policy: delivery_policy::PolicyCache::default(),
             intake,

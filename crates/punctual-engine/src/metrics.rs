@@ -1,56 +1,19 @@
 //! Figures for Prometheus: what was received, claimed, worked, sent, and how late.
 
-use std::sync::atomic::AtomicU64;
+mod figures;
 
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::Registry,
-};
-use punctual_model::SendOutcome;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram};
+use punctual_model::{SendOutcome, SpanCounts};
+
+pub use figures::Figure;
+use figures::{ByAsker, ByChannel, ByKind, ByReason, ByState, ByTask, Figures, OfChannel};
 
 use crate::{DueReport, events::Touched};
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByKind {
-    kind: String,
-    outcome: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByAsker {
-    by: String,
-    outcome: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByChannel {
-    channel: String,
-    outcome: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByState {
-    state: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfChannel {
-    channel: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByReason {
-    reason: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ByTask {
-    task: String,
-}
-
 pub struct Metrics {
-    registry: Registry,
+    figures: Figures,
     accepted: Counter,
     work: Family<ByKind, Counter>,
     planned: Family<ByAsker, Counter>,
@@ -66,6 +29,8 @@ pub struct Metrics {
     isolated: Counter,
     circuit_open: Family<OfChannel, Gauge>,
     held_back: Family<ByReason, Counter>,
+    spans_exported: Counter<u64, AtomicU64>,
+    spans_dropped: Counter<u64, AtomicU64>,
 }
 
 impl Default for Metrics {
@@ -76,8 +41,8 @@ impl Default for Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("punctual");
-        let metrics = Self {
+        let mut metrics = Self {
+            figures: Figures::new(),
             accepted: Counter::default(),
             work: Family::default(),
             planned: Family::default(),
@@ -95,48 +60,67 @@ impl Metrics {
             isolated: Counter::default(),
             circuit_open: Family::default(),
             held_back: Family::default(),
-            registry: Registry::default(),
+            spans_exported: Counter::default(),
+            spans_dropped: Counter::default(),
         };
-        registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
-        registry.register("work_settled", "Work rows settled, by kind and outcome", metrics.work.clone());
-        registry.register(
+        metrics.list();
+        metrics
+    }
+
+    fn list(&mut self) {
+        let figures = &mut self.figures;
+        figures.add("notifications_accepted", "Notifications stored", &self.accepted);
+        figures.add("work_settled", "Work rows settled, by kind and outcome", &self.work);
+        figures.add(
             "work_planned",
             "Work rows planned, moved and taken back, by what asked for it and how",
-            metrics.planned.clone(),
+            &self.planned,
         );
-        registry.register("sends", "Calls to channels, by channel and outcome", metrics.sent.clone());
-        registry.register("sends_uncertain", "Attempts with no certain end", metrics.uncertain.clone());
-        registry.register(
+        figures.add("sends", "Calls to channels, by channel and outcome", &self.sent);
+        figures.add("sends_uncertain", "Attempts with no certain end", &self.uncertain);
+        figures.add(
             "receipts",
             "What providers reported about messages, by channel and state",
-            metrics.receipts.clone(),
+            &self.receipts,
         );
-        registry.register(
-            "receipts_unknown",
-            "Receipts for messages that are not known",
-            metrics.receipts_unknown.clone(),
-        );
-        registry.register("lateness_seconds", "From a row's moment to its handler", metrics.lateness.clone());
-        registry.register("claim_rows", "Rows taken by one claim", metrics.batches.clone());
-        registry.register("rows", "Rows by state, when last counted", metrics.queue.clone());
-        registry.register("loop_failures", "Passes of a loop that failed", metrics.loop_failures.clone());
-        registry.register("task_panics", "Panics that were survived, by task", metrics.panics.clone());
-        registry.register(
+        figures.add("receipts_unknown", "Receipts for messages that are not known", &self.receipts_unknown);
+        figures.add("lateness_seconds", "From a row's moment to its handler", &self.lateness);
+        figures.add("claim_rows", "Rows taken by one claim", &self.batches);
+        figures.add("rows", "Rows by state, when last counted", &self.queue);
+        figures.add("loop_failures", "Passes of a loop that failed", &self.loop_failures);
+        figures.add("task_panics", "Panics that were survived, by task", &self.panics);
+        figures.add(
             "rows_isolated",
             "Rows that failed alone and were taken out of their batch",
-            metrics.isolated.clone(),
+            &self.isolated,
         );
-        registry.register(
+        figures.add(
             "channel_circuit_open",
             "1 while the circuit of a channel is open or half open",
-            metrics.circuit_open.clone(),
+            &self.circuit_open,
         );
-        registry.register(
+        figures.add(
             "held_back",
             "Messages that were deferred, failed over or withdrawn, by reason",
-            metrics.held_back.clone(),
+            &self.held_back,
         );
-        Self { registry, ..metrics }
+        figures.add("trace_spans_exported", "Spans that the collector of traces took", &self.spans_exported);
+        figures.add(
+            "trace_spans_dropped",
+            "Spans that were dropped because too many waited or the collector did not take them",
+            &self.spans_dropped,
+        );
+    }
+
+    /// Every figure, for the reference page.
+    pub fn figures(&self) -> &[Figure] {
+        &self.figures.listed
+    }
+
+    /// How many spans were exported and dropped until now.
+    pub fn set_spans(&self, counts: SpanCounts) {
+        self.spans_exported.inner().store(counts.exported, Ordering::Relaxed);
+        self.spans_dropped.inner().store(counts.dropped, Ordering::Relaxed);
     }
 
     pub(crate) fn accepted(&self, count: usize) {
@@ -240,37 +224,76 @@ impl Metrics {
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
-        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.figures.registry);
         text
     }
 }
 
 #[cfg(test)]
 mod tests {
-    const SOURCE: &str = include_str!("metrics.rs");
+    use super::*;
+
     const MONITORING: [(&str, &str); 2] = [
         ("alerts.yaml", include_str!("../../../deploy/monitoring/alerts.yaml")),
         ("grafana-dashboard.json", include_str!("../../../deploy/monitoring/grafana-dashboard.json")),
     ];
 
-    /// Names as Prometheus shows them, without what it appends for the type.
-    fn names(text: &str) -> Vec<&str> {
-        let found = text.split("punctual_").skip(1).map(|rest| {
-            let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
-            &rest[..end]
-        });
-        let plain = |name: &'static str| move |text| str::strip_suffix(text, name).unwrap_or(text);
-        found.map(plain("_bucket")).map(plain("_total")).collect()
+    /// What a histogram is asked by.
+    const PARTS: [&str; 3] = ["_bucket", "_sum", "_count"];
+
+    /// Every name of ours in a text, with the labels that it is asked by where some are given in braces.
+    fn asked(text: &str) -> Vec<(String, Vec<String>)> {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        text.match_indices("punctual_")
+            .map(|(at, _)| {
+                let name: String = text[at..].chars().take_while(|c| is_name(*c)).collect();
+                let rest = &text[at + name.len()..];
+                let braces = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+                let labels = braces.map_or("", |(labels, _)| labels).split(',');
+                let labels = labels.filter_map(|one| Some(one.split_once('=')?.0.trim().to_owned()));
+                (name, labels.collect())
+            })
+            .collect()
     }
 
     #[test]
-    fn alerts_and_dashboard_ask_for_figures_that_exist() {
+    fn alerts_and_dashboard_ask_for_figures_and_labels_that_exist() {
+        let metrics = Metrics::new();
         for (file, text) in MONITORING {
-            let asked = names(text);
+            let asked = asked(text);
             assert!(asked.len() > 5, "{file} asks for nothing");
-            for name in asked {
-                assert!(SOURCE.contains(&format!("\"{name}\",")), "{file}: there is no punctual_{name}");
+            for (name, labels) in asked {
+                let is_it = |figure: &&Figure| {
+                    let part = name.strip_prefix(&figure.name);
+                    part.is_some_and(|part| match figure.kind {
+                        "histogram" => PARTS.contains(&part),
+                        _ => part.is_empty(),
+                    })
+                };
+                let figure = metrics.figures().iter().find(is_it);
+                let figure = figure.unwrap_or_else(|| panic!("{file}: there is no {name}"));
+                for label in labels {
+                    assert!(figure.labels.contains(&label.as_str()), "{file}: {name} has no label {label}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_reference_has_every_figure() {
+        let code = |text: &str| format!("`{text}`");
+        let rows: Vec<String> = Metrics::new()
+            .figures()
+            .iter()
+            .map(|Figure { name, kind, labels, help }| {
+                let labels = labels.iter().map(|label| code(label)).collect::<Vec<_>>().join(", ");
+                format!("| `{name}` | {kind} | {labels} | {help} |")
+            })
+            .collect();
+        let page = include_str!("../../../docs/metrics.md");
+        let (_, rest) = page.split_once("## The server").expect("the section of the server");
+        let (section, _) = rest.split_once("\n## ").expect("a section after it");
+        let found: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+        assert_eq!(found, rows, "docs/metrics.md must say:\n{}\n", rows.join("\n"));
     }
 }

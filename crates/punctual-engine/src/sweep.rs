@@ -20,7 +20,6 @@ use crate::{
     confine::{Pieces, guarded},
     due::chain,
     troubles::Chore,
-    warnings,
 };
 
 /// Rows one pass takes of each table.
@@ -166,7 +165,7 @@ impl Engine {
                 ..audit::Entry::new(AuditAction::Hold, "work", row.id, row.business_unit.as_deref())
             });
         }
-        warnings::append(&mut tx.conn(), now, &entries).await?;
+        audit::append(&mut tx.conn(), now, &entries).await?;
         tx.commit().await?;
         Ok((swept.len(), entries.len()))
     }
@@ -261,7 +260,7 @@ impl Engine {
             attempts::count_uncertain(&mut tx.conn(), &uncertain).await?;
         }
         report.notifications = notifications::settle(&mut tx.conn(), now, &rows).await?.len();
-        warnings::append(&mut tx.conn(), now, &entries).await?;
+        audit::append(&mut tx.conn(), now, &entries).await?;
         self.settle_workflows(&mut tx, back, now).await?;
         tx.commit().await?;
         self.metrics.uncertain(report.uncertain);

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::{Span, TraceParent};
 
 /// What only the way of a message needs to know; most have nothing of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,9 +20,25 @@ pub struct Envelope {
     /// The trace of the request that made it, as W3C Trace Context writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// When that span was recorded here; nothing where another program's word is only passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced_at: Option<Timestamp>,
 }
 
 impl Envelope {
+    /// The span that it belongs to and since when, where that is recorded here.
+    pub fn trace(&self) -> Option<(TraceParent, Timestamp)> {
+        let traced_at = self.traced_at?;
+        Some((TraceParent::parse(self.traceparent.as_deref()?)?, traced_at))
+    }
+
+    /// What follows belongs to this span, if it is recorded.
+    pub fn belongs_to(&mut self, span: &Span, now: Timestamp) {
+        if let Some(context) = span.context() {
+            (self.traceparent, self.traced_at) = (Some(context.to_string()), Some(now));
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         !self.is_for_mail() && self.traceparent.is_none()
     }

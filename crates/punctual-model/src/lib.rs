@@ -38,6 +38,7 @@ pub mod status;
 pub mod suppression;
 pub mod survey;
 pub mod table;
+pub mod trace;
 
 pub use address::Targets;
 pub use audit_action::AuditAction;
@@ -68,3 +69,4 @@ pub use secret_reference::SecretReference;
 pub use sign_on::{Identity, IdentityProvider, SignOnAnswer, SignOnFault, SignOnRequest};
 pub use status::{NotificationEvent, NotificationStatus, WorkEvent, WorkStatus};
 pub use suppression::SuppressionReason;
+pub use trace::{FinishedSpan, Span, SpanCounts, SpanKind, SpanSink, TraceParent, Traces};

@@ -17,7 +17,7 @@ use axum::{
 use http_body_util::{BodyExt, Limited};
 use punctual_store::StoreError;
 use punctual_wire::{
-    Code, Page, Problem, problem,
+    Code, Page, Problem, figures, problem,
     site_agent::{Notified, NotifyRequest},
     strict,
 };
@@ -123,9 +123,10 @@ async fn health(State(local): State<Shared>) -> Answer {
     Ok(json(StatusCode::OK, &local.agent.health().await?))
 }
 
-async fn metrics(State(local): State<Shared>) -> Answer {
+async fn metrics(State(local): State<Shared>, headers: HeaderMap) -> Answer {
     let text = local.agent.metrics.encode(&local.agent.health().await?);
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let (kind, text) = figures::answer(text, accept);
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 

@@ -42,7 +42,7 @@ impl Metrics {
         registry.register("stored", "Rows that central stored", metrics.stored.clone());
         registry.register("duplicates", "Rows that central had already", metrics.duplicates.clone());
         registry.register("refused", "Rows that central refused for good", metrics.refused.clone());
-        registry.register("forward_failures", "Tries to forward that failed", metrics.failures.clone());
+        registry.register("forward_failures", "Attempts to forward that failed", metrics.failures.clone());
         registry.register("backlog_rows", "Rows that wait", metrics.backlog.clone());
         registry.register("backlog_bytes", "Bytes that wait", metrics.backlog_bytes.clone());
         registry.register("oldest_buffered_seconds", "How long the oldest row waits", metrics.oldest.clone());
@@ -79,5 +79,30 @@ impl Metrics {
         // Writing to a String cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_has_every_figure() {
+        let text = Metrics::new().encode(&AgentHealth::default());
+        let (mut rows, mut help) = (Vec::new(), "");
+        for line in text.lines() {
+            if let Some((_, meaning)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+                help = meaning.trim_end_matches('.');
+            } else if let Some((name, kind)) =
+                line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' '))
+            {
+                let total = if kind == "counter" { "_total" } else { "" };
+                rows.push(format!("| `{name}{total}` | {kind} |  | {help} |"));
+            }
+        }
+        let page = include_str!("../../../docs/metrics.md");
+        let (_, section) = page.split_once("## The site agent").expect("the section of the site agent");
+        let found: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+        assert_eq!(found, rows, "docs/metrics.md must say:\n{}\n", rows.join("\n"));
     }
 }

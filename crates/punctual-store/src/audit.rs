@@ -11,6 +11,7 @@ use crate::db::{Conn, Result, Sql, args, sql, with_rows};
 
 mod page;
 mod seals;
+mod warnings;
 
 pub use page::{AuditFilter, AuditSubject, ListedEntry, page};
 pub use seals::{
@@ -80,12 +81,13 @@ pub struct AuditRow {
 const APPEND: Sql =
     sql!("audit.append", each Entry, after 1, "INSERT INTO audit (at, {names}) {values $1, {*}}");
 
-/// Writes entries in the transaction of what they record.
+/// Writes entries in the transaction of what they record, and a warning for each that a person should know of.
 #[boxed]
 pub async fn append(conn: &mut Conn<'_>, now: Timestamp, entries: &[Entry]) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
+    warnings::write(entries);
     conn.execute(&APPEND, with_rows(args![now], entries)).await?;
     Ok(())
 }

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod history;
 mod pgbouncer;
 pub mod postgres;
+pub mod promtool;
 mod proxy;
 pub mod rig;
 mod run;

@@ -16,6 +16,7 @@ pub mod content;
 pub mod delivery_policy;
 pub mod events;
 pub mod fields;
+pub mod figures;
 pub mod handling;
 pub mod inbox;
 pub mod instant;

@@ -85,7 +85,7 @@ impl NotifyStatus {
 }
 
 /// How the agent is doing: `GET /healthz`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentHealth {
     /// `ok`, or `central-unreachable` while rows wait for it.

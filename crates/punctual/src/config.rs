@@ -2,10 +2,13 @@
 //! start-up; a bad file stops the process and says what would be right.
 
 mod connections;
+#[cfg(test)]
+mod keys;
 mod limits;
 mod reconcile;
 mod reminders;
 mod sign_on;
+mod telemetry;
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +27,9 @@ use punctual_reports::Connections;
 use punctual_workflows::reminders::{external::External, providers::ScanBounds};
 use serde::Deserialize;
 
-pub use self::sign_on::SignOnConfig;
+#[cfg(test)]
+pub use self::keys::{key_in_file, section_keys};
+pub use self::{sign_on::SignOnConfig, telemetry::TraceConfig};
 use crate::clock::WrongBy;
 
 /// The flags of `serve` and `demo`.
@@ -116,6 +121,15 @@ pub struct ServeArgs {
     /// Logs as text for people or as JSON lines.
     #[arg(long, env = "PUNCTUAL_LOG_FORMAT", value_enum)]
     pub log_format: Option<LogFormat>,
+    /// The collector that traces are sent to over OTLP (HTTP with protobuf), such as `http://127.0.0.1:4318`; none by default.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
+    /// The whole address for traces, where it is not `/v1/traces` below that of the collector.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", value_name = "URL")]
+    pub otlp_traces_endpoint: Option<String>,
+    /// The share of traces that are recorded, from 0 to 1; those that a caller began follow the caller's word.
+    #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", value_name = "RATIO")]
+    pub trace_ratio: Option<f64>,
     /// End the process at a named point, for trials: `before:work.claim`, `after:commit:3`.
     #[arg(long, env = "PUNCTUAL_CRASH_AT", hide = true)]
     pub crash_at: Option<String>,
@@ -187,6 +201,7 @@ struct File {
     limits: Option<limits::LimitsFile>,
     sign_on: Option<sign_on::SignOnFile>,
     reminders: Option<reminders::RemindersFile>,
+    telemetry: Option<telemetry::TelemetryFile>,
 }
 
 const KNOWN_KEYS: &[&str] = &[
@@ -219,6 +234,7 @@ const KNOWN_KEYS: &[&str] = &[
     "limits",
     "sign_on",
     "reminders",
+    "telemetry",
 ];
 
 /// What a node runs with.
@@ -261,6 +277,8 @@ pub struct Config {
     pub limits: Limits,
     /// The single sign-on of people, where there is one.
     pub sign_on: Option<SignOnConfig>,
+    /// Where traces go, if anywhere.
+    pub traces: Option<TraceConfig>,
     pub crash_at: Option<punctual_store::CrashPoint>,
     /// Added to the machine's clock, for trials.
     pub clock_wrong_by: WrongBy,
@@ -279,6 +297,7 @@ impl Config {
     /// Puts flags, variables, file and defaults together.
     pub fn read(args: ServeArgs, default_data_dir: &str) -> Result<Self> {
         let file = read_file(args.config.as_deref())?;
+        let traces = telemetry::read(&args, file.telemetry)?;
         let path = args.config.unwrap_or_else(|| DEFAULT_FILE.into());
         let data_dir = args.data_dir.or(file.data_dir).unwrap_or_else(|| default_data_dir.into());
         let database_url = args
@@ -331,6 +350,7 @@ impl Config {
             report_connections: connections::read(file.reports)?,
             externals: reconcile::read(file.reconcile)?,
             sign_on: sign_on::read(file.sign_on)?,
+            traces,
             scans: reminders::read(file.reminders)?,
             crash_at: args.crash_at.map(|text| text.parse().map_err(anyhow::Error::msg)).transpose()?,
             clock_wrong_by: args.clock_wrong_by.map(|text| wrong_by(&text)).transpose()?.unwrap_or_default(),
@@ -443,56 +463,4 @@ fn read_file(given: Option<&Path>) -> Result<File> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(toml: &str) -> Result<Config> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("punctual.toml");
-        std::fs::write(&path, toml).unwrap();
-        Config::read(ServeArgs { config: Some(path), ..Default::default() }, "./punctual-data")
-    }
-
-    #[test]
-    fn the_defaults_are_those_of_the_handbook() {
-        let config = read("").unwrap();
-        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(config.database_url.expose(), "sqlite:./punctual-data/punctual.sqlite");
-        assert_eq!(config.blobs, "./punctual-data/blobs");
-        assert_eq!(config.lease, Duration::from_secs(60));
-        assert!(!config.sandbox && config.admin_key.is_none());
-    }
-
-    #[test]
-    fn a_flag_wins_over_the_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("p.toml");
-        std::fs::write(&path, "lease = \"30s\"\nnode = \"a\"\nsecrets_dir = \"s\"").unwrap();
-        let args = ServeArgs { config: Some(path), node: Some("b".into()), ..Default::default() };
-        let config = Config::read(args, "d").unwrap();
-        assert_eq!((config.node.as_str(), config.lease), ("b", Duration::from_secs(30)));
-        assert_eq!(config.secrets_dir.as_deref(), Some(Path::new("s")));
-    }
-
-    #[test]
-    fn a_bad_file_says_where_and_what_would_be_right() {
-        let fault = |toml: &str| format!("{:#}", read(toml).unwrap_err());
-        assert!(fault("leases = \"60s\"").contains("line 1: `leases` is not known; did you mean `lease`?"));
-        assert!(fault("lease = \"1 month\"").contains("lease = \"1 month\""));
-        assert!(fault("lease = \"2s\"").contains("lease (2s) must be longer than sweep_every (5s)"));
-        assert!(fault("reconcile_every = \"1s\"").contains("reconcile_every (1s) must be at least 1m"));
-        assert!(fault("listen = \"nowhere\"").contains("punctual.toml"));
-        assert!(fault("outgoing_allow = \"300.0.0.0/8\"").contains("outgoing_allow"));
-        assert!(fault("public_url = \"punctual.example.org\"").contains("must be an address"));
-        assert!(fault("trusted_proxies = \"localhost\"").contains("trusted_proxies"));
-        assert!(fault("survey_url = \"https://ask.example.org/s/\"").contains("with {publicId} in it"));
-    }
-
-    #[test]
-    fn secrets_are_not_printed() {
-        let config =
-            read("admin_key = \"correct-horse-battery\"\ndatabase_url = \"postgres://u:pw@h/d\"").unwrap();
-        let shown = format!("{config:?}");
-        assert!(!shown.contains("correct-horse") && !shown.contains("pw@"), "{shown}");
-    }
-}
+mod tests;

@@ -17,6 +17,8 @@ mod presence;
 mod random;
 mod ready;
 mod reconcile;
+#[cfg(test)]
+mod reference;
 mod remote;
 mod secret_source;
 mod secrets;
@@ -25,6 +27,8 @@ mod sign_on;
 mod site;
 mod sources;
 mod surveys;
+#[cfg_attr(not(feature = "otlp"), path = "telemetry_absent.rs")]
+mod telemetry;
 mod tick;
 
 use std::process::ExitCode;

@@ -31,6 +31,7 @@ use crate::{
     random::SystemRandom,
     secret_source::{self, SecretFiles},
     sign_on::SignOnOpener,
+    telemetry::{self, Exporting},
 };
 
 pub struct Node {
@@ -48,6 +49,8 @@ pub struct Node {
     pub public: Arc<PublicLimits>,
     /// The single sign-on of people, where there is one.
     pub sign_on: Arc<SignOns>,
+    /// The export of traces, where there is one.
+    pub traces: Option<Exporting>,
 }
 
 /// How the engine's time runs.
@@ -125,6 +128,7 @@ impl Node {
             listeners: Listeners::default(),
             vault,
         })?;
+        let traces = telemetry::start(config, &engine, wall.clone())?;
         let secrets = SecretFiles::open(config)?;
         let secrets = Arc::new(secrets);
         let opener = SignOnOpener { secrets: secrets.clone(), guard: guard.clone() };
@@ -140,7 +144,18 @@ impl Node {
         tell_old_references(&old);
         let sandbox = manual.map(|clock| (clock, captured));
         let public = Arc::default();
-        Ok(Self { engine, reminders, wall, sandbox, reports, survey_link, catalogue, public, sign_on })
+        Ok(Self {
+            engine,
+            reminders,
+            wall,
+            sandbox,
+            reports,
+            survey_link,
+            catalogue,
+            public,
+            sign_on,
+            traces,
+        })
     }
 
     /// The API on this node. In the sandbox the clock is the API's to move; `flowing` says that it also runs by itself.

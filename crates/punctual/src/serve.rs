@@ -115,6 +115,9 @@ pub async fn until_signal(
     if tokio::time::timeout(ENDS_WITHIN, stopping).await.is_err() {
         tracing::warn!("not everything ended in time; leases of what was under way run out");
     }
+    if let Some(traces) = &node.traces {
+        traces.finish().await;
+    }
     ended
 }
 

@@ -153,7 +153,8 @@ fn new(
     let id = NotificationId(given.unwrap_or_else(|| ids.at(index)));
     let kind = kind.unwrap_or_default();
     let unit = unit_for(units, content.business_unit.clone(), pointer)?;
-    let (new, wanted) = with_content(app, caller, unit, trace, id, content, handling.into(), &kind, pointer)?;
+    let (new, wanted) =
+        with_content(app, caller, unit, trace, id, content, handling.into(), &kind, index, pointer)?;
     let SourceRequest { instance, script } = source;
     let new = new.with(|new| {
         new.kind = kind;
@@ -173,6 +174,7 @@ pub(crate) fn with_content(
     content: Content,
     handling: Handling,
     kind: &str,
+    index: usize,
     pointer: &str,
 ) -> Result<(Handed, Wanted), Problem> {
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
@@ -186,11 +188,8 @@ pub(crate) fn with_content(
     new.context = content.context;
     new.type_data = content.type_data;
     new.locale = content.locale;
-    new.envelope = Envelope {
-        reply_to: content.reply_to,
-        headers: content.headers,
-        traceparent: trace.traceparent.clone(),
-    };
+    new.envelope = Envelope { reply_to: content.reply_to, headers: content.headers, ..Default::default() };
+    trace.give(&mut new.envelope, index);
     new.client = caller.client();
     handling.give(&mut new);
     let by_list = new.channel.is_none() && matches!(new.audience, Audience::List(_));

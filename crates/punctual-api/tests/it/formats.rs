@@ -1,7 +1,7 @@
 //! The formats that other programs speak: CloudEvents in binary mode, and figures for Prometheus.
 
 use axum::http::Method;
-use punctual_testkit::{TestBed, on_both};
+use punctual_testkit::{TestBed, on_both, promtool};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
@@ -9,6 +9,7 @@ use crate::client::{Client, Reply};
 on_both! {
     an_event_in_binary_mode_is_the_same_event;
     figures_come_as_prometheus_text_unless_open_metrics_is_asked_for;
+    promtool_is_content_with_every_figure_and_the_alert_rules;
 }
 
 async fn binary(client: &Client, more: &[(&str, &str)], body: &str) -> Reply {
@@ -83,4 +84,25 @@ async fn figures_come_as_prometheus_text_unless_open_metrics_is_asked_for(bed: T
             assert!(reply.text.contains(&sample), "{line}");
         }
     }
+}
+
+async fn promtool_is_content_with_every_figure_and_the_alert_rules(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    bed.accept_to(&["x"]).await;
+    bed.tick().await;
+    let mut text = client.send(Method::GET, "/metrics", &[], "").await.text;
+    // A family shows nothing before its first sample, and its name must be right all the same.
+    for figure in bed.engine.metrics.figures() {
+        let (name, kind) = (&figure.name, figure.kind);
+        if !text.contains(&format!("# TYPE {name} {kind}\n")) {
+            let labels: Vec<String> = figure.labels.iter().map(|label| format!("{label}=\"x\"")).collect();
+            assert!(!labels.is_empty(), "{name} has no labels and is not shown");
+            let sample = format!("{name}{{{}}} 1", labels.join(","));
+            text += &format!("# HELP {name} {}.\n# TYPE {name} {kind}\n{sample}\n", figure.help);
+        }
+    }
+    promtool::check(&["metrics"], &text);
+    let monitoring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/monitoring");
+    promtool::check(&["rules", &format!("{monitoring}/alerts.yaml")], "");
+    promtool::check(&["config", "--syntax-only", &format!("{monitoring}/prometheus.yaml")], "");
 }

@@ -29,6 +29,7 @@ async fn t09_headers_of_a_message_go_along_and_never_split() {
             reply_to: Some("desk@c.example".to_owned()),
             headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             traceparent: None,
+            traced_at: None,
         },
         ..mail("a@b.example")
     };

@@ -125,11 +125,14 @@ impl Engine {
         self.metrics.claimed(rows.len());
         let mut report = DeliveryReport { claimed: rows.len(), ..Default::default() };
         let planned = self.plan_in(&mut tx, opened.as_deref(), key, rows, now).await?;
-        let (sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
+        let (mut sending, settled) = self.first_intents(&mut tx, open, budget, planned, now).await?;
         let settled: Vec<_> = settled.iter().map(|(row, delivery)| (row, delivery)).collect();
         let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
+        if let Some(sending) = &mut sending {
+            self.trace_claim(sending, report.claimed, now);
+        }
         Ok((report, sending))
     }
 
@@ -164,7 +167,7 @@ impl Engine {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;
         }
         let (channel, permits) = (open.channel.clone(), open.permits.split(intents.len()));
-        Ok((Some(Sending { channel, items, reservation, permits, claimed_at: now }), settled))
+        Ok((Some(Sending { channel, items, reservation, permits, claimed_at: now, batch: None }), settled))
     }
 
     async fn plan_in(

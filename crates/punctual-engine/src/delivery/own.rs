@@ -110,7 +110,7 @@ impl Engine {
             let permits = permits.split(window.len());
             intents.extend(window);
             let reservation = Reservation::default();
-            sendings.push(Sending { channel, items, reservation, permits, claimed_at: now });
+            sendings.push(Sending { channel, items, reservation, permits, claimed_at: now, batch: None });
         }
         if !intents.is_empty() {
             attempts::intend(&mut tx.conn(), now, &self.config.node, &intents).await?;

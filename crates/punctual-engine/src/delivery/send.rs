@@ -36,7 +36,13 @@ use super::{
     record::{Part, Window, Written},
     render::{Templates, Unrenderable},
 };
-use crate::{Engine, EngineError, Opened, config::later, confine::panic_message, due::chain};
+use crate::{
+    Engine, EngineError, Opened,
+    config::later,
+    confine::panic_message,
+    due::chain,
+    traced::{CALLS_TRACED, attempt_ended},
+};
 use underway::{Content, Queue, Underway};
 
 /// Answers that are gathered before they are written: about 5 ms of SQLite's writer.
@@ -105,7 +111,8 @@ impl Engine {
         sending: Sending,
         until: Until,
     ) -> Result<DeliveryReport, EngineError> {
-        let Sending { channel, items, reservation, permits, claimed_at } = sending;
+        let Sending { channel, mut items, reservation, permits, claimed_at, batch } = sending;
+        self.trace_attempts(&mut items, &channel, claimed_at, batch);
         let mut sender = Sender {
             engine: self,
             trusted_until: later(claimed_at, self.lease_for(Some(&channel))),
@@ -309,7 +316,8 @@ impl Sender<'_> {
             let permit = self.permits.split(1);
             let (engine, channel) = (self.engine.clone(), self.channel.clone());
             let (item, content) = (one.item.clone(), one.content.clone());
-            self.calls.push(Box::pin(engine.call(channel, item, content, target.clone(), permit)));
+            let trace = one.trace.context().filter(|_| one.started < CALLS_TRACED);
+            self.calls.push(Box::pin(engine.call(channel, item, content, target.clone(), permit, trace)));
             one.started += 1;
         }
         if !may_start {
@@ -386,7 +394,7 @@ impl Sender<'_> {
 
     fn conclude(&self, one: Underway, now: Timestamp) -> Delivery {
         let (engine, channel) = (self.engine, &self.channel);
-        let Underway { item, tally, given, started, answered, .. } = one;
+        let Underway { item, tally, given, started, answered, trace, .. } = one;
         let unfinished = started < item.targets.len();
         let mut delivery = match given {
             Some(delivery) => delivery,
@@ -399,7 +407,9 @@ impl Sender<'_> {
             delivery = engine.not_counted(&item.row, delivery, now);
         }
         let delivery = failover::for_left_out(&item, delivery);
-        failover::go_on(&item.row, &item.failover, delivery, now)
+        let delivery = failover::go_on(&item.row, &item.failover, delivery, now);
+        attempt_ended(trace, &delivery);
+        delivery
     }
 
     fn written(&mut self, written: Written) {

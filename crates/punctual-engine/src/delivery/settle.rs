@@ -13,7 +13,7 @@ use punctual_store::{
 };
 
 use super::{DeliveryReport, event_id, owed::Reported, policy::digested, record::write_results};
-use crate::{Engine, SettledWork, warnings};
+use crate::{Engine, SettledWork};
 
 /// What became of notifications, to be written together.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl Engine {
                 "settled"
             );
         }
-        warnings::append(&mut tx.conn(), now, &entries).await?;
+        audit::append(&mut tx.conn(), now, &entries).await?;
         let settled: Vec<_> =
             rows.iter().copied().filter(|(_, delivery)| held.contains(&delivery.seq)).collect();
         let back = reported(tx, &settled).await?;

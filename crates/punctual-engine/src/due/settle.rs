@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use punctual_model::{
     Arrival, AuditAction, ChannelKey, Decided, Decision, Effect, NewNotification, NextAttempt,
-    NotificationId, WorkEvent, WorkId, WorkStatus,
+    NotificationId, Span, WorkEvent, WorkId, WorkStatus,
 };
 use punctual_store::{
     Lane, Stage, StoreError, Tx, audit,
@@ -16,7 +16,7 @@ use punctual_store::{
 use super::{DueReport, trace::Trace};
 use crate::{
     Claimed, Engine, EngineError, Registration, arrivals::Arrived, delivery::HandOver, events::Touched,
-    intake::route, registration::DecidedBatch, warnings,
+    intake::route, registration::DecidedBatch,
 };
 
 /// One decided row, split into what each statement needs.
@@ -28,6 +28,7 @@ struct Outcome {
     /// On the heap, because most rows have none.
     audited: Option<Box<audit::Entry>>,
     trace: Option<Trace>,
+    span: Span,
 }
 
 /// What one transaction wrote, and what is left to do once it is committed.
@@ -36,6 +37,8 @@ pub(super) struct SettledBatch {
     hand_over: HandOver,
     traces: Vec<Trace>,
     planned: Touched,
+    /// End when the batch is on disk.
+    spans: Vec<Span>,
 }
 
 impl Engine {
@@ -69,6 +72,11 @@ impl Engine {
             .zip(decided)
             .map(|(row, decided)| self.outcome(workflow, row, decided, now))
             .collect();
+        let mut spans: Vec<Span> = Vec::new();
+        if self.traces.is_on() {
+            spans.extend(outcomes.iter_mut().map(|outcome| std::mem::take(&mut outcome.span)));
+            spans.push(self.trace_batch(workflow.kind(), rows.len(), &spans));
+        }
         let wanted: Vec<(i64, NewNotification)> = outcomes
             .iter_mut()
             .flat_map(|outcome| {
@@ -126,8 +134,8 @@ impl Engine {
         let hand_over = self.queue_in(tx, queued, now, sends_itself).await?;
         self.publish_arrivals(tx, now, &arrived).await?;
         let planned = self.write_beside(tx, now, own, effects).await?;
-        warnings::append(&mut tx.conn(), now, &entries).await?;
-        Ok(SettledBatch { report, hand_over, traces, planned })
+        audit::append(&mut tx.conn(), now, &entries).await?;
+        Ok(SettledBatch { report, hand_over, traces, planned, spans })
     }
 
     /// Counts, logs and traces a batch whose decisions are on disk.
@@ -136,7 +144,8 @@ impl Engine {
         workflow: &Registration,
         settled: SettledBatch,
     ) -> (DueReport, HandOver) {
-        let SettledBatch { report, hand_over, traces, planned } = settled;
+        let SettledBatch { report, hand_over, traces, planned, spans } = settled;
+        drop(spans);
         self.keep_traces(traces).await;
         self.metrics.worked(workflow.kind(), &report);
         self.metrics.planned(workflow.kind(), &planned);
@@ -178,7 +187,7 @@ impl Engine {
             Decision::Fail(_) => WorkEvent::Fail,
             Decision::Hold(_) | Decision::Defer(..) | Decision::Retry(_) => WorkEvent::Requeue,
         });
-        let (mut queue, mut audited) = (Vec::new(), None);
+        let (mut queue, mut audited, mut span) = (Vec::new(), None, Span::none());
         let arrived = |arrival: Arrival| Arrived { arrival, business_unit: row.business_unit.clone() };
         let beside = decided.effects.iter().filter_map(|effect| match effect {
             Effect::Publish(arrival) => Some(arrived(arrival.clone())),
@@ -192,6 +201,7 @@ impl Engine {
         match decided.decision {
             Decision::Deliver(mut new) => {
                 identify(row, &mut new);
+                span = self.trace_decision(row, &mut new, now);
                 settlement.result = Some(coordinates(&new));
                 if workflow.follows.is_some() {
                     settlement.open_notifications = i64::try_from(new.len()).unwrap_or(i64::MAX);
@@ -236,7 +246,7 @@ impl Engine {
         });
         let effects = decided.effects;
         let audited = audited.map(|action| Box::new(audit_entry(action, row, &settlement)));
-        Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace }
+        Outcome { settlement, notifications: queue, effects, arrived: arrivals, audited, trace, span }
     }
 }
 

@@ -7,7 +7,7 @@ use axum::{
 use punctual_api::serve;
 use punctual_client::{ClientError, Notify, SiteAgent};
 use punctual_site::{Agent, SiteConfig, router};
-use punctual_testkit::{TestBed, on_both};
+use punctual_testkit::{TestBed, on_both, promtool};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -62,6 +62,10 @@ async fn a_script_sends_and_asks(bed: TestBed) {
     {
         assert!(metrics.contains(line), "{metrics}");
     }
+    promtool::check(&["metrics"], &metrics);
+    let open = [("accept", "application/openmetrics-text")];
+    let (_, _, metrics) = call(&agent, "GET", "/metrics", &open, "").await;
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     let (_, log, _) = call(&agent, "GET", "/log?limit=5", &[], "").await;
     assert_eq!(log["items"], json!([]), "success is not logged");
     bed.leaves_open("nothing ticks central");

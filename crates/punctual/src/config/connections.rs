@@ -31,7 +31,7 @@ pub(super) struct ReportsFile {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ConnectionFile {
+pub(super) struct ConnectionFile {
     url: String,
     bearer: Option<String>,
     business_units: Option<Vec<String>>,

@@ -18,7 +18,7 @@ pub(super) struct ReconcileFile(BTreeMap<String, One>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
+pub(super) struct One {
     /// `postgres://…` or `sqlite:FILE`, or `env:NAME` for a variable that holds it.
     url: String,
     source_type: String,

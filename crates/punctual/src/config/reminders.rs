@@ -17,7 +17,7 @@ pub(super) struct RemindersFile {
 /// The six bounds; what is left out is as it ships.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scan {
+pub(super) struct Scan {
     active_only: Option<bool>,
     changed_since: Option<bool>,
     window_days: Option<u32>,

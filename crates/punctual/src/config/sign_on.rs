@@ -38,7 +38,7 @@ pub(super) struct SignOnFile {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MappingFile {
+pub(super) struct MappingFile {
     group: String,
     role: String,
     business_units: Option<Vec<String>>,

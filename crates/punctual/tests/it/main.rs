@@ -23,3 +23,5 @@ mod site_agents;
 mod site_kill;
 mod stop;
 mod surveys;
+#[cfg(feature = "otlp")]
+mod traces;

@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
-use punctual_model::{Outgoing, ReasonCode, SendOutcome, ids::derive_uuid};
+use punctual_model::{Outgoing, ReasonCode, SendOutcome, Span, TraceParent, ids::derive_uuid};
 use punctual_store::notifications::NotificationRow;
 use punctual_templates::Rendered;
 
@@ -14,6 +14,7 @@ use crate::{
     confine::panic_message,
     delivery::{Permit, ToSend, event_id},
     delivery_policy::links::Holder,
+    traced::call_ended,
 };
 
 impl Engine {
@@ -31,12 +32,15 @@ impl Engine {
         content: Arc<Content>,
         target: String,
         permit: Permit,
+        trace: Option<TraceParent>,
     ) -> (i64, Answer) {
         let limit = channel.channel.timeout() * 2;
+        let mut span = Span::none();
         let send = AssertUnwindSafe(async {
             let mut message = outgoing(&item.row, &channel, &target, &content.text, self.clock.now());
             message.unsubscribe = self.unsubscribe_link(&item.row, &target);
             message.attachments = content.files.as_ref().clone();
+            span = self.trace_call(trace, &channel, &item.row, &mut message.envelope);
             channel.channel.send(message).await
         });
         let outcome = match tokio::time::timeout(limit, send.catch_unwind()).await {
@@ -56,6 +60,7 @@ impl Engine {
                 "an attempt may or may not have reached its target"
             );
         }
+        call_ended(span, &outcome);
         let at = self.clock.now();
         self.metrics.sent(channel.key.as_str(), &outcome);
         drop(permit);

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use jiff::Timestamp;
-use punctual_model::SendOutcome;
+use punctual_model::{SendOutcome, Span};
 use punctual_store::notifications::Delivery;
 use punctual_templates::Rendered;
 
@@ -42,11 +42,14 @@ pub(super) struct Underway {
     pub(super) is_over: bool,
     /// What becomes of it whatever was answered.
     pub(super) given: Option<Delivery>,
+    /// The span of this attempt.
+    pub(super) trace: Span,
 }
 
 impl Underway {
-    pub(super) fn new(item: ToSend, content: Content) -> Self {
+    pub(super) fn new(mut item: ToSend, content: Content) -> Self {
         Self {
+            trace: std::mem::take(&mut item.trace),
             intended: item.intended,
             item: Arc::new(item),
             content: Arc::new(content),
