@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use punctual_model::SendOutcome;
 
-use crate::{DueReport, events::Touched};
+use crate::{DueReport, consumers::MessageTaken, events::Touched};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByKind {
@@ -40,6 +40,17 @@ struct OfChannel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfConsumer {
+    consumer: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ByConsumer {
+    consumer: String,
+    outcome: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ByReason {
     reason: String,
 }
@@ -66,6 +77,9 @@ pub struct Metrics {
     isolated: Counter,
     circuit_open: Family<OfChannel, Gauge>,
     held_back: Family<ByReason, Counter>,
+    consumed: Family<ByConsumer, Counter>,
+    consumer_connected: Family<OfConsumer, Gauge>,
+    consumer_lag: Family<OfConsumer, Gauge>,
 }
 
 impl Default for Metrics {
@@ -95,6 +109,9 @@ impl Metrics {
             isolated: Counter::default(),
             circuit_open: Family::default(),
             held_back: Family::default(),
+            consumed: Family::default(),
+            consumer_connected: Family::default(),
+            consumer_lag: Family::default(),
             registry: Registry::default(),
         };
         registry.register("notifications_accepted", "Notifications stored", metrics.accepted.clone());
@@ -135,6 +152,21 @@ impl Metrics {
             "held_back",
             "Messages that were deferred, failed over or withdrawn, by reason",
             metrics.held_back.clone(),
+        );
+        registry.register(
+            "consumer_events",
+            "Events from brokers, by consumer and outcome",
+            metrics.consumed.clone(),
+        );
+        registry.register(
+            "consumer_connected",
+            "1 while a consumer of this node is connected to its broker",
+            metrics.consumer_connected.clone(),
+        );
+        registry.register(
+            "consumer_lag",
+            "Messages that wait at the broker, where it says so",
+            metrics.consumer_lag.clone(),
         );
         Self { registry, ..metrics }
     }
@@ -229,6 +261,39 @@ impl Metrics {
 
     pub(crate) fn held_back(&self, reason: &str) {
         self.held_back.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
+    }
+
+    pub(crate) fn consumed(&self, consumer: &str, taken: &[MessageTaken]) {
+        let sum = |of: fn(&MessageTaken) -> u64| taken.iter().map(of).sum::<u64>();
+        let outcomes = [
+            ("accepted", sum(|one| one.accepted)),
+            ("duplicate", sum(|one| one.duplicates)),
+            ("refused", sum(|one| one.refused.len() as u64)),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByConsumer { consumer: consumer.to_owned(), outcome: outcome.to_owned() };
+            self.consumed.get_or_create(&labels).inc_by(count);
+        }
+    }
+
+    pub(crate) fn consumer_state(&self, consumer: &str, is_connected: bool, lag: Option<i64>) {
+        let labels = OfConsumer { consumer: consumer.to_owned() };
+        self.consumer_connected.get_or_create(&labels).set(i64::from(is_connected));
+        match lag {
+            Some(lag) => {
+                self.consumer_lag.get_or_create(&labels).set(lag);
+            }
+            None => {
+                self.consumer_lag.remove(&labels);
+            }
+        }
+    }
+
+    /// A consumer that does not run here any more has no figures.
+    pub(crate) fn consumer_gone(&self, consumer: &str) {
+        let labels = OfConsumer { consumer: consumer.to_owned() };
+        self.consumer_connected.remove(&labels);
+        self.consumer_lag.remove(&labels);
     }
 
     /// Sets the gauges that are read from the tables when somebody asks.

@@ -161,6 +161,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "Old data stays until these have run. Those that fail are retried automatically; one that is held back waits for a confirmation.",
             None,
         ),
+        Kind::Consumer => (
+            "Consumers",
+            "They take no events from their brokers. They connect again automatically; until then events wait there.",
+            Some("/consumers"),
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

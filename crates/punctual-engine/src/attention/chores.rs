@@ -1,4 +1,4 @@
-//! Reconciliations and purges that need attention. They belong to the installation, so only callers without a limit see them.
+//! Reconciliations, purges and consumers that need attention. They belong to the installation, so only callers without a limit see them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +18,7 @@ impl Engine {
     pub(super) async fn chores_waiting(&self, conn: &mut Conn<'_>) -> Result<Vec<Waiting>, StoreError> {
         let mut all = self.reconciliations_waiting(conn).await?;
         all.extend(self.purges_waiting(conn).await?);
+        all.extend(self.consumers_waiting(conn).await?);
         Ok(all)
     }
 

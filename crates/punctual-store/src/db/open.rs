@@ -135,6 +135,11 @@ impl Store {
         Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
     }
 
+    /// A named place between a commit and what follows from it outside the database: a crash point, as statements are.
+    pub fn reached(&self, name: &'static str) -> Result<()> {
+        self.0.options.faults.before(name)
+    }
+
     /// A transaction for the question whether the database takes writes. On SQLite it waits for the writer as others do.
     #[boxed]
     pub async fn begin_probe(&self) -> Result<Tx> {

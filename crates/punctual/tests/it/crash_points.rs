@@ -52,6 +52,7 @@ fn named_in_code() -> BTreeSet<String> {
         }
     }
     names.insert("commit".to_owned());
+    names.insert("consumers.acknowledge".to_owned());
     names
 }
 
