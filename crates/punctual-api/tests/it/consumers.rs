@@ -27,7 +27,7 @@ pub fn with_brokers(bed: TestBedBuilder) -> TestBedBuilder {
 
 const ORDERS: &str = "/api/v1/consumers/nats:orders";
 
-fn orders() -> Value {
+pub fn orders() -> Value {
     json!({ "adapter": "nats", "settings": { "url": "tls://nats.example.com", "stream": "ORDERS",
         "deadLetterSubject": "orders.refused" } })
 }

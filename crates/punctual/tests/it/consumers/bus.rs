@@ -13,6 +13,8 @@ use lapin::{
 };
 use serde_json::{Value, json};
 
+use super::amqp1::Amqp1;
+
 /// A message that was refused.
 #[derive(Clone, Debug)]
 pub struct Letter {
@@ -154,6 +156,10 @@ impl Bus {
                 let stored = client.request_with_headers(self.name.clone(), own, body.into()).await.unwrap();
                 assert!(!String::from_utf8_lossy(&stored.payload).contains("error"), "{stored:?}");
             }
+            Wire::Amqp { is_one: true, .. } => {
+                let mut own = Amqp1::open(&self.url).await;
+                own.send(&format!("/amq/queue/{}", self.name), content_type, headers, body).await;
+            }
             Wire::Amqp { channel, .. } => {
                 let mut table = FieldTable::default();
                 for (name, value) in headers {
@@ -174,6 +180,10 @@ impl Bus {
     pub async fn dead_letters(&self, count: usize) -> Vec<Letter> {
         let letters = match &self.wire {
             Wire::Nats(client) => self.letters_of_stream(client, count).await,
+            Wire::Amqp { is_one: true, .. } => {
+                let mut own = Amqp1::open(&self.url).await;
+                own.letters(&format!("/amq/queue/{}-refused", self.name), count).await
+            }
             Wire::Amqp { channel, .. } => self.letters_of_queue(channel, count).await,
         };
         assert_eq!(letters.len(), count, "{letters:?}");
