@@ -428,6 +428,55 @@ Comparison = TypedDict(
     },
 )
 
+Consumer = TypedDict(
+    "Consumer",
+    {
+        "active": "bool",
+        "adapter": "str",
+        "businessUnit": NotRequired["Union[str, None]"],
+        "health": "ConsumerHealth",
+        "key": "str",
+        "secretsSet": "list[str]",
+        "settings": "dict[str, Any]",
+        "updatedAt": "str",
+        "version": "int",
+    },
+)
+
+ConsumerHealth = TypedDict(
+    "ConsumerHealth",
+    {
+        "accepted": "int",
+        "duplicates": "int",
+        "lag": NotRequired["Union[int, None]"],
+        "lastError": NotRequired["Union[str, None]"],
+        "lastErrorAt": NotRequired["Union[str, None]"],
+        "lastMessageAt": NotRequired["Union[str, None]"],
+        "nodes": "int",
+        "refused": "int",
+        "since": "str",
+        "state": "str",
+    },
+)
+
+ConsumerPage = TypedDict(
+    "ConsumerPage",
+    {
+        "items": "list[Consumer]",
+        "nextCursor": NotRequired["Union[str, None]"],
+    },
+)
+
+ConsumerRequest = TypedDict(
+    "ConsumerRequest",
+    {
+        "active": NotRequired["Union[bool, None]"],
+        "adapter": "str",
+        "businessUnit": NotRequired["Union[str, None]"],
+        "settings": NotRequired["Union[dict[str, Any], None]"],
+    },
+)
+
 Coordinates = TypedDict(
     "Coordinates",
     {
@@ -3109,6 +3158,10 @@ __all__ = [
     "Code",
     "ComparedRun",
     "Comparison",
+    "Consumer",
+    "ConsumerHealth",
+    "ConsumerPage",
+    "ConsumerRequest",
     "Coordinates",
     "DateRule",
     "DateRuleInput",

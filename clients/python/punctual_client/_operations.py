@@ -121,6 +121,10 @@ class Operations(Transport):
         """Remove a channel."""
         return self._call("DELETE", f"/api/v1/channels/{self._segment(key)}")
 
+    def delete_consumer(self, key: str) -> None:
+        """Remove a consumer."""
+        return self._call("DELETE", f"/api/v1/consumers/{self._segment(key)}")
+
     def delete_key(self, id: str) -> None:
         """Revoke a key."""
         return self._call("DELETE", f"/api/v1/keys/{self._segment(id)}")
@@ -220,6 +224,10 @@ class Operations(Transport):
     def get_channel(self, key: str) -> m.Channel:
         """Look at a channel."""
         return self._call("GET", f"/api/v1/channels/{self._segment(key)}")
+
+    def get_consumer(self, key: str) -> m.Consumer:
+        """Look at a consumer."""
+        return self._call("GET", f"/api/v1/consumers/{self._segment(key)}")
 
     def get_delivery_policy(self) -> m.DeliveryPolicy:
         """Get the delivery policy."""
@@ -452,6 +460,10 @@ class Operations(Transport):
     def list_channels(self) -> m.ChannelPage:
         """All channels, by key."""
         return self._call("GET", "/api/v1/channels")
+
+    def list_consumers(self) -> m.ConsumerPage:
+        """All consumers, by key, with how each is."""
+        return self._call("GET", "/api/v1/consumers")
 
     def list_failed_automation_runs(self, guid: str, *, cursor: Optional[str] = None, limit: Optional[int] = None) -> m.RunSummaryPage:
         """Runs of a subscription that have failed, are held or wait for a retry."""
@@ -736,6 +748,10 @@ class Operations(Transport):
     def put_channel(self, key: str, body: m.ChannelRequest) -> m.Channel:
         """Define a channel."""
         return self._call("PUT", f"/api/v1/channels/{self._segment(key)}", body=body)
+
+    def put_consumer(self, key: str, body: m.ConsumerRequest) -> m.Consumer:
+        """Define a consumer."""
+        return self._call("PUT", f"/api/v1/consumers/{self._segment(key)}", body=body)
 
     def put_delivery_policy(self, body: m.DeliveryPolicyInput) -> m.DeliveryPolicy:
         """Set the delivery policy."""

@@ -455,6 +455,62 @@ export interface Comparison {
   to: string;
 }
 
+/** A consumer as it is stored, and how it is. */
+export interface Consumer {
+  active: boolean;
+  adapter: string;
+  businessUnit?: string | null;
+  health: ConsumerHealth;
+  key: string;
+  /** The secrets that are set. */
+  secretsSet: string[];
+  /** The settings without the secrets. */
+  settings: Record<string, unknown>;
+  updatedAt: string;
+  version: number;
+}
+
+/** How a consumer is, over all nodes that run it. */
+export interface ConsumerHealth {
+  /** Events that were taken. */
+  accepted: number;
+  /** Events that the broker handed out again, and that were left aside. */
+  duplicates: number;
+  /** Messages that wait at the broker, where it says so. */
+  lag?: number | null;
+  lastError?: string | null;
+  lastErrorAt?: string | null;
+  /** When a message was last taken. */
+  lastMessageAt?: string | null;
+  /** Nodes that are connected. */
+  nodes: number;
+  /** Events that were refused and sent to the dead letters. */
+  refused: number;
+  /** Since when it is in this state. */
+  since: string;
+  /** `connected`, `connecting`, `disconnected`, `notRunning` (no node runs it, as in the sandbox) or `off`. */
+  state: string;
+}
+
+/** One page of a list. */
+export interface ConsumerPage {
+  items: Consumer[];
+  /** Give it back as `cursor` for the next page; null on the last one. */
+  nextCursor?: string | null;
+}
+
+/** A consumer to be defined. */
+export interface ConsumerRequest {
+  /** Switched off it takes nothing; its events wait at the broker. */
+  active?: boolean | null;
+  /** `nats`, `amqp` or `amqp1`. */
+  adapter: string;
+  /** The business unit that its events belong to. An event that names another one is refused. */
+  businessUnit?: string | null;
+  /** What the adapter needs; a secret may be given as `env:NAME` or `file:NAME`. */
+  settings?: Record<string, unknown> | null;
+}
+
 /** Where what was made for a run lies. */
 export interface Coordinates {
   artefacts: Artefact[];
@@ -630,7 +686,7 @@ export interface EventChange {
 export interface EventOutcome {
   error?: Problem | null;
   index: number;
-  /** `accepted`, `duplicate` (known by `source` and `id`), `stale` (older than what is known) or `rejected`. */
+  /** `accepted`, `stale` (older than what is known) or `rejected`. */
   outcome: string;
   /** 1 when nothing listens to its type. */
   unmatched?: number;

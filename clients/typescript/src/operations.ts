@@ -126,6 +126,11 @@ export class Operations extends Transport {
     return this.call("DELETE", `/api/v1/channels/${this.segment(key)}`);
   }
 
+  /** Remove a consumer */
+  deleteConsumer(key: string): Promise<void> {
+    return this.call("DELETE", `/api/v1/consumers/${this.segment(key)}`);
+  }
+
   /** Revoke a key */
   deleteKey(id: string): Promise<void> {
     return this.call("DELETE", `/api/v1/keys/${this.segment(id)}`);
@@ -249,6 +254,11 @@ export class Operations extends Transport {
   /** Look at a channel */
   getChannel(key: string): Promise<m.Channel> {
     return this.call("GET", `/api/v1/channels/${this.segment(key)}`);
+  }
+
+  /** Look at a consumer */
+  getConsumer(key: string): Promise<m.Consumer> {
+    return this.call("GET", `/api/v1/consumers/${this.segment(key)}`);
   }
 
   /** Get the delivery policy */
@@ -539,6 +549,11 @@ export class Operations extends Transport {
   /** All channels, by key */
   listChannels(): Promise<m.ChannelPage> {
     return this.call("GET", `/api/v1/channels`);
+  }
+
+  /** All consumers, by key, with how each is */
+  listConsumers(): Promise<m.ConsumerPage> {
+    return this.call("GET", `/api/v1/consumers`);
   }
 
   /** Runs of a subscription that have failed, are held or wait for a retry */
@@ -894,6 +909,11 @@ export class Operations extends Transport {
   /** Define a channel */
   putChannel(key: string, body: m.ChannelRequest): Promise<m.Channel> {
     return this.call("PUT", `/api/v1/channels/${this.segment(key)}`, { body });
+  }
+
+  /** Define a consumer */
+  putConsumer(key: string, body: m.ConsumerRequest): Promise<m.Consumer> {
+    return this.call("PUT", `/api/v1/consumers/${this.segment(key)}`, { body });
   }
 
   /** Set the delivery policy */

@@ -3,29 +3,20 @@
 mod body;
 
 use axum::extract::State;
-use punctual_engine::{
-    OwnUnit, Units,
-    events::{Event, EventTaken, IncomingEvent, SOURCE_CHANGED, SOURCE_DELETED},
-};
-use punctual_store::sources::SourceChange;
+use punctual_engine::events::EventTaken;
 use punctual_wire::{
-    Batch, Code, FieldError, Problem,
+    Batch, Problem,
     batch::OneOrMany,
     events::{EventOutcome, EventRequest},
-    limits::NAME_MAX,
-    names::name_fault,
-    sources::SourceRequest,
-    surveys::IngestItem,
 };
-use serde_json::{Value, json};
+use punctual_workflows::event_intake::{Sender, not_yours, units_in};
 
 use crate::{
-    App, Shared,
+    Shared,
     answer::{Answer, JsonResponse},
-    auth::{Caller, Ingest, Principal, unit_for},
+    auth::{Caller, Ingest},
     idempotency::IdempotencyKey,
     openapi::shapes,
-    parameters::not_in_future,
     sources::counts,
 };
 
@@ -56,14 +47,13 @@ pub async fn post(
         let mut reader = app.engine.store.read_for_people().await?;
         app.surveys.current(&mut reader.conn()).await?;
         drop(reader);
-        let named =
-            requests.iter().flatten().filter_map(|one| one.data.as_ref()?.get("businessUnit")?.as_str());
-        let units = app.engine.units_named(&caller.by, named.collect()).await?;
+        let units = app.engine.units_named(&caller.by, units_in(requests.iter().flatten())).await?;
+        let now = app.engine.clock.now();
+        let sender = Sender { by: &caller.by, units: &units, surveys: &app.surveys, now };
         let (mut accepted, mut refused) = (Vec::new(), Vec::with_capacity(requests.len()));
         for (index, request) in requests.into_iter().enumerate() {
             let pointer = if is_batch { format!("/{index}") } else { String::new() };
-            match request.map_err(Problem::from).and_then(|one| incoming(app, caller, &units, one, &pointer))
-            {
+            match request.map_err(Problem::from).and_then(|one| sender.incoming(one, None, &pointer)) {
                 Ok(one) => {
                     accepted.push(one);
                     refused.push(None);
@@ -100,9 +90,7 @@ fn outcome(index: usize, taken: Option<EventTaken>) -> EventOutcome {
         Some(EventTaken::Stale) => {
             EventOutcome { index, outcome: "stale".into(), work: None, unmatched: 0, error: None }
         }
-        Some(EventTaken::NotYours) => {
-            rejected(index, Problem::new(Code::NotFound, "There is no such source."))
-        }
+        Some(EventTaken::NotYours) => rejected(index, not_yours()),
         None => rejected(index, Problem::internal()),
     }
 }
@@ -110,77 +98,4 @@ fn outcome(index: usize, taken: Option<EventTaken>) -> EventOutcome {
 fn rejected(index: usize, problem: Problem) -> EventOutcome {
     let error = Some(Box::new(problem));
     EventOutcome { index, outcome: "rejected".into(), work: None, unmatched: 0, error }
-}
-
-fn incoming(
-    app: &App,
-    caller: &Principal,
-    units: &Units,
-    request: EventRequest,
-    pointer: &str,
-) -> Result<IncomingEvent, Problem> {
-    let EventRequest { id, source, kind, subject, sequence, time, data, .. } = request;
-    let now = app.engine.clock.now();
-    let time = time.unwrap_or(now);
-    not_in_future(time, now, &format!("{pointer}/time"))?;
-    let business_units = caller.by.units.clone();
-    let mut event = Event {
-        id,
-        source,
-        kind,
-        subject,
-        sequence,
-        time,
-        data: data.unwrap_or(Value::Null),
-        business_units,
-    };
-    match event.kind.as_str() {
-        SOURCE_CHANGED | SOURCE_DELETED => {
-            let (unit, change) = change(units, &mut event, pointer)?;
-            return Ok(IncomingEvent::of_source(event, unit, change));
-        }
-        kind if app.surveys.last_seen().subscribes_to(kind) => {
-            IngestItem::read(&event.data, &format!("{pointer}/data"))?;
-        }
-        _ => {}
-    }
-    Ok(IncomingEvent::new(event))
-}
-
-/// The state of a source that an event carries, and whose it is.
-fn change(units: &Units, event: &mut Event, pointer: &str) -> Result<(OwnUnit, SourceChange), Problem> {
-    let (source_type, source_id) = subject(event.subject.as_deref(), &format!("{pointer}/subject"))?;
-    let deleted = event.kind == SOURCE_DELETED;
-    if deleted && event.data.is_null() {
-        event.data = json!({});
-    }
-    let request = SourceRequest::read(&event.data, &format!("{pointer}/data"))?;
-    let unit = unit_for(units, request.business_unit, &format!("{pointer}/data"))?;
-    let change = SourceChange {
-        source_type,
-        source_id,
-        business_unit: None,
-        active: request.active && !deleted,
-        deleted,
-        state: if deleted { "{}".to_owned() } else { request.state.to_string() },
-        sequence: event.sequence.or(request.sequence),
-        occurred_at: event.time,
-    };
-    Ok((unit, change))
-}
-
-fn subject(subject: Option<&str>, pointer: &str) -> Result<(String, String), Problem> {
-    let detail = "`subject` names the source as `type/id`, such as `document/42`.";
-    let Some(subject) = subject else {
-        return Err(FieldError::new(pointer, Code::MissingField, detail).into());
-    };
-    let Some((kind, id)) = subject.split_once('/') else {
-        return Err(FieldError::new(pointer, Code::KeyInvalid, detail).into());
-    };
-    for part in [kind, id] {
-        if let Some(fault) = name_fault(part, NAME_MAX, &|| pointer.to_owned()) {
-            return Err(fault.into());
-        }
-    }
-    Ok((kind.to_owned(), id.to_owned()))
 }

@@ -13,6 +13,7 @@ mod body;
 mod business_units;
 mod callbacks;
 mod channels;
+mod consumers;
 mod definitions;
 mod docs;
 mod envelope;

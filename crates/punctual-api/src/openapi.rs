@@ -21,10 +21,10 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    Shared, attention, audit, blobs, business_units, callbacks, channels, events, forecast, health, inbox,
-    keys, lists, messages, metrics, nodes, notifications, operations, preferences, reconciliations,
-    reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites, sources,
-    subscribers, suppressions, surveys, templates, users, work,
+    Shared, attention, audit, blobs, business_units, callbacks, channels, consumers, events, forecast,
+    health, inbox, keys, lists, messages, metrics, nodes, notifications, operations, preferences,
+    reconciliations, reminder_settings, reports, retention, sandbox, scheduler, schedules, secrets, sites,
+    sources, subscribers, suppressions, surveys, templates, users, work,
 };
 
 #[derive(utoipa::OpenApi)]
@@ -49,6 +49,7 @@ use crate::{
         (name = "Surveys", description = "Questionnaires that events send, and what became of each link"),
         (name = "Survey links", description = "What anybody with a link may do, without a key"),
         (name = "Subscribers", description = "Who gets events, and what became of each delivery"),
+        (name = "Consumers", description = "Where events are taken from: streams and queues of message brokers"),
         (name = "Reminders", description = "What people are reminded of, what lies ahead, and why"),
         (name = "Reports", description = "Recurring reports, and who gets them"),
         (name = "Report runs", description = "What was made, who owns it, and what became of it"),
@@ -246,6 +247,8 @@ fn of_the_installation() -> OpenApiRouter<Shared> {
         .routes(routes!(subscribers::list))
         .routes(routes!(subscribers::get, subscribers::put, subscribers::delete))
         .routes(routes!(subscribers::retry_all))
+        .routes(routes!(consumers::list))
+        .routes(routes!(consumers::get, consumers::put, consumers::delete))
         .routes(routes!(reconciliations::list))
         .routes(routes!(reconciliations::run))
         .routes(routes!(channels::health))

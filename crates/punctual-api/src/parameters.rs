@@ -6,7 +6,6 @@ use axum::{
     extract::{FromRequestParts, Path, Query},
     http::request::Parts,
 };
-use jiff::{SignedDuration, Timestamp};
 use punctual_wire::{
     Code, FieldError, Problem,
     fields::{Fields, query_object},
@@ -78,17 +77,4 @@ pub fn checked_name(name: &str, pointer: &'static str) -> Result<(), Failure> {
 /// The id of a row that the database numbers. A text that is no number is an id that does not exist.
 pub fn row_id(text: &str, what: &str) -> Result<i64, Failure> {
     text.parse().map_err(|_| Problem::not_found(what, text).into())
-}
-
-/// How far the clock of a producer may be ahead of ours.
-const AHEAD: SignedDuration = SignedDuration::from_hours(24);
-
-/// Refuses a moment at which something is said to have happened and that lies more than a day ahead: what is reported about it
-/// later would count as older.
-pub fn not_in_future(at: Timestamp, now: Timestamp, pointer: &str) -> Result<(), Problem> {
-    if at.duration_since(now) <= AHEAD {
-        return Ok(());
-    }
-    let detail = format!("{at} lies more than a day ahead; it is {now}.");
-    Err(Problem::of_fields(vec![FieldError::new(pointer, Code::TimeInFuture, detail)]))
 }

@@ -17,6 +17,7 @@ use punctual_wire::{
     sources::{NamedSourceRequest, Source, SourceOutcome, SourceRequest},
     work::WorkCounts,
 };
+use punctual_workflows::event_intake::not_in_future;
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
     auth::{Caller, Ingest, Principal, Read, unit_for},
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
-    parameters::{Parameters, Segments, checked_name, not_in_future},
+    parameters::{Parameters, Segments, checked_name},
 };
 
 /// Sources written in one transaction: about 5 ms of SQLite's writer.

@@ -4,7 +4,7 @@
 //! apart from those of other messages only by their order, and brokers put confirms together; so a channel of the
 //! protocol carries one message at a time, and there are some of them on one connection.
 
-mod classify;
+pub(crate) mod classify;
 mod runtime;
 
 use std::sync::{Mutex, PoisonError};
@@ -31,7 +31,7 @@ const MOST_WAITING: usize = 16;
 /// How often both sides say that they are still there, in seconds.
 const HEARTBEAT: u16 = 20;
 /// `delivery_mode` of a message that survives a restart of the broker.
-const PERSISTENT: u8 = 2;
+pub(crate) const PERSISTENT: u8 = 2;
 
 /// The adapter `amqp`.
 pub type AmqpAdapter = BrokerAdapter<Amqp>;
@@ -86,6 +86,52 @@ fn target(reader: &mut Reader<'_>) -> Option<(String, String)> {
     }
 }
 
+/// Where the broker is and who signs in; every fault is left with the reader.
+pub(crate) fn uri(reader: &mut Reader<'_>, url: Option<&CheckedUrl>) -> Option<AMQPUri> {
+    let vhost = url.and_then(|url| virtual_host(url.url.path()));
+    if url.is_some() && vhost.is_none() {
+        let detail = "after the host comes the virtual host, such as /orders or /%2F";
+        reader.fault("url", "url_invalid", detail);
+    }
+    let (username, password) = match reader.credentials() {
+        Some((username, password)) => (username, password.expose().to_owned()),
+        None => Default::default(),
+    };
+    let (url, vhost) = url.zip(vhost)?;
+    Some(AMQPUri {
+        // The stream is encrypted already where it has to be.
+        scheme: AMQPScheme::AMQP,
+        authority: AMQPAuthority {
+            userinfo: AMQPUserInfo { username, password },
+            host: url.host.clone(),
+            port: url.port,
+        },
+        vhost,
+        query: AMQPQueryString { heartbeat: Some(HEARTBEAT), ..Default::default() },
+    })
+}
+
+/// Connects to a checked address and signs in. The connection ends with its guard.
+pub(crate) async fn connect(
+    uri: &AMQPUri,
+    place: &Place,
+    trust: &Trust,
+) -> Result<(Connection, DropGuard), Failure> {
+    let (connected, cut) = stream::connect(place, trust).await?;
+    let connected = Mutex::new(Some(connected.compat()));
+    // Asked for once: nothing is connected again behind our back.
+    let connect = async move |_, _| {
+        let taken = connected.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let gone = || lapin::Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionAborted));
+        taken.map(AsyncTcpStream::Plain).ok_or_else(gone)
+    };
+    let properties = ConnectionProperties::default().with_connection_name("punctual".into());
+    let connection = Connection::connector(uri.clone(), runtime::current(), connect, properties)
+        .await
+        .map_err(|fault| classify::not_let_in(&fault))?;
+    Ok((connection, cut))
+}
+
 /// An open connection, with the channels that wait for the next message.
 pub struct Live {
     connection: Connection,
@@ -105,45 +151,15 @@ impl Broker for Amqp {
     type Live = Live;
 
     fn read(reader: &mut Reader<'_>, url: Option<&CheckedUrl>) -> Option<Self> {
-        let vhost = url.and_then(|url| virtual_host(url.url.path()));
-        if url.is_some() && vhost.is_none() {
-            let detail = "after the host comes the virtual host, such as /orders or /%2F";
-            reader.fault("url", "url_invalid", detail);
-        }
-        let (username, password) = match reader.credentials() {
-            Some((username, password)) => (username, password.expose().to_owned()),
-            None => Default::default(),
-        };
+        let uri = uri(reader, url);
         let target = target(reader);
         let persistent = reader.boolean("persistent").unwrap_or(true);
-        let ((url, vhost), (exchange, routing_key)) = url.zip(vhost).zip(target)?;
-        let uri = AMQPUri {
-            // The stream is encrypted already where it has to be.
-            scheme: AMQPScheme::AMQP,
-            authority: AMQPAuthority {
-                userinfo: AMQPUserInfo { username, password },
-                host: url.host.clone(),
-                port: url.port,
-            },
-            vhost,
-            query: AMQPQueryString { heartbeat: Some(HEARTBEAT), ..Default::default() },
-        };
+        let (uri, (exchange, routing_key)) = uri.zip(target)?;
         Some(Self { uri, exchange, routing_key, persistent })
     }
 
     async fn connect(&self, place: &Place, trust: &Trust, _message: &Outgoing) -> Result<Live, Failure> {
-        let (connected, cut) = stream::connect(place, trust).await?;
-        let connected = Mutex::new(Some(connected.compat()));
-        // Asked for once: nothing is connected again behind our back.
-        let connect = async move |_, _| {
-            let taken = connected.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let gone = || lapin::Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionAborted));
-            taken.map(AsyncTcpStream::Plain).ok_or_else(gone)
-        };
-        let properties = ConnectionProperties::default().with_connection_name("punctual".into());
-        let connection = Connection::connector(self.uri.clone(), runtime::current(), connect, properties)
-            .await
-            .map_err(|fault| classify::not_let_in(&fault))?;
+        let (connection, cut) = connect(&self.uri, place, trust).await?;
         Ok(Live { connection, waiting: Mutex::default(), _cut: cut })
     }
 

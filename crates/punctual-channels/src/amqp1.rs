@@ -2,7 +2,7 @@
 //!
 //! What the broker says about a transfer (its disposition) is the outcome: accepted, rejected, released or modified.
 
-mod classify;
+pub(crate) mod classify;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// After this many milliseconds of silence the connection counts as gone; both sides send empty frames to prevent it.
-const IDLE: u32 = 60_000;
+pub(crate) const IDLE: u32 = 60_000;
 
 /// The adapter `amqp1`.
 pub type Amqp1Adapter = BrokerAdapter<Amqp1>;

@@ -24,7 +24,10 @@ mod brokers;
 pub mod callback;
 pub mod captured;
 mod connect;
+#[cfg(any(feature = "nats", feature = "amqp", feature = "amqp1"))]
+pub mod consume;
 pub mod disabled_adapter;
+mod disabled_consumer;
 pub mod guard;
 pub mod http;
 pub mod in_process;
@@ -49,7 +52,7 @@ pub mod whatsapp;
 
 use std::sync::Arc;
 
-use punctual_model::Adapter;
+use punctual_model::{Adapter, ConsumerAdapter};
 
 #[cfg(feature = "amqp")]
 pub use amqp::AmqpAdapter;
@@ -57,6 +60,7 @@ pub use amqp::AmqpAdapter;
 pub use amqp1::Amqp1Adapter;
 pub use captured::{Captured, CapturedChannel, Misbehaviour, Sent};
 pub use disabled_adapter::DisabledAdapter;
+pub use disabled_consumer::DisabledConsumer;
 pub use guard::{AllowList, Guard};
 pub use in_process::{Handler, InProcessAdapter};
 pub use memory::MemoryAdapter;
@@ -92,6 +96,11 @@ pub fn adapters(guard: &Guard, trust: &Trust, memory: &Arc<Captured>) -> Vec<Arc
     ];
     adapters.extend(brokers);
     adapters
+}
+
+/// Every kind of broker that events can be taken from.
+pub fn consumer_adapters(guard: &Guard, trust: &Trust) -> Vec<Arc<dyn ConsumerAdapter>> {
+    brokers::consumers(guard, trust)
 }
 
 /// A message for tests of what is made from one.

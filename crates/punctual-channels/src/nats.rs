@@ -4,7 +4,7 @@
 //! looks up names and follows what a server says about its cluster; both would lead around the guard. So it is given
 //! the checked addresses themselves and set to ignore others, and the name of the certificate is fixed here.
 
-mod ack;
+pub(crate) mod ack;
 mod certificate;
 
 use std::{
@@ -40,7 +40,7 @@ pub struct Nats {
 }
 
 /// How to sign in.
-enum Login {
+pub(crate) enum Login {
     None,
     Password(String, Secret),
     Token(Secret),
@@ -50,7 +50,7 @@ enum Login {
 }
 
 /// What is wrong with a subject to publish to.
-fn subject_fault(subject: &str) -> Option<&'static str> {
+pub(crate) fn subject_fault(subject: &str) -> Option<&'static str> {
     if subject.len() > 255 || subject.contains(|c: char| c.is_control() || c.is_whitespace()) {
         return Some("a subject is one word of at most 255 bytes");
     }
@@ -63,7 +63,7 @@ fn subject_fault(subject: &str) -> Option<&'static str> {
     None
 }
 
-fn login(reader: &mut Reader<'_>) -> Login {
+pub(crate) fn login(reader: &mut Reader<'_>) -> Login {
     let password = reader.credentials();
     let seed = reader.secret("nkeySeed");
     if seed
@@ -136,47 +136,7 @@ impl Broker for Nats {
     }
 
     async fn connect(&self, place: &Place, trust: &Trust, _message: &Outgoing) -> Result<Live, Failure> {
-        let scheme = if place.secure { "tls" } else { "nats" };
-        let addresses: Vec<ServerAddr> = place
-            .addresses()
-            .await?
-            .into_iter()
-            .filter_map(|address| format!("{scheme}://{address}").parse().ok())
-            .collect();
-        let complaint: Arc<Mutex<Option<String>>> = Arc::default();
-        let heard = Arc::clone(&complaint);
-        let options = self
-            .options()?
-            .name("punctual")
-            .connection_timeout(CONNECT_TIMEOUT)
-            .request_timeout(None)
-            // One round: who needs the connection then makes another, to addresses that were looked up anew.
-            .max_reconnects(addresses.len())
-            .retain_servers_order()
-            .ignore_discovered_servers()
-            .require_tls(place.secure)
-            .event_callback(move |event| {
-                if let Event::ServerError(fault) = event {
-                    *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.to_string());
-                }
-                std::future::ready(())
-            });
-        let options = match certificate::config(trust, &place.host) {
-            Ok(tls) => options.tls_client_config(tls),
-            Err(fault) if place.secure => return Err(fault),
-            // A plain connection needs no certificates; a server that asks for TLS nevertheless is not believed.
-            Err(_) => options,
-        };
-        let client = options.connect(addresses).await.map_err(|fault| match fault.kind() {
-            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => Failure::never(
-                ReasonCode::CredentialsRefused,
-                format!("the server refused the credentials: {fault}"),
-            ),
-            _ => Failure::Later(
-                certificate_fault(&fault).unwrap_or_else(|| format!("the server cannot be reached: {fault}")),
-            ),
-        })?;
-        Ok(Live { client, complaint })
+        connect(&self.login, place, trust).await
     }
 
     fn works(live: &Live) -> bool {
@@ -223,17 +183,68 @@ impl Broker for Nats {
     }
 }
 
-impl Nats {
+/// Connects to a checked address and signs in.
+pub(crate) async fn connect(login: &Login, place: &Place, trust: &Trust) -> Result<Live, Failure> {
+    let scheme = if place.secure { "tls" } else { "nats" };
+    let addresses: Vec<ServerAddr> = place
+        .addresses()
+        .await?
+        .into_iter()
+        .filter_map(|address| format!("{scheme}://{address}").parse().ok())
+        .collect();
+    let complaint: Arc<Mutex<Option<String>>> = Arc::default();
+    let heard = Arc::clone(&complaint);
+    let options = login
+        .options()?
+        .name("punctual")
+        .connection_timeout(CONNECT_TIMEOUT)
+        .request_timeout(None)
+        // One round: who needs the connection then makes another, to addresses that were looked up anew.
+        .max_reconnects(addresses.len())
+        .retain_servers_order()
+        .ignore_discovered_servers()
+        .require_tls(place.secure)
+        .event_callback(move |event| {
+            if let Event::ServerError(fault) = event {
+                *heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.to_string());
+            }
+            std::future::ready(())
+        });
+    let options = match certificate::config(trust, &place.host) {
+        Ok(tls) => options.tls_client_config(tls),
+        Err(fault) if place.secure => return Err(fault),
+        // A plain connection needs no certificates; a server that asks for TLS nevertheless is not believed.
+        Err(_) => options,
+    };
+    let client = options.connect(addresses).await.map_err(|fault| match fault.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => Failure::never(
+            ReasonCode::CredentialsRefused,
+            format!("the server refused the credentials: {fault}"),
+        ),
+        _ => Failure::Later(
+            certificate_fault(&fault).unwrap_or_else(|| format!("the server cannot be reached: {fault}")),
+        ),
+    })?;
+    Ok(Live { client, complaint })
+}
+
+impl Live {
+    pub(crate) fn into_client(self) -> Client {
+        self.client
+    }
+}
+
+impl Login {
     fn options(&self) -> Result<ConnectOptions, Failure> {
         let options = ConnectOptions::new();
-        Ok(match &self.login {
-            Login::None => options,
-            Login::Password(username, password) => {
+        Ok(match self {
+            Self::None => options,
+            Self::Password(username, password) => {
                 options.user_and_password(username.clone(), password.expose().to_owned())
             }
-            Login::Token(token) => options.token(token.expose().to_owned()),
-            Login::NkeySeed(seed) => options.nkey(seed.expose().to_owned()),
-            Login::Credentials(text) => options.credentials(text.expose()).map_err(|_| {
+            Self::Token(token) => options.token(token.expose().to_owned()),
+            Self::NkeySeed(seed) => options.nkey(seed.expose().to_owned()),
+            Self::Credentials(text) => options.credentials(text.expose()).map_err(|_| {
                 Failure::never(ReasonCode::SettingsInvalid, "`credentials` is not what a `.creds` file has")
             })?,
         })

@@ -47,6 +47,7 @@ pub const NAV: &[NavEntry] = &[
     NavEntry { path: "/nodes", name: "Nodes", badge: &[Kind::Node, Kind::Clock, Kind::Locked] },
     NavEntry { path: "/audit", name: "Audit", badge: &[Kind::Audit] },
     NavEntry { path: "/channels", name: "Channels", badge: &[] },
+    NavEntry { path: "/consumers", name: "Consumers", badge: &[Kind::Consumer] },
     NavEntry { path: INBOX, name: "Inbox", badge: &[] },
     NavEntry { path: "/preferences", name: "Preferences", badge: &[] },
     NavEntry { path: "/settings/users", name: "Users", badge: &[] },

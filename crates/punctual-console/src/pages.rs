@@ -6,6 +6,7 @@ mod audit;
 mod calendar;
 mod channels;
 mod confirm;
+mod consumers;
 mod entries;
 mod inbox;
 mod nodes;
@@ -71,6 +72,7 @@ fn of_the_installation() -> Router<Shared> {
     Router::new()
         .merge(channels::forms())
         .merge(nodes::routes())
+        .merge(consumers::routes())
         .merge(sites::routes())
         .merge(suppressions::routes())
         .merge(preferences::routes())

@@ -59,6 +59,8 @@ pub enum Kind {
     Purge,
     /// An audit that cannot be sealed, or that is not as it was written.
     Audit,
+    /// A consumer that has been disconnected for long.
+    Consumer,
 }
 
 impl Kind {
@@ -81,6 +83,7 @@ impl Kind {
         Self::Reconcile,
         Self::Purge,
         Self::Audit,
+        Self::Consumer,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -103,6 +106,7 @@ impl Kind {
             Self::Reconcile => "reconcile",
             Self::Purge => "purge",
             Self::Audit => "audit",
+            Self::Consumer => "consumer",
         }
     }
 
@@ -119,6 +123,7 @@ impl Kind {
             Self::Reconcile => "not reconciled",
             Self::Purge => "not purged",
             Self::Audit => "broken",
+            Self::Consumer => "disconnected",
             Self::Orphan => "orphaned",
             Self::Circuit => "circuit open",
             Self::Node => "not well",
@@ -276,6 +281,7 @@ impl Engine {
             (Kind::Reconcile, listed(Kind::Reconcile)),
             (Kind::Purge, listed(Kind::Purge)),
             (Kind::Audit, listed(Kind::Audit)),
+            (Kind::Consumer, listed(Kind::Consumer)),
         ];
         Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
     }

@@ -15,7 +15,7 @@ use punctual_model::{
     Adapter, Channel, ChannelKey, DuplicateKey, ReasonCode, Registry, RetryPolicy, Secret, SecretReference,
     delivery_policy::{Breaker, ChannelPolicy, CircuitSetting},
 };
-use punctual_store::{Conn, StoreError, channels, subscribers};
+use punctual_store::{Conn, StoreError, channels, consumers, subscribers};
 
 use crate::{
     config::later,
@@ -86,6 +86,23 @@ pub fn subscriber_channel(key: &str) -> String {
     format!("{SUBSCRIBERS}{key}")
 }
 
+/// What stands before the key of a consumer where it is among channels. No channel's key has a slash.
+pub(crate) const CONSUMERS: &str = "consumer/";
+
+/// A consumer in the shape of a channel, for its secrets alone: it is never opened as one.
+pub(crate) fn consumer_as_channel(row: &consumers::ConsumerRow) -> channels::ChannelRow {
+    channels::ChannelRow {
+        key: format!("{CONSUMERS}{}", row.key),
+        adapter: row.adapter.clone(),
+        settings: row.settings.clone(),
+        retry: "{}".into(),
+        at_most_once: false,
+        policy: "{}".into(),
+        version: row.version,
+        updated_at: row.updated_at,
+    }
+}
+
 /// How failed sends over a channel are repeated: as its definition says, else as is usual for its kind.
 pub fn retry_of(row: &channels::ChannelRow) -> RetryPolicy {
     match serde_json::from_str(&row.retry) {
@@ -110,10 +127,11 @@ pub fn as_channel(row: subscribers::SubscriberRow) -> channels::ChannelRow {
     }
 }
 
-/// Every definition there is: channels, and subscribers as the channels over which they get events.
+/// Every definition with secrets: channels, and subscribers and consumers in the shape of channels.
 pub(crate) async fn defined(conn: &mut Conn<'_>) -> Result<Vec<channels::ChannelRow>, StoreError> {
     let mut rows = channels::all(conn).await?;
     rows.extend(subscribers::all(conn).await?.into_iter().map(as_channel));
+    rows.extend(consumers::all(conn).await?.iter().map(consumer_as_channel));
     Ok(rows)
 }
 
@@ -123,6 +141,9 @@ pub(crate) async fn reseal(
     row: &channels::ChannelRow,
     settings: &str,
 ) -> Result<bool, StoreError> {
+    if let Some(key) = row.key.strip_prefix(CONSUMERS) {
+        return consumers::reseal(conn, key, row.version, settings).await;
+    }
     match row.key.strip_prefix(SUBSCRIBERS) {
         Some(key) => subscribers::reseal(conn, key, row.version, settings).await,
         None => channels::reseal(conn, row, settings).await,
@@ -352,7 +373,7 @@ impl Channels {
     }
 
     /// Puts the secrets in place of what is sealed or refers to them.
-    fn fill_in(
+    pub(crate) fn fill_in(
         &self,
         row: &channels::ChannelRow,
         fields: &[&str],

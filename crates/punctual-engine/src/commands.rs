@@ -7,6 +7,7 @@
 
 mod actor;
 mod channels;
+mod consumers;
 mod idempotency;
 mod inbox;
 mod lists;
@@ -25,6 +26,7 @@ use punctual_store::StoreError;
 pub use self::{
     actor::Actor,
     channels::NewChannel,
+    consumers::NewConsumer,
     lists::{NewList, SavedList},
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_store::{
     Lane, StoreError, Tx,
+    known_events::EventName,
     sources::{self, SourceChange, SourceRow},
 };
 use serde_json::Value;
@@ -22,7 +23,7 @@ use crate::{Engine, EngineError, OwnUnit};
 /// The type of an event that carries the state of a source.
 pub const SOURCE_CHANGED: &str = "source.changed";
 /// How many attempts are made for events that collide with others.
-const ATTEMPTS: usize = 5;
+pub(crate) const ATTEMPTS: usize = 5;
 /// The type of an event that says a source is gone.
 pub const SOURCE_DELETED: &str = "source.deleted";
 
@@ -147,6 +148,11 @@ impl IncomingEvent {
         let change = SourceChange { business_unit: unit.into_name(), ..change };
         Self { event, change: Some(change) }
     }
+
+    /// What tells it from others.
+    pub(crate) fn name(&self) -> EventName {
+        EventName { source: self.event.source.clone(), event_id: self.event.id.clone() }
+    }
 }
 
 impl Engine {
@@ -178,14 +184,18 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Intake).await?;
         let taken = take_in(&mut tx, now, sinks, incoming).await?;
         tx.commit().await?;
+        self.count_planned(&taken);
+        Ok(taken)
+    }
+
+    pub(crate) fn count_planned<'t>(&self, taken: impl IntoIterator<Item = &'t EventTaken>) {
         let mut planned = Touched::default();
-        for one in &taken {
+        for one in taken {
             if let EventTaken::Accepted { touched, .. } = one {
                 planned.add(touched);
             }
         }
         self.metrics.planned("event", &planned);
-        Ok(taken)
     }
 }
 

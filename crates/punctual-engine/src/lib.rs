@@ -10,6 +10,7 @@ pub mod channels;
 pub mod commands;
 pub mod config;
 mod confine;
+pub mod consumers;
 mod delivery;
 pub mod delivery_policy;
 mod due;
@@ -51,7 +52,7 @@ pub mod workflow;
 
 use std::sync::Arc;
 
-use punctual_model::{Adapter, Clock, DuplicateKey, Random, Registry, Traces};
+use punctual_model::{Adapter, Clock, ConsumerAdapter, DuplicateKey, Random, Registry, Traces};
 use punctual_store::{Store, blobs::Blobs};
 
 pub use channels::{Channels, Opened};
@@ -95,6 +96,7 @@ pub struct Parts {
     pub workflows: Registry<Registration>,
     pub listeners: Listeners,
     pub channels: Channels,
+    pub consumers: consumers::Consumers,
     pub vault: Arc<Vault>,
     pub metrics: Metrics,
     /// Records nothing until somebody says where to.
@@ -122,6 +124,8 @@ pub struct Setup {
     pub config: EngineConfig,
     pub workflows: Vec<Registration>,
     pub adapters: Vec<Arc<dyn Adapter>>,
+    /// The kinds of brokers that events can be taken from.
+    pub consumer_adapters: Vec<Arc<dyn ConsumerAdapter>>,
     /// Opens every channel instead of its own adapter: the sandbox.
     pub capture: Option<Arc<dyn Adapter>>,
     pub listeners: Listeners,
@@ -149,6 +153,7 @@ impl Engine {
             workflows,
             listeners: setup.listeners,
             channels,
+            consumers: consumers::Consumers::new(setup.consumer_adapters)?,
             vault: setup.vault,
             metrics: Metrics::new(),
             traces: Traces::default(),

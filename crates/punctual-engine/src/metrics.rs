@@ -8,9 +8,11 @@ use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge,
 use punctual_model::{SendOutcome, SpanCounts};
 
 pub use figures::Figure;
-use figures::{ByAsker, ByChannel, ByKind, ByReason, ByState, ByTask, Figures, OfChannel};
+use figures::{
+    ByAsker, ByChannel, ByConsumer, ByKind, ByReason, ByState, ByTask, Figures, OfChannel, OfConsumer,
+};
 
-use crate::{DueReport, events::Touched};
+use crate::{DueReport, consumers::MessageTaken, events::Touched};
 
 pub struct Metrics {
     figures: Figures,
@@ -31,6 +33,9 @@ pub struct Metrics {
     held_back: Family<ByReason, Counter>,
     spans_exported: Counter<u64, AtomicU64>,
     spans_dropped: Counter<u64, AtomicU64>,
+    consumed: Family<ByConsumer, Counter>,
+    consumer_connected: Family<OfConsumer, Gauge>,
+    consumer_lag: Family<OfConsumer, Gauge>,
 }
 
 impl Default for Metrics {
@@ -62,6 +67,9 @@ impl Metrics {
             held_back: Family::default(),
             spans_exported: Counter::default(),
             spans_dropped: Counter::default(),
+            consumed: Family::default(),
+            consumer_connected: Family::default(),
+            consumer_lag: Family::default(),
         };
         metrics.list();
         metrics
@@ -109,6 +117,17 @@ impl Metrics {
             "trace_spans_dropped",
             "Spans that were dropped because too many waited or the collector did not take them",
             &self.spans_dropped,
+        );
+        figures.add("consumer_events", "Events from brokers, by consumer and outcome", &self.consumed);
+        figures.add(
+            "consumer_connected",
+            "1 while a consumer of this node is connected to its broker",
+            &self.consumer_connected,
+        );
+        figures.add(
+            "consumer_lag",
+            "Messages that wait at the broker, where it says so",
+            &self.consumer_lag,
         );
     }
 
@@ -213,6 +232,39 @@ impl Metrics {
 
     pub(crate) fn held_back(&self, reason: &str) {
         self.held_back.get_or_create(&ByReason { reason: reason.to_owned() }).inc();
+    }
+
+    pub(crate) fn consumed(&self, consumer: &str, taken: &[MessageTaken]) {
+        let sum = |of: fn(&MessageTaken) -> u64| taken.iter().map(of).sum::<u64>();
+        let outcomes = [
+            ("accepted", sum(|one| one.accepted)),
+            ("duplicate", sum(|one| one.duplicates)),
+            ("refused", sum(|one| one.refused.len() as u64)),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = ByConsumer { consumer: consumer.to_owned(), outcome: outcome.to_owned() };
+            self.consumed.get_or_create(&labels).inc_by(count);
+        }
+    }
+
+    pub(crate) fn consumer_state(&self, consumer: &str, is_connected: bool, lag: Option<i64>) {
+        let labels = OfConsumer { consumer: consumer.to_owned() };
+        self.consumer_connected.get_or_create(&labels).set(i64::from(is_connected));
+        match lag {
+            Some(lag) => {
+                self.consumer_lag.get_or_create(&labels).set(lag);
+            }
+            None => {
+                self.consumer_lag.remove(&labels);
+            }
+        }
+    }
+
+    /// A consumer that does not run here any more has no figures.
+    pub(crate) fn consumer_gone(&self, consumer: &str) {
+        let labels = OfConsumer { consumer: consumer.to_owned() };
+        self.consumer_connected.remove(&labels);
+        self.consumer_lag.remove(&labels);
     }
 
     /// Sets the gauges that are read from the tables when somebody asks.

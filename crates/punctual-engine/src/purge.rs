@@ -10,9 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_model::AuditAction;
 use punctual_store::{
-    Conn, Lane, StoreError,
+    Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, idempotency, inbox, notifications, receipts,
+    facts, idempotency, inbox, known_events, notifications, receipts,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ use crate::{
 const OVER_EVERYWHERE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// A run whose window has moved on by so little is an ordinary one: the daily one, or one after a long weekend.
 const ORDINARY_STEP: SignedDuration = SignedDuration::from_hours(24 * 7);
+/// How long an event from a broker is known by its source and id: a broker repeats what was not acknowledged within minutes, and
+/// a stream that is read again from an earlier place is repaired within weeks.
+const KNOWN_EVENTS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// What the purge of messages is called among the chores.
 pub(crate) const NOTIFICATIONS: &str = "notifications";
 /// The name under which the last run is remembered.
@@ -184,6 +187,8 @@ impl Engine {
         let mut tx = self.store.begin(Lane::Claim).await?;
         idempotency::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
         receipts::forget(&mut tx.conn(), earlier(now, self.config.remember_for)).await?;
+        known_events::forget(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
+        consumers::forget_health(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
         if held_back.is_none() {
             inbox::forget(&mut tx.conn(), self.purged_before(now)).await?;
         }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Engine,
-    channels::{Channels, SUBSCRIBERS, Written, defined, written},
+    channels::{CONSUMERS, Channels, SUBSCRIBERS, Written, defined, written},
 };
 
 /// The fact that says when references of an earlier version were resolved, and on which nodes.
@@ -121,9 +121,10 @@ impl Channels {
             .filter_map(|field| Some((*field, settings.get(*field)?.as_str()?)))
             .filter(|(_, text)| is_old(text))
             .map(|(field, text)| OldReference {
-                owner: match row.key.strip_prefix(SUBSCRIBERS) {
-                    Some(subscriber) => format!("subscriber {subscriber}"),
-                    None => format!("channel {}", row.key),
+                owner: match (row.key.strip_prefix(SUBSCRIBERS), row.key.strip_prefix(CONSUMERS)) {
+                    (Some(subscriber), _) => format!("subscriber {subscriber}"),
+                    (_, Some(consumer)) => format!("consumer {consumer}"),
+                    _ => format!("channel {}", row.key),
                 },
                 field: field.to_owned(),
                 stored: text.to_owned(),

@@ -27,6 +27,7 @@ use crate::{
     Engine, EngineError, SweepReport,
     config::later,
     confine::panic_message,
+    consumers::EventIntake,
     delivery::{Sending, Until},
     due::{Batch, chain},
 };
@@ -55,9 +56,9 @@ pub struct Running {
 /// What the loops share.
 #[derive(Clone)]
 pub(crate) struct Node {
-    engine: Engine,
-    stop: CancellationToken,
-    tasks: TaskTracker,
+    pub(crate) engine: Engine,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
     held: Arc<Held>,
     draining: Arc<Draining>,
     lanes: Arc<Lanes>,
@@ -66,8 +67,13 @@ pub(crate) struct Node {
 }
 
 impl Engine {
-    /// Starts every loop of a working node.
+    /// Starts every loop of a working node but that of consumers.
     pub fn run(&self) -> Running {
+        self.run_with(None)
+    }
+
+    /// Starts every loop of a working node; with an intake for their events, also its consumers.
+    pub fn run_with(&self, intake: Option<Arc<dyn EventIntake>>) -> Running {
         let (stop, loops, tasks) = (CancellationToken::new(), TaskTracker::new(), TaskTracker::new());
         let node = Node {
             engine: self.clone(),
@@ -87,6 +93,10 @@ impl Engine {
             loops.spawn(node.clone().supervised("purge", Node::purge_loop));
         }
         loops.spawn(node.clone().supervised("checkpoint", Node::checkpoint_loop));
+        if let Some(intake) = intake {
+            let consume = move |node: Node| node.consume_loop(intake.clone());
+            loops.spawn(node.clone().supervised("consumers", consume));
+        }
         loops.spawn(node.supervised("listen", Node::listen_loop));
         loops.close();
         Running { engine: self.clone(), stop, loops, tasks }
@@ -158,7 +168,7 @@ impl Engine {
 
 impl Node {
     /// Runs a loop, and starts it again where it panics.
-    async fn supervised<F: Future<Output = ()>>(self, name: &'static str, run: fn(Self) -> F) {
+    async fn supervised<F: Future<Output = ()>>(self, name: &'static str, run: impl Fn(Self) -> F) {
         while let Err(panic) = AssertUnwindSafe(run(self.clone())).catch_unwind().await {
             self.panicked(name, &*panic);
             if !self.rest(REST_AFTER_FAILURE).await {
@@ -183,7 +193,7 @@ impl Node {
         });
     }
 
-    fn panicked(&self, task: &'static str, panic: &(dyn Any + Send)) {
+    pub(crate) fn panicked(&self, task: &'static str, panic: &(dyn Any + Send)) {
         self.engine.metrics.panicked(task);
         tracing::error!(task, error = panic_message(panic), "a task panicked");
     }
@@ -257,7 +267,7 @@ impl Node {
         });
     }
 
-    fn failed(&self, stage: &'static str, error: &EngineError) {
+    pub(crate) fn failed(&self, stage: &'static str, error: &EngineError) {
         self.engine.metrics.loop_failed();
         tracing::warn!(stage, error = %chain(error), "a pass failed; it is retried");
     }

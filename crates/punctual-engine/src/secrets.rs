@@ -10,6 +10,7 @@ use punctual_store::{
     Conn, Lane, Store, StoreError, Tx,
     audit::{self, ChainRow},
     channels::{self, ChannelRow},
+    consumers::{self, ConsumerRow},
     facts,
     subscribers::{self, SubscriberRow},
 };
@@ -210,6 +211,12 @@ pub async fn forget_sealed(
     for row in subscribers::all(&mut tx.conn()).await? {
         if let Some((settings, fields)) = without_sealed(&row.settings) {
             subscribers::put(&mut tx.conn(), now, &SubscriberRow { settings, ..row.clone() }).await?;
+            forgotten.push((row.key, fields));
+        }
+    }
+    for row in consumers::all(&mut tx.conn()).await? {
+        if let Some((settings, fields)) = without_sealed(&row.settings) {
+            consumers::put(&mut tx.conn(), now, &ConsumerRow { settings, ..row.clone() }).await?;
             forgotten.push((row.key, fields));
         }
     }

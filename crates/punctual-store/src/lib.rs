@@ -11,6 +11,7 @@ pub mod batches;
 pub mod blobs;
 pub mod business_units;
 pub mod channels;
+pub mod consumers;
 pub mod database_clock;
 mod db;
 pub mod delivery_policy;
@@ -20,6 +21,7 @@ pub mod foreign;
 pub mod idempotency;
 pub mod inbox;
 pub mod invitations;
+pub mod known_events;
 pub mod lists;
 pub mod maintenance;
 pub mod messages;
@@ -69,8 +71,8 @@ pub use private::private_folder;
 pub use wake::{Stage, Wake};
 
 db::statements![
-    ; api_keys, attempts, attention, audit, batches, business_units, channels, database_clock, db,
-    delivery_policy, facts, idempotency, inbox, invitations, lists, messages, nodes, notifications,
+    ; api_keys, attempts, attention, audit, batches, business_units, channels, consumers, database_clock, db,
+    delivery_policy, facts, idempotency, inbox, invitations, known_events, lists, messages, nodes, notifications,
     operations, outbox, owed, receipts, reminders, report_subscriptions, report_troubles, rollouts,
     run_ownership, run_records, sessions, sign_on_answers, site_events, sites, skipped_targets, sources,
     subscribers, suppressions, survey_attempts, survey_instances, survey_responses, survey_results, surveys,

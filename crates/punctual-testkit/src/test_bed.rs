@@ -248,6 +248,7 @@ fn engine(recipe: &Recipe, store: &Store, random: &Arc<Seeded>, node: &str) -> E
         config,
         workflows: recipe.workflows.clone(),
         adapters: recipe.adapters.clone(),
+        consumer_adapters: recipe.consumer_adapters.clone(),
         capture: None,
         listeners: recipe.listeners.clone(),
     };

@@ -1,5 +1,7 @@
 //! `/api/v1/events`: what happened elsewhere, as CloudEvents in JSON, one or a batch.
 
+pub mod modes;
+
 use std::borrow::Cow;
 
 use jiff::Timestamp;
@@ -81,7 +83,7 @@ fn as_text<S: Serializer>(sequence: &Option<i64>, serializer: S) -> Result<S::Ok
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventOutcome {
     pub index: usize,
-    /// `accepted`, `duplicate` (known by `source` and `id`), `stale` (older than what is known) or `rejected`.
+    /// `accepted`, `stale` (older than what is known) or `rejected`.
     #[schema(example = "accepted")]
     pub outcome: Cow<'static, str>,
     /// What it did to due work.

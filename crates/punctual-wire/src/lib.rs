@@ -12,6 +12,7 @@ pub mod audit;
 pub mod batch;
 pub mod business_units;
 pub mod channels;
+pub mod consumers;
 pub mod content;
 pub mod delivery_policy;
 pub mod events;

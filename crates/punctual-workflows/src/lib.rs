@@ -4,6 +4,7 @@
 pub mod business_units;
 pub mod digests;
 pub mod due_window;
+pub mod event_intake;
 mod faults;
 pub mod messages;
 pub mod operations;

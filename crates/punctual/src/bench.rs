@@ -174,6 +174,7 @@ impl Bench {
             config: EngineConfig { node: "bench".into(), ..EngineConfig::default() },
             workflows: punctual_workflows::all(),
             adapters,
+            consumer_adapters: Vec::new(),
             capture: None,
             listeners,
             vault: Arc::new(crate::master_key::for_this_run()?),

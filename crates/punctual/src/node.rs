@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use punctual_api::{ApiState, Sandbox};
-use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters};
+use punctual_channels::{Captured, Guard, MemoryAdapter, Trust, adapters, consumer_adapters};
 use punctual_console::ConsoleState;
 use punctual_engine::{
     Engine, EngineConfig, Listeners, PublicLimits, Running, Setup,
@@ -17,6 +17,7 @@ use punctual_model::{Adapter, Clock, ManualClock};
 use punctual_reports::Sources;
 use punctual_store::{Faults, Store, StoreOptions, blobs::Blobs, private_folder};
 use punctual_workflows::{
+    event_intake::BrokerIntake,
     reminders::{Providers, reconcile, zones},
     reports::with_built_ins,
     surveys::{Catalogue, SurveyLink, Surveys},
@@ -124,6 +125,7 @@ impl Node {
             },
             workflows: punctual_workflows::all_with(reminders.clone(), surveys, reports.clone()),
             adapters,
+            consumer_adapters: consumer_adapters(&guard, &Trust::platform()),
             capture,
             listeners: Listeners::default(),
             vault,
@@ -207,12 +209,15 @@ impl Node {
     pub async fn start_working(&self) -> Result<Running> {
         self.engine.release_leases(self.engine.clock.now()).await?;
         self.engine.recover_batches(self.engine.clock.now()).await?;
-        // In the sandbox a month runs in a second; what repairs missed events is asked for by hand there.
-        if self.sandbox.is_none() {
-            reconcile::start(&self.engine, &self.reminders).await?;
-            zones::check(&self.engine).await?;
+        // In the sandbox a month runs in a second: what repairs missed events is asked for by hand there, and no real
+        // events are taken from brokers.
+        if self.sandbox.is_some() {
+            return Ok(self.engine.run());
         }
-        Ok(self.engine.run())
+        reconcile::start(&self.engine, &self.reminders).await?;
+        zones::check(&self.engine).await?;
+        let intake = BrokerIntake::new(self.engine.clone(), self.reminders.clone(), self.catalogue.clone());
+        Ok(self.engine.run_with(Some(Arc::new(intake))))
     }
 
     /// Lets a manual clock run at the speed of the real one, on top of whatever it is set to.

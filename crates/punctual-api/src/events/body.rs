@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use bytes::Bytes;
-use punctual_wire::{Code, FieldError, Problem, strict};
+use punctual_wire::{Code, FieldError, Problem, events::modes};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -33,13 +33,10 @@ impl FromRequest<Shared> for EventBody {
             return Ok(Self { value: body.value, bytes: body.bytes });
         }
         let (parts, body) = request.into_parts();
-        let mut event = attributes(&parts.headers)?;
+        let event = attributes(&parts.headers)?;
         let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content = bounded(&parts.headers, body, app.options.body_limit, app.options.body_time).await?;
-        if let Some(data) = data(content_type, &content)? {
-            event.insert("data".to_owned(), data);
-        }
-        let value = Value::Object(event);
+        let value = modes::binary(event, content_type, &content)?;
         Ok(Self { bytes: value.to_string().into(), value })
     }
 }
@@ -47,9 +44,7 @@ impl FromRequest<Shared> for EventBody {
 /// A request with attributes in its headers is binary, unless its content type says that the body has them.
 fn is_binary(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let is_structured =
-        content_type.is_some_and(|text| text.to_ascii_lowercase().starts_with("application/cloudevents"));
-    !is_structured && headers.contains_key("ce-specversion")
+    !modes::is_structured(content_type) && headers.contains_key("ce-specversion")
 }
 
 /// The attributes of an event: text in which what is not visible ASCII is percent-encoded UTF-8.
@@ -65,8 +60,6 @@ fn attributes(headers: &HeaderMap) -> Result<Map<String, Value>, Problem> {
             return Err(refused("The header is there twice.").into());
         }
     }
-    // In binary mode the body is the data, and nothing else is.
-    event.remove("data");
     Ok(event)
 }
 
@@ -84,29 +77,8 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// The data by its content type: JSON as it is, text as a text, nothing where there is no body.
-fn data(content_type: Option<&str>, content: &Bytes) -> Result<Option<Value>, Problem> {
-    if content.is_empty() {
-        return Ok(None);
-    }
-    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
-    let essence = essence.trim().to_ascii_lowercase();
-    if essence == "application/json" || essence == "text/json" || essence.ends_with("+json") {
-        return strict::read(content).map(Some);
-    }
-    if essence.starts_with("text/") {
-        let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
-        let detail = "The body is not UTF-8, or has the character NUL.";
-        let text = text.ok_or_else(|| Problem::new(Code::TextInvalid, detail))?;
-        return Ok(Some(text.into()));
-    }
-    Err(Problem::content_type(content_type, &["application/json", "text/plain"]))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -123,20 +95,5 @@ mod tests {
         ] {
             assert_eq!(decoded(text).as_deref(), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn data_goes_by_its_content_type() {
-        let read = |kind: Option<&str>, body: &'static str| data(kind, &Bytes::from_static(body.as_bytes()));
-        assert_eq!(
-            read(Some("application/json; charset=utf-8"), "{\"a\":1}").unwrap(),
-            Some(json!({"a": 1}))
-        );
-        assert_eq!(read(Some("application/geo+json"), "[]").unwrap(), Some(json!([])));
-        assert_eq!(read(Some("text/plain"), "hello").unwrap(), Some(json!("hello")));
-        assert_eq!(read(None, "").unwrap(), None);
-        assert_eq!(read(Some("application/json"), "{").unwrap_err().status, 400);
-        assert_eq!(read(Some("image/png"), "x").unwrap_err().status, 415);
-        assert_eq!(read(None, "x").unwrap_err().status, 415);
     }
 }

@@ -5,7 +5,10 @@ use punctual_wire::{
     Problem, batch,
     surveys::{CampaignRequest, IngestItem, IngestRequest, Ingested, IngestedInstance, IngestedItem},
 };
-use punctual_workflows::surveys::ingest::{self as path, Asked, Item, Outcome};
+use punctual_workflows::{
+    event_intake::not_in_future,
+    surveys::ingest::{self as path, Asked, Item, Outcome},
+};
 
 use crate::{
     App, Shared,
@@ -13,7 +16,7 @@ use crate::{
     auth::{Caller, Ingest, Operate, Principal},
     body::{Bulk, Json},
     idempotency::IdempotencyKey,
-    parameters::{Segments, not_in_future},
+    parameters::Segments,
     surveys::with_rows,
 };
 

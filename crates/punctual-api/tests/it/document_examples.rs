@@ -4,10 +4,10 @@ use axum::http::Method;
 use punctual_testkit::{TestBed, on_both};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::{client::Client, consumers::with_brokers};
 
 on_both! {
-    every_example_of_a_request_is_accepted;
+    every_example_of_a_request_is_accepted with with_brokers;
 }
 
 /// The operations with an example, in an order in which each finds what the ones before have made.
@@ -40,6 +40,7 @@ const ORDER: &[&str] = &[
     "createSite",
     "updateSite",
     "handOverNotifications",
+    "putConsumer",
     "putSource",
     "putSubscriber",
     "putSuppression",

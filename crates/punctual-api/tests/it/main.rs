@@ -9,6 +9,7 @@ mod calendars;
 mod callbacks;
 mod client;
 mod closed_requests;
+mod consumers;
 mod contract;
 mod definitions;
 mod delivery_policy;

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use crate::{
     client::{Client, Reply},
+    consumers::{orders, with_brokers},
     reminders::first_aid,
     reports::weekly,
     surveys::csi_gr,
 };
 
 on_both! {
-    t11_a_unit_that_does_not_exist_is_refused_everywhere;
+    t11_a_unit_that_does_not_exist_is_refused_everywhere with with_brokers;
     t11_a_unit_that_was_removed_stays_where_it_is;
 }
 
@@ -74,6 +75,7 @@ fn requests(unit: &str, ids: &Ids) -> Requests {
             "post /api/v1/sources",
             ("/api/v1/sources".into(), json!({ "items": [with(source)] }), "/items/0/businessUnit"),
         ),
+        ("put /api/v1/consumers/{key}", ("/api/v1/consumers/nats:orders".into(), with(orders()), plain)),
         ("post /api/v1/events", ("/api/v1/events".into(), json!([cloud]), "/0/data/businessUnit")),
         ("post /api/v1/notifications", ("/api/v1/notifications".into(), with(content), plain)),
         ("post /api/v1/messages", ("/api/v1/messages".into(), json!([with(message)]), "/0/businessUnit")),
@@ -217,7 +219,7 @@ async fn t11_a_unit_that_does_not_exist_is_refused_everywhere(bed: TestBed) {
     for (what, (path, body, pointer)) in &unknown {
         let reply = sent(&client, what, path, body).await;
         assert_eq!(fault(&reply), ("unit_unknown".to_owned(), (*pointer).to_owned()), "{what}");
-        let is_for_all = ["/sites", "/keys", "/users"].iter().any(|part| what.contains(part));
+        let is_for_all = ["/sites", "/keys", "/users", "/consumers"].iter().any(|part| what.contains(part));
         if is_for_all {
             continue;
         }

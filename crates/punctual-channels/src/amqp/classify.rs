@@ -6,7 +6,7 @@ use punctual_model::ReasonCode;
 use crate::broker::Failure;
 
 /// What a confirm means.
-pub(super) fn confirmed(confirmation: &Confirmation) -> Result<(), Failure> {
+pub(crate) fn confirmed(confirmation: &Confirmation) -> Result<(), Failure> {
     match confirmation {
         Confirmation::Ack(None) => Ok(()),
         // A queue that is not there now may be bound again, for example when its consumer is back.
@@ -19,7 +19,7 @@ pub(super) fn confirmed(confirmation: &Confirmation) -> Result<(), Failure> {
 }
 
 /// What an error after the hand-over means.
-pub(super) fn refused(fault: &Error) -> Failure {
+pub(crate) fn refused(fault: &Error) -> Failure {
     let Some(code) = code(fault) else {
         return Failure::Lost(format!("the connection broke before a confirm came: {fault}"));
     };

@@ -2,7 +2,9 @@
 
 use fe2o3_amqp::{
     connection::OpenError,
-    link::{DetachError, LinkStateError, SendError, SenderAttachError, SessionStopReason},
+    link::{
+        DetachError, LinkStateError, ReceiverAttachError, SendError, SenderAttachError, SessionStopReason,
+    },
     types::{
         definitions::{AmqpError, Error, ErrorCondition, LinkError},
         messaging::Outcome,
@@ -13,7 +15,7 @@ use punctual_model::ReasonCode;
 use crate::broker::Failure;
 
 /// What a disposition means.
-pub(super) fn disposition(outcome: Outcome) -> Result<(), Failure> {
+pub(crate) fn disposition(outcome: Outcome) -> Result<(), Failure> {
     match outcome {
         Outcome::Accepted(_) => Ok(()),
         Outcome::Rejected(rejected) => Err(match rejected.error {
@@ -64,7 +66,7 @@ fn said(error: &Error) -> Failure {
 }
 
 /// What it means when the connection is not opened.
-pub(super) fn not_let_in(fault: &OpenError) -> Failure {
+pub(crate) fn not_let_in(fault: &OpenError) -> Failure {
     match fault {
         OpenError::SaslError { .. } => {
             Failure::never(ReasonCode::CredentialsRefused, "the broker refused the user name or the password")
@@ -75,7 +77,7 @@ pub(super) fn not_let_in(fault: &OpenError) -> Failure {
 }
 
 /// What it means when there is no link to the address.
-pub(super) fn not_attached(fault: &SenderAttachError) -> Failure {
+pub(crate) fn not_attached(fault: &SenderAttachError) -> Failure {
     match fault {
         SenderAttachError::RemoteClosedWithError(error)
         | SenderAttachError::SessionStopped(SessionStopReason::RemoteEndedWithError(error)) => said(error),
@@ -83,8 +85,17 @@ pub(super) fn not_attached(fault: &SenderAttachError) -> Failure {
     }
 }
 
+/// What it means when there is no link from the address.
+pub(crate) fn not_received(fault: &ReceiverAttachError) -> Failure {
+    match fault {
+        ReceiverAttachError::RemoteClosedWithError(error)
+        | ReceiverAttachError::SessionStopped(SessionStopReason::RemoteEndedWithError(error)) => said(error),
+        other => Failure::Later(format!("no link from the address: {other}")),
+    }
+}
+
 /// What an error in place of a disposition means.
-pub(super) fn refused(fault: &SendError) -> Failure {
+pub(crate) fn refused(fault: &SendError) -> Failure {
     match fault {
         SendError::MessageSizeExceeded(size) => Failure::never(ReasonCode::MessageTooLarge, size.to_string()),
         SendError::LinkStateError(

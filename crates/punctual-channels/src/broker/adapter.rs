@@ -172,7 +172,12 @@ impl<B: Broker> Channel for BrokerChannel<B> {
 
 /// What the settings of brokers have in common.
 impl Reader<'_> {
-    fn broker_url(&mut self, guard: &Guard, schemes: &[Scheme], such_as: &str) -> Option<CheckedUrl> {
+    pub(crate) fn broker_url(
+        &mut self,
+        guard: &Guard,
+        schemes: &[Scheme],
+        such_as: &str,
+    ) -> Option<CheckedUrl> {
         let text = self.required_text("url", such_as)?;
         match guard.check_broker_url(text, schemes) {
             Ok(url) => Some(url),

@@ -7,7 +7,7 @@ use crate::{broker::Failure, text::tidy};
 
 /// Reads an acknowledgement; the id is the stream's name and the message's number in it. A repeat that the stream
 /// dropped has the number of the first one.
-pub(super) fn read(payload: &[u8]) -> Result<String, Failure> {
+pub(crate) fn read(payload: &[u8]) -> Result<String, Failure> {
     let answer: Value = serde_json::from_slice(payload).unwrap_or_default();
     if let Some(error) = answer.get("error") {
         let number = |name: &str| error.get(name).and_then(Value::as_u64).unwrap_or(0);

@@ -166,6 +166,11 @@ fn described(kind: Kind) -> (&'static str, &'static str, Option<&'static str>) {
             "The audit cannot be sealed, or is not as it was written. `punctual audit verify` names the first entry at fault.",
             Some("/audit"),
         ),
+        Kind::Consumer => (
+            "Consumers",
+            "They take no events from their brokers. They connect again automatically; until then events wait there.",
+            Some("/consumers"),
+        ),
         Kind::Locked => {
             ("Locked rows", "Their claims ran out and nobody took them over. The nodes' logs say why.", None)
         }

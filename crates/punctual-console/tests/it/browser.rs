@@ -388,6 +388,7 @@ fn every_page_looks_right_in_light_and_dark_on_a_desk_and_a_phone() {
             ("sites", "/sites"),
             ("site", "/sites/depot-2"),
             ("nodes", "/nodes"),
+            ("consumers", "/consumers"),
             ("audit", "/audit"),
             ("channels", "/channels"),
             ("preferences", "/preferences"),

@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 use punctual_model::SendOutcome;
+use punctual_store::consumers::{self, ConsumerRow, HealthRow};
 use punctual_testkit::{Scripted, TestBed, on_both};
 
 use crate::client::{Client, rows};
@@ -14,6 +15,7 @@ on_both! {
     a_channel_s_last_hour_is_shown;
     sites_show_who_is_heard_from_and_what_waits_there;
     nodes_show_who_works_and_who_is_cut_off;
+    consumers_show_how_they_are;
     a_page_that_answered_a_form_is_not_asked_for_again;
     a_database_that_is_away_is_told_and_comes_back;
 }
@@ -135,6 +137,50 @@ async fn nodes_show_who_works_and_who_is_cut_off(bed: TestBed) {
     assert!(page.contains("1 node, 1 in need of attention.") && page.contains("cut off"), "{page}");
     let attention = client.page("/attention").await;
     assert!(attention.contains("It does not report any more"), "{attention}");
+}
+
+async fn consumers_show_how_they_are(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    assert!(client.page("/consumers").await.contains("No consumers"));
+    let row = ConsumerRow {
+        key: "nats:orders".into(),
+        adapter: "nats".into(),
+        settings: "{}".into(),
+        business_unit: None,
+        active: true,
+        version: 0,
+        updated_at: 0,
+    };
+    let now = bed.now().as_microsecond();
+    let health = HealthRow {
+        consumer: row.key.clone(),
+        node: "a".into(),
+        state: "connected".into(),
+        since: now,
+        last_message_at: Some(now),
+        lag: Some(1_234),
+        last_error: Some("no <answer>".into()),
+        last_error_at: Some(now),
+        accepted: 5_678,
+        duplicates: 0,
+        refused: 9,
+        reported_at: now,
+    };
+    let mut tx = bed.begin().await;
+    consumers::put(&mut tx.conn(), bed.now(), &row).await.unwrap();
+    consumers::report(&mut tx.conn(), &[health]).await.unwrap();
+    tx.commit().await.unwrap();
+    let page = client.page("/consumers").await;
+    assert!(page.contains("1 consumer, nothing wrong.") && page.contains("nats:orders"), "{page}");
+    for text in ["1,234", "5,678", ">9<"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    assert!(page.contains("no &#60;answer&#62;"), "{page}");
+    bed.wait(6 * 60);
+    let page = client.page("/consumers").await;
+    assert!(page.contains("1 consumer, 1 not connected.") && page.contains("not running"), "{page}");
+    let attention = client.page("/attention").await;
+    assert!(attention.contains("No node runs it") && attention.contains("/consumers"), "{attention}");
 }
 
 async fn sites_show_who_is_heard_from_and_what_waits_there(bed: TestBed) {

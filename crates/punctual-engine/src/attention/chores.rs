@@ -1,4 +1,4 @@
-//! Reconciliations, purges and an audit that need attention. They belong to the installation, so only callers without a limit see them.
+//! Reconciliations, purges, consumers and an audit that need attention. They belong to the installation, so only callers without a limit see them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,6 +19,7 @@ impl Engine {
         let mut all = self.reconciliations_waiting(conn).await?;
         all.extend(self.purges_waiting(conn).await?);
         all.extend(self.audit_waiting(conn).await?);
+        all.extend(self.consumers_waiting(conn).await?);
         Ok(all)
     }
 

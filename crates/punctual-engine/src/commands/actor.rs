@@ -36,6 +36,11 @@ impl Actor {
         Self { units, ..Self::named(email) }
     }
 
+    /// A consumer, whose events are limited to its business unit where it has one.
+    pub fn consumer(key: &str, unit: Option<String>) -> Self {
+        Self { units: unit.map(|unit| vec![unit]), ..Self::named(format!("consumer:{key}")) }
+    }
+
     /// Whoever holds the link to their own preferences.
     pub fn recipient() -> Self {
         Self::named("recipient")

@@ -86,6 +86,8 @@ labels! {
     ByChannel { channel, outcome }
     ByState { state }
     OfChannel { channel }
+    OfConsumer { consumer }
+    ByConsumer { consumer, outcome }
     ByReason { reason }
     ByTask { task }
 }

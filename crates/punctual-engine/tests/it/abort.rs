@@ -144,6 +144,7 @@ async fn is_child() -> bool {
         config: EngineConfig::default(),
         workflows: vec![workflow.into()],
         adapters: Vec::new(),
+        consumer_adapters: Vec::new(),
         capture: None,
         listeners: Listeners::default(),
         vault: Arc::new(Vault::open(Arc::new(keys), Arc::new(Seeded::new(1))).unwrap()),

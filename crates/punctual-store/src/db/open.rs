@@ -130,6 +130,11 @@ impl Store {
         Ok(Tx::new(self.clone(), open, self.0.options.faults.clone()))
     }
 
+    /// A named place between a commit and what follows from it outside the database: a crash point, as statements are.
+    pub fn reached(&self, name: &'static str) -> Result<()> {
+        self.0.options.faults.before(name)
+    }
+
     /// Where a batch that is about to be decided is noted: what outlives the process and perhaps not a power cut, because it
     /// is of use only after the process died.
     pub(crate) async fn note(&self) -> Result<Note<'_>> {

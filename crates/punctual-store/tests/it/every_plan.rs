@@ -17,6 +17,8 @@ const SMALL: &[&str] = &[
     "batches",
     "channels",
     "circuits",
+    "consumer_health",
+    "consumers",
     "facts",
     "invitations",
     "lists",

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod browse;
+mod consumers;
 mod definitions;
 mod delivery_policy;
 mod every_plan;

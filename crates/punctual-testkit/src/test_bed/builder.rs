@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use punctual_channels::{Captured, MemoryAdapter};
 use punctual_engine::{EngineConfig, Listener, Listeners, Registration};
-use punctual_model::{Adapter, Clock, ManualClock};
+use punctual_model::{Adapter, Clock, ConsumerAdapter, ManualClock};
 use punctual_store::blobs::Blobs;
 
 use super::{Database, START, TestBed};
@@ -22,6 +22,7 @@ pub struct Recipe {
     pub(super) config: EngineConfig,
     pub(super) workflows: Vec<Registration>,
     pub(super) adapters: Vec<Arc<dyn Adapter>>,
+    pub(super) consumer_adapters: Vec<Arc<dyn ConsumerAdapter>>,
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<ManualClock>,
     pub(super) captured: Arc<Captured>,
@@ -62,6 +63,7 @@ impl TestBedBuilder {
             config: EngineConfig::default(),
             workflows: punctual_workflows::all(),
             adapters: vec![Arc::new(MemoryAdapter::new(captured.clone()))],
+            consumer_adapters: Vec::new(),
             listeners: Listeners::default(),
             clock: Arc::new(ManualClock::new(start)),
             captured,
@@ -112,6 +114,12 @@ impl TestBedBuilder {
     /// Sets the workflows, instead of the built-in ones.
     pub fn workflows(mut self, workflows: Vec<Registration>) -> Self {
         self.0.workflows = workflows;
+        self
+    }
+
+    /// What consumers can take events from.
+    pub fn consumers(mut self, adapters: Vec<Arc<dyn ConsumerAdapter>>) -> Self {
+        self.0.consumer_adapters = adapters;
         self
     }
 

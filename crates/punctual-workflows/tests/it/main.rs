@@ -2,6 +2,7 @@
 //! with the listeners of the engine.
 
 mod commands;
+mod event_intake;
 mod messages;
 mod operations;
 mod reminders;

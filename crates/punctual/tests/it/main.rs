@@ -4,6 +4,8 @@ mod audit;
 #[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
 mod brokers;
 mod clock;
+#[cfg(all(feature = "nats", feature = "amqp", feature = "amqp1"))]
+mod consumers;
 mod crash_points;
 mod definitions;
 mod first_minutes;
