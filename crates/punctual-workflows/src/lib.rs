@@ -5,6 +5,7 @@ pub mod business_units;
 pub mod digests;
 pub mod due_window;
 mod faults;
+pub mod inline;
 pub mod messages;
 pub mod operations;
 pub mod reminders;
@@ -38,6 +39,7 @@ pub fn all_with(
             .writes_rows()
             .loads()
             .follows_deliveries()
+            .watches_attempts()
             .maintains()
             .into(),
         Registration::of(reminders::due::Reminders::new(providers.clone())).writes_rows().loads().into(),
