@@ -485,6 +485,7 @@ Delivery = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "channel": NotRequired["Union[str, None]"],
         "failover": NotRequired["list[str]"],
+        "html": NotRequired["Union[str, None]"],
         "locale": NotRequired["Union[str, None]"],
         "localeField": NotRequired["Union[str, None]"],
         "policy": NotRequired["Union[str, None]"],
@@ -502,6 +503,7 @@ DeliveryInput = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "channel": NotRequired["Union[str, None]"],
         "failover": NotRequired["Union[list[str], None]"],
+        "html": NotRequired["Union[str, None]"],
         "locale": NotRequired["Union[str, None]"],
         "localeField": NotRequired["Union[str, None]"],
         "policy": NotRequired["Union[str, None]"],
@@ -1097,6 +1099,7 @@ Notification = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "businessUnit": NotRequired["Union[str, None]"],
         "channel": "str",
+        "content": NotRequired["Union[NotificationContent, None]"],
         "context": NotRequired["Union[dict[str, Any], None]"],
         "createdAt": "str",
         "deliveredAt": NotRequired["Union[str, None]"],
@@ -1134,6 +1137,18 @@ NotificationAccepted = TypedDict(
     {
         "id": "str",
         "status": "str",
+    },
+)
+
+NotificationContent = TypedDict(
+    "NotificationContent",
+    {
+        "basis": "str",
+        "body": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "note": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
+        "templateVersion": NotRequired["Union[int, None]"],
     },
 )
 
@@ -3166,6 +3181,7 @@ __all__ = [
     "Nodes",
     "Notification",
     "NotificationAccepted",
+    "NotificationContent",
     "NotificationPage",
     "NotificationRequest",
     "NotificationSource",
