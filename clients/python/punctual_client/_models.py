@@ -534,6 +534,7 @@ Delivery = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "channel": NotRequired["Union[str, None]"],
         "failover": NotRequired["list[str]"],
+        "html": NotRequired["Union[str, None]"],
         "locale": NotRequired["Union[str, None]"],
         "localeField": NotRequired["Union[str, None]"],
         "policy": NotRequired["Union[str, None]"],
@@ -551,6 +552,7 @@ DeliveryInput = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "channel": NotRequired["Union[str, None]"],
         "failover": NotRequired["Union[list[str], None]"],
+        "html": NotRequired["Union[str, None]"],
         "locale": NotRequired["Union[str, None]"],
         "localeField": NotRequired["Union[str, None]"],
         "policy": NotRequired["Union[str, None]"],
@@ -1146,6 +1148,7 @@ Notification = TypedDict(
         "body": NotRequired["Union[str, None]"],
         "businessUnit": NotRequired["Union[str, None]"],
         "channel": "str",
+        "content": NotRequired["Union[NotificationContent, None]"],
         "context": NotRequired["Union[dict[str, Any], None]"],
         "createdAt": "str",
         "deliveredAt": NotRequired["Union[str, None]"],
@@ -1183,6 +1186,18 @@ NotificationAccepted = TypedDict(
     {
         "id": "str",
         "status": "str",
+    },
+)
+
+NotificationContent = TypedDict(
+    "NotificationContent",
+    {
+        "basis": "str",
+        "body": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "note": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
+        "templateVersion": NotRequired["Union[int, None]"],
     },
 )
 
@@ -3219,6 +3234,7 @@ __all__ = [
     "Nodes",
     "Notification",
     "NotificationAccepted",
+    "NotificationContent",
     "NotificationPage",
     "NotificationRequest",
     "NotificationSource",

@@ -568,11 +568,14 @@ export interface DefaultRuleShapeInput {
 
 /** How it leaves. Read when a reminder is due, so changes here touch no planned row. */
 export interface Delivery {
+  /** As `subject`. */
   body?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[];
+  /** The body once more, for those who read HTML. Values are escaped. */
+  html?: string | null;
   locale?: string | null;
   /** A JSON pointer to the language in the source's state. */
   localeField?: string | null;
@@ -581,7 +584,7 @@ export interface Delivery {
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
   quietHours?: QuietHours | null;
-  /** Without a template; by default the setting's name. */
+  /** Without a template; by default the setting's name. It sees what a template sees: `{{ state.number }}`. */
   subject?: string | null;
   /** It sees the fields of the source's state, and `state`, `source`, `setting` and `reminder`. */
   template?: string | null;
@@ -591,11 +594,14 @@ export interface Delivery {
 
 /** How it leaves. Read when a reminder is due, so changes here touch no planned row. */
 export interface DeliveryInput {
+  /** As `subject`. */
   body?: string | null;
   /** By default that of the list, or `email:default`. */
   channel?: string | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;
+  /** The body once more, for those who read HTML. Values are escaped. */
+  html?: string | null;
   locale?: string | null;
   /** A JSON pointer to the language in the source's state. */
   localeField?: string | null;
@@ -604,7 +610,7 @@ export interface DeliveryInput {
   /** `alarm`, `high`, `normal` or `campaign`; `normal` by default. An alarm knows no quiet hours and no cap. */
   priority?: string | null;
   quietHours?: QuietHoursInput | null;
-  /** Without a template; by default the setting's name. */
+  /** Without a template; by default the setting's name. It sees what a template sees: `{{ state.number }}`. */
   subject?: string | null;
   /** It sees the fields of the source's state, and `state`, `source`, `setting` and `reminder`. */
   template?: string | null;
@@ -1060,7 +1066,7 @@ export interface MessageChange {
   body?: string | null;
   /** The channel's key; by default that of the list or of the type. */
   channel?: string | null;
-  /** What the template sees. */
+  /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;
@@ -1105,7 +1111,7 @@ export interface MessageRequest {
   businessUnit?: string | null;
   /** The channel's key; by default that of the list or of the type. */
   channel?: string | null;
-  /** What the template sees. */
+  /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;
@@ -1225,6 +1231,7 @@ export interface Notification {
   body?: string | null;
   businessUnit?: string | null;
   channel: string;
+  content?: NotificationContent | null;
   context?: Record<string, unknown> | null;
   createdAt: string;
   deliveredAt?: string | null;
@@ -1271,6 +1278,18 @@ export interface NotificationAccepted {
   status: string;
 }
 
+/** What a notification said, or will say. */
+export interface NotificationContent {
+  /** `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent), `now` (its template as it is: no attempt was made yet) or `gone` (that version is not kept any more). */
+  basis: string;
+  body?: string | null;
+  html?: string | null;
+  note?: string | null;
+  /** Null where it cannot be made again; `note` says why. */
+  subject?: string | null;
+  templateVersion?: number | null;
+}
+
 /** One page of a list. */
 export interface NotificationPage {
   items: Notification[];
@@ -1287,7 +1306,7 @@ export interface NotificationRequest {
   businessUnit?: string | null;
   /** The channel's key; by default that of the list or of the type. */
   channel?: string | null;
-  /** What the template sees. */
+  /** What the template sees. Without a template, `subject`, `body` and `html` are templates that see it. */
   context?: Record<string, unknown> | null;
   /** The channels that are used one after another if its own fails. */
   failover?: string[] | null;

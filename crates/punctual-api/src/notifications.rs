@@ -6,7 +6,8 @@ mod targets;
 
 use axum::extract::State;
 use punctual_engine::{
-    delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL, operate::NotificationAction,
+    SentContent, delivery_policy::blocked_channels::BlockedChannels, kpis::INTERVAL,
+    operate::NotificationAction,
 };
 use punctual_model::{NotificationStatus, Priority};
 use punctual_store::{
@@ -18,7 +19,8 @@ use punctual_wire::{
     Page, PageQuery, Problem,
     attachments::Attachment,
     notifications::{
-        KpiFigures, Kpis, LastPurge, Notification, NotificationQuery, NotificationSource, SiteKpis,
+        KpiFigures, Kpis, LastPurge, Notification, NotificationContent, NotificationQuery,
+        NotificationSource, SiteKpis,
     },
     timeline::{Timeline, TimelineEntry},
     work::ActionRequest,
@@ -241,9 +243,25 @@ fn with_reason(mut row: NotificationRow, blocked: &BlockedChannels) -> Notificat
 
 async fn answer_with(app: &App, row: NotificationRow) -> Answer {
     let row = with_reason(row, &app.engine.blocked_channels().await?);
+    let content = shape_content(app.engine.content_of(&row).await?);
     let mut reader = app.engine.store.read_for_people().await?;
     let ends = Ends::of(&mut reader.conn(), vec![row.seq]).await?;
-    JsonResponse::ok(&shape(row, &ends, true)?)
+    JsonResponse::ok(&Notification { content: Some(content), ..shape(row, &ends, true)? })
+}
+
+fn shape_content(content: SentContent) -> NotificationContent {
+    let (subject, body, html) = match content.text {
+        Some(text) => (Some(text.subject), Some(text.body), text.html),
+        None => (None, None, None),
+    };
+    NotificationContent {
+        basis: content.basis.as_str().into(),
+        subject,
+        body,
+        html,
+        template_version: content.version,
+        note: content.note,
+    }
 }
 
 fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notification, StoreError> {
@@ -292,6 +310,7 @@ fn shape(row: NotificationRow, ends: &Ends, with_text: bool) -> Result<Notificat
             .collect(),
         work_id: row.work_id.map(|work| work.0),
         uncertain: row.uncertain,
+        content: None,
         version: row.version,
     })
 }

@@ -17,8 +17,10 @@ mod policy;
 mod record;
 mod render;
 mod send;
+mod sent;
 mod settle;
 mod suppressed;
+mod watched;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -39,6 +41,7 @@ pub(crate) use own::HandOver;
 pub(crate) use permits::{Class, Permit, Permits};
 use policy::Reservation;
 pub(crate) use send::Until;
+pub use sent::{Basis, SentContent};
 
 use crate::{Engine, EngineError, Opened, intake::UNROUTED};
 

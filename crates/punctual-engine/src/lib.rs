@@ -58,7 +58,7 @@ use punctual_store::{Store, blobs::Blobs};
 pub use channels::{Channels, Opened};
 pub use commands::{Actor, CommandError, OwnUnit, Units};
 pub use config::EngineConfig;
-pub use delivery::{DeliveryReport, EVENT};
+pub use delivery::{Basis, DeliveryReport, EVENT, SentContent};
 pub use due::DueReport;
 pub use ensure::{EnsureOutcome, Ensured, Requested, ensure_in, ensure_requested_in};
 pub use error::EngineError;
@@ -78,8 +78,8 @@ pub use slow_down::SlowDown;
 pub use sweep::SweepReport;
 pub use vault::Vault;
 pub use workflow::{
-    Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork, Workflow,
-    WritesRows,
+    Attempted, Claimed, Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, SettledWork,
+    WatchesAttempts, Workflow, WritesRows,
 };
 
 /// The pipeline with all it needs. Cheap to clone.

@@ -12,7 +12,7 @@ use punctual_model::AuditAction;
 use punctual_store::{
     Conn, Lane, StoreError, consumers,
     delivery_policy::{days, digests},
-    facts, idempotency, inbox, known_events, notifications, receipts,
+    facts, idempotency, inbox, known_events, notifications, receipts, templates,
 };
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +191,8 @@ impl Engine {
         consumers::forget_health(&mut tx.conn(), earlier(now, KNOWN_EVENTS_FOR)).await?;
         if held_back.is_none() {
             inbox::forget(&mut tx.conn(), self.purged_before(now)).await?;
+            // As long as messages are there, what their templates said is too.
+            templates::forget_versions(&mut tx.conn(), self.purged_before(now)).await?;
         }
         let day = |ago: Duration| earlier(now, ago).strftime("%Y-%m-%d").to_string();
         days::forget(&mut tx.conn(), &day(OVER_EVERYWHERE)).await?;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use punctual_model::NoRow;
 
-use crate::workflow::{Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, Workflow, WritesRows};
+use crate::workflow::{
+    Decide, FollowsDeliveries, Loads, Maintains, Prepares, Settled, WatchesAttempts, Workflow, WritesRows,
+};
 use erased::{Follower, Loader, NothingToWrite, Preparer, Writer};
 
 pub(crate) use erased::{DecidedBatch, Following, Loading, Maintaining, OwnRows, Preparing, decide_all};
@@ -23,6 +25,7 @@ pub struct Registration {
     workflow: Arc<dyn Workflow>,
     pub(crate) deciding: Deciding,
     pub(crate) follows: Option<Arc<dyn Following>>,
+    pub(crate) watches: Option<Arc<dyn WatchesAttempts>>,
     pub(crate) maintains: Option<Arc<dyn Maintaining>>,
 }
 
@@ -97,7 +100,13 @@ impl<W: Workflow, Row: Send + Sync + 'static> Undecided<W, Row> {
 
     fn registered(self, deciding: Deciding) -> Registered<W, Row> {
         let Self { workflow, writer } = self;
-        let whole = Registration { workflow: workflow.clone(), deciding, follows: None, maintains: None };
+        let whole = Registration {
+            workflow: workflow.clone(),
+            deciding,
+            follows: None,
+            watches: None,
+            maintains: None,
+        };
         Registered { workflow, writer, whole }
     }
 }
@@ -118,6 +127,15 @@ impl<W: Workflow, Row: Send + Sync + 'static> Registered<W, Row> {
     {
         let follower = Follower { workflow: self.workflow.clone(), writer: self.writer.clone() };
         self.whole.follows = Some(Arc::new(follower));
+        self
+    }
+
+    /// It hears of each attempt to deliver.
+    pub fn watches_attempts(mut self) -> Self
+    where
+        W: WatchesAttempts,
+    {
+        self.whole.watches = Some(self.workflow.clone());
         self
     }
 

@@ -8,6 +8,7 @@
 //! | [`Prepares`] | does I/O before a row is decided: the long-running kinds, instead of [`Loads`] |
 //! | [`WritesRows`] | writes what its decisions put into tables of its own |
 //! | [`FollowsDeliveries`] | goes on when all notifications of a row have settled |
+//! | [`WatchesAttempts`] | hears of each attempt to deliver, for its log |
 //! | [`Maintains`] | repairs what a crash left behind, and purges what it keeps beside its rows |
 //!
 //! A workflow has no loop, lease, retry, timer or sender. Decisions are pure, so they can be tested, simulated and forecast
@@ -15,7 +16,8 @@
 
 use jiff::Timestamp;
 use punctual_model::{
-    Decided, Followed, NewWork, NoRow, NotificationId, NotificationStatus, ReasonCode, RetryPolicy,
+    Decided, Followed, NewWork, NoRow, NotificationId, NotificationStatus, Origin, ReasonCode, RetryPolicy,
+    SendOutcome,
 };
 use punctual_store::{Conn, StoreError, Tx, work::WorkRow};
 
@@ -135,6 +137,24 @@ pub trait FollowsDeliveries: Workflow {
 /// The loaded state of rows whose notifications have settled, and what follows. Pure, as [`Decide`] is.
 pub trait Settled<Row = NoRow>: Send + Sync {
     fn settled(&self, work: &SettledWork, now: Timestamp) -> Followed<Row>;
+}
+
+/// A workflow that hears of each attempt to deliver what it decided, by the [`Origin`] that it gave the notification.
+pub trait WatchesAttempts: Workflow {
+    /// Called once for each attempt by the node that made it, after the answers are on disk. Nothing can be written or
+    /// refused here: it is for the log.
+    fn attempted(&self, attempt: &Attempted<'_>);
+}
+
+/// What an attempt to deliver a notification came to. An attempt with many targets is told in parts, as answers come.
+#[derive(Clone, Debug)]
+pub struct Attempted<'a> {
+    pub origin: &'a Origin,
+    pub channel: &'a str,
+    /// Targets that were called, and what came of it.
+    pub answers: Vec<(&'a str, &'a SendOutcome)>,
+    /// Set with the last part of an attempt that did not reach everybody: a word for the cause, and the error.
+    pub failure: Option<(&'a str, &'a str)>,
 }
 
 /// A workflow that looks after what it keeps.

@@ -23,6 +23,32 @@ pub struct Envelope {
     /// When that span was recorded here; nothing where another program's word is only passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced_at: Option<Timestamp>,
+    /// What its workflow knows it by when it hears of attempts; callers neither set nor see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Which of its texts are templates, filled in with its context when it is sent. All others are sent as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inline: Vec<TextField>,
+}
+
+/// A text of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TextField {
+    Subject,
+    Body,
+    Html,
+}
+
+/// What a notification was made for, in the words of its workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// The kind of the workflow.
+    pub kind: String,
+    pub topic: String,
+    /// The definition that asked for it, such as the id of a rule.
+    pub definition: String,
 }
 
 impl Envelope {
@@ -40,7 +66,7 @@ impl Envelope {
     }
 
     pub fn is_empty(&self) -> bool {
-        !self.is_for_mail() && self.traceparent.is_none()
+        !self.is_for_mail() && self.traceparent.is_none() && self.origin.is_none() && self.inline.is_empty()
     }
 
     /// Whether it says something that only a mail can carry.

@@ -50,7 +50,7 @@ pub use consumer::{Consumer, ConsumerAdapter, DeadLetter, Feed, FeedFault, Recei
 pub use decision::{Arrival, Cause, Decided, Decision, Effect, Followed, NewWork, NoRow, Trigger};
 pub use delivery_policy::Priority;
 pub use durations::DurationError;
-pub use envelope::Envelope;
+pub use envelope::{Envelope, Origin, TextField};
 pub use fault::Fault;
 pub use filter::Filter;
 pub use ids::{ChannelKey, InvalidScheduleId, NotificationId, ScheduleId, WorkId};

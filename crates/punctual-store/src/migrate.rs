@@ -64,6 +64,7 @@ const STEPS: &[Step] = &[
     step!(33, "0033_audit_chain"),
     step!(36, "0036_owed"),
     step!(38, "0038_attachments"),
+    step!(39, "0039_template_versions"),
     step!(41, "0041_consumers"),
 ];
 

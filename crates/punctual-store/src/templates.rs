@@ -25,10 +25,58 @@ const PUT: Sql = sql!(
      ON CONFLICT (name) DO UPDATE SET {replaced}, version = templates.version + 1, updated_at = $1",
 );
 
+const KEEP_VERSION: Sql = sql!(
+    "templates.keep_version",
+    "INSERT INTO template_versions (name, since, version, default_locale, variants)
+     SELECT name, updated_at, version, default_locale, variants FROM templates WHERE name = $1
+     ON CONFLICT (name, since) DO UPDATE
+     SET version = excluded.version, default_locale = excluded.default_locale, variants = excluded.variants",
+);
+
+/// Writes a template, and keeps what it says beside what it said before.
 #[boxed]
 pub async fn put(conn: &mut Conn<'_>, now: Timestamp, template: &TemplateRow) -> Result<()> {
     conn.execute(&PUT, with_rows(args![now], slice::from_ref(template))).await?;
+    conn.execute(&KEEP_VERSION, args![&template.name]).await?;
     Ok(())
+}
+
+/// A template as it was from one moment on.
+#[derive(Clone, Debug, PartialEq, Record)]
+pub struct TemplateVersion {
+    pub name: String,
+    pub since: i64,
+    pub version: i64,
+    pub default_locale: String,
+    pub variants: String,
+}
+
+const IN_FORCE: Sql = sql!(
+    "templates.in_force", as TemplateVersion,
+    "SELECT {columns} FROM template_versions
+     WHERE name = $1 AND since <= $2 ORDER BY since DESC LIMIT 1",
+);
+
+/// The version that was in force at this moment.
+#[boxed]
+pub async fn in_force(conn: &mut Conn<'_>, name: &str, at: Timestamp) -> Result<Option<TemplateVersion>> {
+    conn.fetch_optional(&IN_FORCE, args![name, at]).await
+}
+
+const FORGET_VERSIONS: Sql = sql!(
+    "templates.forget_versions",
+    "DELETE FROM template_versions
+     WHERE since < $1
+       AND (NOT EXISTS (SELECT 1 FROM templates WHERE templates.name = template_versions.name)
+            OR EXISTS (SELECT 1 FROM template_versions AS later
+                       WHERE later.name = template_versions.name
+                         AND later.since > template_versions.since AND later.since < $1))",
+);
+
+/// Removes versions that were replaced before this moment; of a template that is gone, those that began before it.
+#[boxed]
+pub async fn forget_versions(conn: &mut Conn<'_>, before: Timestamp) -> Result<u64> {
+    conn.execute(&FORGET_VERSIONS, args![before]).await
 }
 
 const BY_NAMES: Sql =
@@ -60,4 +108,4 @@ pub async fn delete(conn: &mut Conn<'_>, name: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![name]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_NAMES, PAGE, DELETE];
+crate::db::statements![PUT, KEEP_VERSION, IN_FORCE, FORGET_VERSIONS, BY_NAMES, PAGE, DELETE];

@@ -26,6 +26,14 @@ pub fn compile_check(text: &str) -> Result<(), TemplateFault> {
     compile(&mut sandbox(), Field::Body, text).map(drop)
 }
 
+/// The names that a template takes from its values, with what is read of them: `state.number`.
+pub(crate) fn names_in(field: Field, text: &str) -> Result<Vec<String>, TemplateFault> {
+    let mut env = sandbox();
+    compile(&mut env, field, text)?;
+    let names = env.get_template(field.name()).map(|template| template.undeclared_variables(true));
+    Ok(names.map_err(|fault| from_engine(text, &fault))?.into_iter().collect())
+}
+
 /// A variant that is ready to be rendered many times, from any thread.
 #[derive(Clone, Debug)]
 pub struct Compiled {

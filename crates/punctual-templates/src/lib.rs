@@ -10,11 +10,13 @@
 mod engine;
 pub mod filters;
 mod growth;
+mod inline;
 mod locale;
 
 use std::fmt;
 
 pub use engine::{Compiled, compile_check};
+pub use inline::{InlineFault, InlineTemplate, Variables, has_marks};
 pub use locale::{normalise, pick};
 
 /// The longest template text, in bytes. A long mail is 20 KiB.

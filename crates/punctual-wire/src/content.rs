@@ -42,7 +42,7 @@ pub struct Content {
     /// The name of a template that makes subject and body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// What the template sees.
+    /// What the template sees. Without a template, `subject`, `body` and `html` are templates that see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub context: Option<Value>,

@@ -14,6 +14,7 @@ pub mod business_units;
 pub mod channels;
 pub mod consumers;
 pub mod content;
+pub mod csv;
 pub mod delivery_policy;
 pub mod events;
 pub mod fields;

@@ -160,7 +160,26 @@ pub struct Notification {
     /// Each target with what became of it; empty until the first attempt.
     #[serde(default)]
     pub resolved_targets: Vec<ResolvedTarget>,
+    /// What was sent, made again from what is stored; only where one notification is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<NotificationContent>,
     pub version: i64,
+}
+
+/// What a notification said, or will say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationContent {
+    /// `stored` (its own texts and values), `template` (the version of its template that was in force when it was sent),
+    /// `now` (its template as it is: no attempt was made yet) or `gone` (that version is not kept any more).
+    #[schema(example = "template")]
+    pub basis: Cow<'static, str>,
+    /// Null where it cannot be made again; `note` says why.
+    pub subject: Option<String>,
+    pub body: Option<String>,
+    pub html: Option<String>,
+    pub template_version: Option<i64>,
+    pub note: Option<String>,
 }
 
 fn normal() -> Cow<'static, str> {

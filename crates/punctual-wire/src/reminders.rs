@@ -141,11 +141,15 @@ pub struct Delivery {
     /// It sees the fields of the source's state, and `state`, `source`, `setting` and `reminder`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// Without a template; by default the setting's name.
+    /// Without a template; by default the setting's name. It sees what a template sees: `{{ state.number }}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// As `subject`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// The body once more, for those who read HTML. Values are escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub html: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
     /// A JSON pointer to the language in the source's state.
@@ -300,6 +304,7 @@ impl Delivery {
             template: fields.optional_name("template"),
             subject: fields.optional_subject("subject"),
             body: fields.optional_text("body", 0..=BODY_MAX),
+            html: fields.optional_text("html", 0..=BODY_MAX),
             locale: fields.optional_locale("locale"),
             locale_field: fields.optional_text("localeField", 1..=512),
             quiet_hours,

@@ -6,6 +6,7 @@ pub mod digests;
 pub mod due_window;
 pub mod event_intake;
 mod faults;
+pub mod inline;
 pub mod messages;
 pub mod operations;
 pub mod reminders;
@@ -39,6 +40,7 @@ pub fn all_with(
             .writes_rows()
             .loads()
             .follows_deliveries()
+            .watches_attempts()
             .maintains()
             .into(),
         Registration::of(reminders::due::Reminders::new(providers.clone())).writes_rows().loads().into(),

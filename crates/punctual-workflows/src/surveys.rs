@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod author;
+pub mod campaign;
 pub mod catalogue;
 pub mod fan_out;
 pub mod ingest;

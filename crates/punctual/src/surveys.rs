@@ -3,8 +3,6 @@
 //! A line that cannot be taken is named and the rest goes on. The same file again changes nothing: what was reported before is
 //! skipped.
 
-mod csv;
-
 use std::{io::Read, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, Result, bail};

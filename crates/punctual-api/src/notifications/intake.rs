@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use axum::extract::State;
 use punctual_engine::{Accepted, Handed, OwnUnit, Units};
 use punctual_model::{
-    Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource,
+    Audience, ChannelKey, Envelope, NewNotification, NotificationId, NotificationSource, TextField,
     delivery_policy::Handling,
 };
+use punctual_templates::{compile_check, has_marks};
 use punctual_wire::{
-    Batch, BatchItem, FieldError, Problem,
+    Batch, BatchItem, Code, FieldError, Problem,
     batch::{Item, OneOrMany},
     content::Content,
     notifications::{NotificationAccepted, NotificationRequest, SourceRequest},
@@ -180,6 +181,8 @@ pub(crate) fn with_content(
     let channel: Option<ChannelKey> = content.channel.as_deref().and_then(|key| key.parse().ok());
     let used = channel.clone().unwrap_or_else(|| ChannelKey::for_targets(kind));
     check_addresses(app, &used, &content.targets, pointer)?;
+    // Values make templates of the texts, as a stored template would be.
+    let inline = inline_of(&content, pointer)?;
     let audience = content.list.map_or(Audience::Targets(content.targets), Audience::List);
     let mut new = NewNotification::new(id, audience, content.subject, content.body);
     new.channel = channel;
@@ -188,7 +191,12 @@ pub(crate) fn with_content(
     new.context = content.context;
     new.type_data = content.type_data;
     new.locale = content.locale;
-    new.envelope = Envelope { reply_to: content.reply_to, headers: content.headers, ..Default::default() };
+    new.envelope = Envelope {
+        reply_to: content.reply_to,
+        headers: content.headers,
+        inline,
+        ..Envelope::default()
+    };
     trace.give(&mut new.envelope, index);
     new.client = caller.client();
     handling.give(&mut new);
@@ -202,6 +210,33 @@ pub(crate) fn with_content(
     };
     wanted.check_channels(app)?;
     Ok((Handed::new(unit, new), wanted))
+}
+
+/// The texts that are templates: those with something to fill in, where values are given and no stored template.
+fn inline_of(content: &Content, pointer: &str) -> Result<Vec<TextField>, Problem> {
+    if content.template.is_some() || content.context.is_none() {
+        return Ok(Vec::new());
+    }
+    let texts = [
+        (TextField::Subject, "subject", Some(content.subject.as_str())),
+        (TextField::Body, "body", Some(content.body.as_str())),
+        (TextField::Html, "html", content.html.as_deref()),
+    ];
+    let (mut inline, mut faults) = (Vec::new(), Vec::new());
+    for (field, name, text) in texts {
+        let Some(text) = text.filter(|text| has_marks(text)) else { continue };
+        match compile_check(text) {
+            Ok(()) => inline.push(field),
+            Err(fault) => {
+                let detail = format!(
+                    "With `context` it is a template. Line {}, column {}: {}.",
+                    fault.line, fault.column, fault.detail
+                );
+                faults.push(FieldError::new(format!("{pointer}/{name}"), Code::TemplateSyntax, detail));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(inline) } else { Err(faults.into()) }
 }
 
 /// The channel's own word on each address, where the channel is open here.

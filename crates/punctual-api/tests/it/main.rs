@@ -20,6 +20,7 @@ mod formats;
 mod handling;
 mod idempotency;
 mod inbox;
+mod inline_texts;
 mod keys;
 mod known_ids;
 mod limits;

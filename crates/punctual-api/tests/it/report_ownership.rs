@@ -440,6 +440,17 @@ async fn r13_a_roll_back_in_the_middle_of_a_run_delivers_once(bed: TestBed) {
     let over = run(&client, &guid, &key).await;
     assert_eq!((&over["status"], &over["reasonCode"]), (&json!("deactivated"), &json!("rolled-back")));
     assert_eq!(over["ownership"]["owner"], "oldScheduler");
+    // What was made for it and never sent goes with the purge.
+    let files = over["artefacts"].as_array().unwrap().clone();
+    assert!(!files.is_empty(), "{over}");
+    client.post(&format!("{REPORT}/{guid}/pause"), json!({})).await.expect(200);
+    bed.wait(400 * 86_400);
+    let purged = client.post("/api/v1/retention/purge", json!({ "confirm": true })).await.expect(200);
+    assert_eq!(purged["files"], files.len(), "{purged}");
+    for file in files {
+        assert!(bed.engine.blobs.get(file["blob"].as_str().unwrap()).await.unwrap().is_none());
+    }
+    client.post(&format!("{REPORT}/{guid}/resume"), json!({})).await.expect(200);
 }
 
 async fn a_business_unit_moves_over_together(bed: TestBed) {

@@ -18,6 +18,7 @@ on_both! {
     r17_a_retry_reaches_only_the_one_that_failed;
     s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber;
     a_survey_routes_by_its_answers;
+    s1_118_routes_of_a_trigger_come_before_those_of_its_survey;
     a_subscriber_has_a_filter_and_a_switch_of_its_own;
     a_subscriber_is_defined_looked_at_and_removed;
     a_subscribers_secret_is_stored_sealed_and_kept with with_providers;
@@ -185,6 +186,32 @@ async fn s1_117_an_operator_retries_all_failed_deliveries_of_one_subscriber(bed:
     assert_eq!(deliveries[1], ("memory:csi-tickets".into(), "parked".into(), 1));
     let again = client.post(path, json!({})).await.expect(200);
     assert_eq!(again, json!({ "retried": 0, "remaining": 0 }));
+}
+
+async fn s1_118_routes_of_a_trigger_come_before_those_of_its_survey(bed: TestBed) {
+    let client = Client::new(&bed).await;
+    let mut schema = csi_gr();
+    schema["subscribers"] = json!([{ "key": "memory:bi" }]);
+    let mut own = schema["triggers"][0].clone();
+    own["id"] = json!("own-routes");
+    own["filter"] = json!({ "questionId": "candidate.jobType", "op": "==", "value": "PDI" });
+    own["subscribers"] = json!([{ "key": "memory:tickets" }]);
+    schema["triggers"].as_array_mut().unwrap().push(own);
+    published(&client, schema).await;
+    for key in ["memory:bi", "memory:tickets"] {
+        subscribe(&client, key, json!({})).await;
+    }
+    let nobody = Client { key: None, ..client.clone() };
+    for (job, key) in [("GR", "memory:bi"), ("PDI", "memory:tickets")] {
+        let mut item = visit(job);
+        item["payload"]["jobType"] = json!(job);
+        let id = instance(&client, item).await;
+        let answers = json!({ "answers": { "rate": 9, "has-a-complaint": "No" } });
+        nobody.post(&format!("/api/v1/public/surveys/{id}/responses"), answers).await.expect(200);
+        let (_, deliveries) = newest(&client).await;
+        assert_eq!(deliveries.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), [key], "{job}");
+    }
+    bed.leaves_open("deliveries wait");
 }
 
 async fn a_survey_routes_by_its_answers(bed: TestBed) {

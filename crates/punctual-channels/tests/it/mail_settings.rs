@@ -28,8 +28,7 @@ async fn t09_headers_of_a_message_go_along_and_never_split() {
         envelope: Envelope {
             reply_to: Some("desk@c.example".to_owned()),
             headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-            traceparent: None,
-            traced_at: None,
+            ..Envelope::default()
         },
         ..mail("a@b.example")
     };

@@ -9,7 +9,7 @@ use axum::{
     routing::{get, post},
 };
 use jiff::Timestamp;
-use punctual_engine::timeline::Moment;
+use punctual_engine::{Basis, SentContent, timeline::Moment};
 use punctual_model::{NotificationStatus, ReceiptState, SuppressionReason};
 use punctual_store::{
     attempts::{self, AttemptRow},
@@ -17,6 +17,7 @@ use punctual_store::{
     receipts::{self, ReceiptRow},
     skipped_targets::{self, SkippedTarget},
 };
+use punctual_templates::Rendered;
 use punctual_wire::Problem;
 use serde_json::Value;
 
@@ -55,11 +56,40 @@ struct NotificationPage {
     targets: Vec<Target>,
     timeline: Vec<Step>,
     context: Option<String>,
+    content: Content,
     is_parked: bool,
     can_act: bool,
     /// What the provider took and did not deliver, until somebody has seen it.
     not_delivered: Vec<String>,
     can_acknowledge: bool,
+}
+
+/// What was sent, made again from what is stored.
+struct Content {
+    subject: String,
+    body: String,
+    html: Option<String>,
+    /// How it was made, where that is not plain.
+    basis: Option<String>,
+    note: Option<String>,
+}
+
+impl From<SentContent> for Content {
+    fn from(content: SentContent) -> Self {
+        let basis = match (content.basis, content.version) {
+            (Basis::Template, Some(version)) => {
+                Some(format!("Made again from version {version} of the template, which was in force then."))
+            }
+            (Basis::Now, Some(version)) => Some(format!("As version {version} of the template has it now.")),
+            _ => None,
+        };
+        let text = content.text.unwrap_or_else(|| Rendered {
+            subject: String::new(),
+            body: String::new(),
+            html: None,
+        });
+        Self { subject: text.subject, body: text.body, html: text.html, basis, note: content.note }
+    }
 }
 
 struct Detail {
@@ -98,8 +128,10 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
     let reported = receipts::of(&mut reader.conn(), vec![row.seq]).await?;
     drop(reader);
     let moments = app.engine.timeline(&visit.viewer.by.reach(), &row.id.to_string()).await?;
-    let title = if row.subject.is_empty() { "Notification" } else { &row.subject };
-    let frame = visit.frame(&app, title, "/outbox").await?;
+    let content = Content::from(app.engine.content_of(&row).await?);
+    let shown = [&content.subject, &row.subject].into_iter().find(|text| !text.is_empty());
+    let title = shown.map_or("Notification", |text| text.as_str()).to_owned();
+    let frame = visit.frame(&app, &title, "/outbox").await?;
     page(&NotificationPage {
         done: done(&Fields::of_query(&uri)),
         pill: words::notification(row.status),
@@ -112,6 +144,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         can_acknowledge: visit.viewer.may_act() && visit.viewer.by.may_touch(row.business_unit.as_deref()),
         timeline: in_order(happened(moments, &visit.zone), &visit.zone),
         context: row.context.as_ref().map(|context| pretty_text(context.as_str())),
+        content,
         is_parked: row.status == NotificationStatus::Parked,
         can_act: row.status == NotificationStatus::Parked
             && visit.viewer.may_act()
@@ -351,7 +384,10 @@ const BODY_POLICY: &str =
 
 async fn html(State(app): State<Shared>, visit: Visit, Path(id): Path<String>) -> Page {
     let row = visible(&app, &visit.viewer, &id).await?;
-    let body = row.html.ok_or_else(|| Problem::not_found("HTML body of notification", id))?;
+    let content = app.engine.content_of(&row).await?.text;
+    let body = content
+        .and_then(|text| text.html)
+        .ok_or_else(|| Problem::not_found("HTML body of notification", id))?;
     let headers: [(HeaderName, &str); 2] =
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, BODY_POLICY)];
     Ok((headers, body).into_response())

@@ -1,5 +1,6 @@
 //! Surveys: which there are, what their answers come to, every link with its timeline, and what authors do with them.
 
+mod campaign;
 mod edit;
 mod instances;
 mod lab;
@@ -31,6 +32,7 @@ pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/surveys", get(show))
         .merge(edit::routes())
+        .merge(campaign::routes())
         .merge(results::routes())
         .merge(instances::routes())
         .merge(lab::routes())

@@ -14,6 +14,7 @@ on_both! {
     stuck_rows_have_a_badge_and_a_list_of_their_own;
     rows_that_wait_say_why_and_are_not_stuck;
     a_wrong_time_is_told_beside_its_field;
+    a_tile_opens_exactly_the_rows_that_it_counts;
     a_key_of_one_business_unit_sees_no_other;
 }
 
@@ -43,6 +44,21 @@ async fn an_empty_outbox_teaches(bed: TestBed) {
     assert!(client.page("/attention").await.contains("All clear"));
     assert!(client.page("/work").await.contains("Nothing is planned"));
     assert!(client.page("/").await.contains("Nothing needs attention"));
+}
+
+async fn a_tile_opens_exactly_the_rows_that_it_counts(bed: TestBed) {
+    three(&bed).await;
+    let client = Client::admin(&bed).await;
+    let page = client.page("/outbox").await;
+    for (tile, count) in [("Waiting", 1), ("Parked", 1), ("Stuck", 0)] {
+        let place =
+            page.find(&format!("data-live=\"tile-{tile}\"")).unwrap_or_else(|| panic!("{tile}: {page}"));
+        let (before, after) = page.split_at(place);
+        let link = attribute(&before[before.rfind("<a class=\"tile").unwrap()..], "href=\"");
+        let value = after.split("figures\">").nth(1).unwrap().split('<').next().unwrap();
+        assert_eq!(value, count.to_string(), "{tile}");
+        assert_eq!(rows(&client.page(&link.replace("&#38;", "&")).await).len(), count, "{tile}: {link}");
+    }
 }
 
 async fn filters_find_what_they_say(bed: TestBed) {

@@ -20,6 +20,8 @@ on_both! {
     a_link_has_its_timeline;
     an_author_writes_checks_and_publishes;
     the_lab_shows_what_a_recipe_takes_for_the_same;
+    s1_1_a_campaign_is_planned_and_sent_from_the_survey_s_page;
+    a_campaign_says_at_the_field_what_is_wrong_and_keeps_what_was_typed;
     the_public_page_works_without_script;
     the_public_page_asks_more_where_answers_lead_there;
     the_public_page_says_what_is_wrong_beside_the_question;
@@ -201,6 +203,92 @@ async fn the_lab_shows_what_a_recipe_takes_for_the_same(bed: TestBed) {
     let narrow = client.page(&format!("/surveys/{survey}/lab?recipe=templateId+candidate.dealerId")).await;
     assert!(narrow.contains("11 would be duplicates") && narrow.contains("candidate.dealerId=1"), "{narrow}");
     bed.leaves_open("messages were not sent");
+}
+
+async fn s1_1_a_campaign_is_planned_and_sent_from_the_survey_s_page(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    let survey = survey(&bed, schema()).await;
+    let place = format!("/surveys/{survey}/send");
+    assert!(client.page(&format!("/surveys/{survey}")).await.contains(&format!("href=\"{place}\"")));
+    assert!(client.page(&place).await.contains("visit over memory:default"));
+    bed.list("visitors", "memory:default", &["ann", "ben", "Ann"]).await;
+    // A list: the plan first, and nothing is written.
+    let list = [("trigger", "visit"), ("to", "list"), ("list", "visitors"), ("then", "plan")];
+    let plan = client.act(&place, &list).await.text;
+    assert!(plan.contains("Send to 3") && plan.contains("Gets the survey"), "{plan}");
+    assert!(bed.sent().is_empty() && bed.notifications().await.is_empty());
+    bed.run_for(60).await;
+    assert!(bed.sent().is_empty(), "a plan sends nothing");
+    let send =
+        [("trigger", "visit"), ("to", "list"), ("list", "visitors"), ("then", "send"), ("planned", "3")];
+    client.act(&place, &send).await.leads_to(&format!("/surveys/{survey}/instances?sent=3"));
+    assert!(client.page(&format!("/surveys/{survey}/instances?sent=3")).await.contains("goes to 3 people"));
+    bed.run_for(60).await;
+    let mut sent_to = bed.sent_to();
+    sent_to.sort();
+    assert_eq!(sent_to, ["Ann", "ann", "ben"]);
+    // Lines of a file: those who were asked, those named twice and those that are no lines are left out, by name.
+    let rows = "recipient.address,wip,dealerId\nann,,\ncarl,7,1\ncarl,7,1\n,8,1\ndora\n";
+    let file = [("trigger", "visit"), ("to", "rows"), ("rows", rows), ("then", "plan")];
+    let plan = client.act(&place, &file).await.text;
+    for said in ["Send to 1", "the same as line 3", "2 columns", "dora"].iter().take(2) {
+        assert!(plan.contains(said), "{said}: {plan}");
+    }
+    assert!(plan.contains("It has 1 columns, the first line has 3."), "{plan}");
+    assert!(plan.contains("carl,7,1"), "what was typed is kept: {plan}");
+    // One who was planned for three finds another plan, and nothing is sent.
+    let stale = [("trigger", "visit"), ("to", "rows"), ("rows", rows), ("then", "send"), ("planned", "3")];
+    let again = client.act(&place, &stale).await.text;
+    assert!(again.contains("The plan has changed since it was shown"), "{again}");
+    bed.run_for(60).await;
+    assert_eq!(bed.sent().len(), 3);
+    let one =
+        [("trigger", "visit"), ("to", "address"), ("address", "eve"), ("then", "send"), ("planned", "1")];
+    client.act(&place, &one).await.leads_to(&format!("/surveys/{survey}/instances?sent=1"));
+    // The same again is asked before.
+    let again = client.act(&place, &one).await.text;
+    assert!(
+        again.contains("asked before, by the duplicate rules") && again.contains("Nobody would get it"),
+        "{again}"
+    );
+    bed.leaves_open("reminders are planned");
+}
+
+async fn a_campaign_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(bed: TestBed) {
+    let client = Client::admin(&bed).await;
+    let survey = survey(&bed, schema()).await;
+    let place = format!("/surveys/{survey}/send");
+    bed.list("phones", "sms:default", &["+491701234567"]).await;
+    let cases: [(&[(&str, &str)], &str); 5] = [
+        (&[("to", "list"), ("list", "nobody")], "There is no list `nobody`."),
+        (&[("to", "list"), ("list", "phones")], "is for sms, and the trigger sends over `memory:default`"),
+        (&[("to", "rows"), ("rows", "")], "Nobody is named."),
+        (&[("to", "address"), ("address", "")], "Nobody is named."),
+        (&[("list", "phones")], "Choose whom to send it to."),
+    ];
+    for (fields, said) in cases {
+        let mut all = vec![("trigger", "visit"), ("then", "plan")];
+        all.extend(fields);
+        let page = client.act(&place, &all).await.text;
+        let said = said.replace('`', "&#96;");
+        assert!(page.contains(&said) || page.contains(&said.replace("&#96;", "`")), "{said}: {page}");
+        assert!(page.contains("class=\"fault\"") && page.contains("role=\"alert\""), "{page}");
+    }
+    let typed =
+        client.act(&place, &[("to", "list"), ("list", "nobody"), ("rows", "kept@b.example")]).await.text;
+    assert!(typed.contains("value=\"nobody\"") && typed.contains("kept@b.example"), "{typed}");
+    let reader = client.with_key(&[Scope::Read], None).await;
+    reader.get(&place).await.refused(403, "scope_missing");
+    reader.act(&place, &[("to", "list"), ("list", "phones")]).await.refused(403, "scope_missing");
+    assert!(!reader.page(&format!("/surveys/{survey}")).await.contains(&place));
+    let draft = SurveyDraft {
+        name: "Draft".into(),
+        integration_id: None,
+        business_unit: None,
+        draft: schema().to_string(),
+    };
+    let row = author::create(&bed.engine, &Actor::named("key:test"), &draft).await.unwrap();
+    assert!(client.page(&format!("/surveys/{}/send", row.id)).await.contains("Nothing is published yet"));
 }
 
 /// Sends the public form as a browser without script does: every field that is on the page.

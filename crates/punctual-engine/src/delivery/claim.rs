@@ -130,6 +130,9 @@ impl Engine {
         let unsent = Outcomes { rows: &settled, attempts: &[], again: false };
         report.add(&self.settle_deliveries_in(&mut tx, &unsent, now).await?);
         tx.commit().await?;
+        for (row, delivery) in settled {
+            self.tell_of_attempt(row, &[], Some(delivery));
+        }
         if let Some(sending) = &mut sending {
             self.trace_claim(sending, report.claimed, now);
         }

@@ -102,7 +102,8 @@ pub(super) struct Written {
 }
 
 impl Engine {
-    /// Writes a window, again and again over an outage.
+    /// Writes a window, again and again over an outage, and then tells the workflows of it: an answer that is known is told
+    /// once, however often it took to write it.
     pub(super) async fn record(
         &self,
         channel: Arc<Opened>,
@@ -110,9 +111,23 @@ impl Engine {
         window: Window,
         until: Until,
     ) -> Result<Written, EngineError> {
+        let written = self.write_over_outages(channel, reservation, &window, until).await;
+        for part in &window.parts {
+            self.tell_of_attempt(&part.item.row, &part.answers, part.delivery.as_ref());
+        }
+        written
+    }
+
+    async fn write_over_outages(
+        &self,
+        channel: Arc<Opened>,
+        reservation: Reservation,
+        window: &Window,
+        until: Until,
+    ) -> Result<Written, EngineError> {
         let mut attempts = 0;
         loop {
-            let error = match self.write_in_pieces(&channel, &reservation, &window, attempts > 0).await {
+            let error = match self.write_in_pieces(&channel, &reservation, window, attempts > 0).await {
                 Ok(written) => return Ok(written),
                 Err(error) => error,
             };

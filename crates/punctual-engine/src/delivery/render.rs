@@ -1,10 +1,14 @@
 //! What a message says: its own text, or its template filled in. Templates are read when a message is sent, not
 //! before, and each is compiled once for a batch.
 
-use punctual_model::ReasonCode;
+use punctual_model::{ReasonCode, TextField};
 use std::collections::{BTreeMap, HashMap};
 
-use punctual_store::{Conn, StoreError, notifications::NotificationRow, templates};
+use punctual_store::{
+    Conn, StoreError,
+    notifications::NotificationRow,
+    templates::{self, TemplateVersion},
+};
 use punctual_templates::{Compiled, RenderFailure, Rendered, Variant, pick};
 
 use super::ToSend;
@@ -21,6 +25,8 @@ pub(super) struct Unrenderable {
 pub(super) struct Templates {
     stored: HashMap<String, (String, BTreeMap<String, Variant>)>,
     compiled: HashMap<(String, Option<String>), Result<Compiled, String>>,
+    /// Those of messages with templates of their own, by their texts.
+    inline: HashMap<(String, String, Option<String>), Result<Compiled, String>>,
 }
 
 impl Engine {
@@ -44,7 +50,13 @@ impl Templates {
         let rows = templates::by_names(conn, names).await?;
         let stored =
             rows.into_iter().map(|row| (row.name, (row.default_locale, variants(&row.variants)))).collect();
-        Ok(Self { stored, compiled: HashMap::new() })
+        Ok(Self { stored, ..Self::default() })
+    }
+
+    /// One template as it was.
+    pub(super) fn of_version(version: TemplateVersion) -> Self {
+        let texts = (version.default_locale, variants(&version.variants));
+        Self { stored: HashMap::from([(version.name, texts)]), ..Self::default() }
     }
 }
 
@@ -65,13 +77,7 @@ pub(crate) fn variants(json: &str) -> BTreeMap<String, Variant> {
 
 impl Templates {
     pub(super) fn render(&mut self, row: &NotificationRow) -> Result<Rendered, Unrenderable> {
-        let Some(name) = &row.template else {
-            return Ok(Rendered {
-                subject: row.subject.clone(),
-                body: row.body.clone(),
-                html: row.html.clone(),
-            });
-        };
+        let Some(name) = &row.template else { return self.own_text(row) };
         let compiled = self
             .compiled
             .entry((name.clone(), row.locale.clone()))
@@ -79,17 +85,50 @@ impl Templates {
         let compiled = compiled
             .as_ref()
             .map_err(|error| Unrenderable { reason: ReasonCode::TemplateUnusable, error: error.clone() })?;
-        let context = match &row.context {
-            Some(context) => context.read().map_err(|_| Unrenderable {
-                reason: ReasonCode::InputUnreadable,
-                error: "the stored context of the message cannot be read".to_owned(),
-            })?,
-            None => serde_json::json!({}),
-        };
-        compiled
-            .render(&context)
-            .map_err(|fault| Unrenderable { reason: reason_of(&fault.why), error: fault.to_string() })
+        filled_in(compiled, row)
     }
+
+    /// The text that a message brings itself: as it is stored, but for what its envelope calls a template.
+    fn own_text(&mut self, row: &NotificationRow) -> Result<Rendered, Unrenderable> {
+        let own = Rendered { subject: row.subject.clone(), body: row.body.clone(), html: row.html.clone() };
+        let envelope = row.envelope.as_ref().and_then(|envelope| envelope.read().ok()).unwrap_or_default();
+        if envelope.inline.is_empty() {
+            return Ok(own);
+        }
+        let is_template = |field| envelope.inline.contains(&field);
+        let source = |field, text: &str| if is_template(field) { text.to_owned() } else { String::new() };
+        let variant = Variant {
+            subject: source(TextField::Subject, &own.subject),
+            body: source(TextField::Body, &own.body),
+            html: own.html.clone().filter(|_| is_template(TextField::Html)),
+        };
+        let key = (variant.subject.clone(), variant.body.clone(), variant.html.clone());
+        let compiled = self.inline.entry(key).or_insert_with(|| {
+            Compiled::new(&variant).map_err(|(field, fault)| format!("its {field}: {fault}"))
+        });
+        let compiled = compiled
+            .as_ref()
+            .map_err(|error| Unrenderable { reason: ReasonCode::TemplateSyntax, error: error.clone() })?;
+        let rendered = filled_in(compiled, row)?;
+        Ok(Rendered {
+            subject: if is_template(TextField::Subject) { rendered.subject } else { own.subject },
+            body: if is_template(TextField::Body) { rendered.body } else { own.body },
+            html: if is_template(TextField::Html) { rendered.html } else { own.html },
+        })
+    }
+}
+
+fn filled_in(compiled: &Compiled, row: &NotificationRow) -> Result<Rendered, Unrenderable> {
+    let context = match &row.context {
+        Some(context) => context.read().map_err(|_| Unrenderable {
+            reason: ReasonCode::InputUnreadable,
+            error: "the stored context of the message cannot be read".to_owned(),
+        })?,
+        None => serde_json::json!({}),
+    };
+    compiled
+        .render(&context)
+        .map_err(|fault| Unrenderable { reason: reason_of(&fault.why), error: fault.to_string() })
 }
 
 fn reason_of(failure: &RenderFailure) -> ReasonCode {

@@ -20,7 +20,7 @@ on_both! {
     a_success_between_failures_keeps_a_circuit_closed;
     a_channel_says_when_its_circuit_opens_or_that_it_never_does;
     a_host_that_fails_holds_back_its_own_targets_alone;
-    what_waits_for_an_open_circuit_is_stuck_and_needs_attention;
+    s4_80_what_waits_for_an_open_circuit_is_stuck_and_needs_attention;
     rig_outage_a_provider_that_is_down_for_an_hour_costs_time_and_nothing_else;
 }
 
@@ -190,7 +190,7 @@ async fn a_host_that_fails_holds_back_its_own_targets_alone(bed: TestBed) {
     assert!(bed.engine.attention(&Reach::Everything, 10).await.unwrap().items.is_empty());
 }
 
-async fn what_waits_for_an_open_circuit_is_stuck_and_needs_attention(bed: TestBed) {
+async fn s4_80_what_waits_for_an_open_circuit_is_stuck_and_needs_attention(bed: TestBed) {
     let (bed, _, _, _) = provider(&bed);
     bed.channel("sms:default", "sms").await;
     handed_in(&bed, 30).await;

@@ -80,6 +80,11 @@ impl Localised {
         self.0.keys().map(String::as_str)
     }
 
+    /// Every language with its text.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(locale, text)| (locale.as_str(), text.as_str()))
+    }
+
     /// The text for a language: `ar-IQ`, else `ar`, else the default's, else the first there is.
     pub fn pick(&self, wanted: Option<&str>, default: &str) -> (&str, &str) {
         let near = wanted.into_iter().chain([default]).find_map(|tag| self.nearest(tag));

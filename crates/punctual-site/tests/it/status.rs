@@ -1,11 +1,13 @@
 //! What a script is told about its notification, wherever it is.
 
-use punctual_testkit::{TestBed, Way, on_both};
+use punctual_model::{ReasonCode, SendOutcome};
+use punctual_testkit::{Scripted, TestBed, Way, on_both};
 
 use crate::rig::{Rig, message, some_id, tick};
 
 on_both! {
     a_status_follows_the_notification_and_never_goes_back;
+    a_status_tells_what_was_given_up_from_what_was_refused;
     an_id_that_nobody_knows_is_unknown;
 }
 
@@ -43,6 +45,28 @@ async fn a_status_follows_the_notification_and_never_goes_back(bed: TestBed) {
     rig.proxy.set(Way::Cut);
     let status = agent.status(&id).await.unwrap();
     assert_eq!((&*status.status, status.central_unreachable), ("delivered", false), "nothing else can come");
+}
+
+async fn a_status_tells_what_was_given_up_from_what_was_refused(bed: TestBed) {
+    let bed = bed.with(|builder| {
+        builder.adapter(Scripted::new("two-ways", |message| match message.address.as_str() {
+            "later" => SendOutcome::Transient { error: "451 later".into(), retry_after: None },
+            _ => SendOutcome::Permanent { reason: ReasonCode::RejectedByRelay, error: "554 no".into() },
+        }))
+    });
+    let rig = Rig::new(&bed).await;
+    let agent = rig.agent().await;
+    bed.channel("memory:bad", "two-ways").await;
+    for (list, address, reason) in
+        [("slow", "later", "retries-exhausted"), ("closed", "never", "rejected-by-relay")]
+    {
+        bed.list(list, "memory:bad", &[address]).await;
+        let id = agent.notify(message(list, "b")).await.unwrap();
+        tick(&agent).await;
+        bed.run_for(600).await;
+        let status = agent.status(&id).await.unwrap();
+        assert_eq!((&*status.status, status.reason_code.as_deref()), ("parked", Some(reason)), "{list}");
+    }
 }
 
 async fn an_id_that_nobody_knows_is_unknown(bed: TestBed) {

@@ -16,6 +16,7 @@ on_both! {
     lists_are_put_found_paged_and_removed;
     channels_are_put_with_a_rising_version;
     templates_are_put_with_a_rising_version;
+    a_template_is_found_as_it_was_at_a_moment;
     business_units_are_put_found_paged_and_removed;
     an_older_state_of_a_source_never_overwrites_a_newer_one;
     sources_are_paged_without_the_deleted_ones;
@@ -123,6 +124,36 @@ async fn templates_are_put_with_a_rising_version(bed: TestBed) {
     assert!(templates::by_names(&mut tx.conn(), Vec::new()).await.unwrap().is_empty());
     assert!(templates::delete(&mut tx.conn(), "welcome").await.unwrap());
     assert!(!templates::delete(&mut tx.conn(), "welcome").await.unwrap());
+}
+
+async fn a_template_is_found_as_it_was_at_a_moment(bed: TestBed) {
+    let row = |text: &str| TemplateRow {
+        name: "welcome".into(),
+        default_locale: "en".into(),
+        variants: text.into(),
+        version: 0,
+        updated_at: 0,
+    };
+    let mut tx = bed.begin().await;
+    let conn = &mut tx.conn();
+    for (at, text) in [(0, "first"), (100, "second"), (200, "third")] {
+        templates::put(conn, bed.after(at), &row(text)).await.unwrap();
+    }
+    for (at, expected) in [(-1, None), (0, Some("first")), (150, Some("second")), (999, Some("third"))] {
+        let found = templates::in_force(conn, "welcome", bed.after(at)).await.unwrap();
+        assert_eq!(found.as_ref().map(|found| found.variants.as_str()), expected, "{at}");
+    }
+    assert_eq!(templates::in_force(conn, "welcome", bed.after(150)).await.unwrap().unwrap().version, 2);
+    // What was replaced before that moment goes; what was in force then and what came after stays.
+    assert_eq!(templates::forget_versions(conn, bed.after(150)).await.unwrap(), 1);
+    assert_eq!(templates::in_force(conn, "welcome", bed.after(50)).await.unwrap(), None);
+    assert!(templates::in_force(conn, "welcome", bed.after(150)).await.unwrap().is_some());
+    assert!(templates::delete(conn, "welcome").await.unwrap());
+    assert!(
+        templates::in_force(conn, "welcome", bed.after(999)).await.unwrap().is_some(),
+        "it was sent with"
+    );
+    assert_eq!(templates::forget_versions(conn, bed.after(999)).await.unwrap(), 2);
 }
 
 async fn business_units_are_put_found_paged_and_removed(bed: TestBed) {

@@ -68,6 +68,7 @@ const COLD: &[(&str, &str)] = &[
     ("report_runs.count_troubles", "subscriptions and people, who are few, once for the badge"),
     ("report_subscriptions.orphaned", "subscriptions and people, who are few"),
     ("report_subscriptions.orphans", "subscriptions and people, who are few"),
+    ("templates.forget_versions", "once a day: what templates said before, by when that was"),
     ("tombstones.lock", "a lock, which has no plan"),
     ("uploads.doom", "once a day: files that nobody uses, beside what is in use"),
     ("work.overdue_looks", "the looks of reconciliations that are planned: one row a provider"),

@@ -16,6 +16,7 @@ on_both! {
     a_conflict_holds_what_waits_and_leaves_what_is_done;
     a_claim_gives_a_token_that_renew_release_and_settle_need;
     a_settlement_writes_what_it_says_and_keeps_what_it_does_not;
+    s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates;
     s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold;
     the_earliest_of_each_kind_is_found;
     expired_claims_come_oldest_first;
@@ -250,6 +251,39 @@ async fn s0_34_a_row_that_comes_back_keeps_its_attempts_and_its_hold(bed: TestBe
     let back = bed.work("a").await;
     assert_eq!((back.status.as_str(), back.on_hold, back.retry_count), ("pending", true, 3));
     assert_eq!(back.reason_code.as_deref(), Some("decision-failed"), "why it is held stays too");
+}
+
+async fn s0_34_reactivation_keeps_attempts_diagnostics_and_coordinates(bed: TestBed) {
+    for ended in ["failed", "deactivated", "cancelled"] {
+        insert(&bed, &[new_work("test", ended, bed.now())]).await;
+        let row = claim(&bed, 1).await.remove(0);
+        let tried = Settlement {
+            reason: Some(ReasonCode::DecisionFailed),
+            retry_count: 2,
+            result: Some(r#"{"notifications":["n"]}"#.into()),
+            ..settlement(&row, if ended == "failed" { "failed" } else { "pending" })
+        };
+        settle(&bed, &[tried]).await;
+        let mut tx = bed.begin().await;
+        let conn = &mut tx.conn();
+        match ended {
+            "deactivated" => {
+                drop(work::deactivate(conn, bed.now(), "SourceNoLongerValid", vec![ended.into()]).await)
+            }
+            "cancelled" => drop(work::cancel(conn, bed.now(), row.id, true).await),
+            _ => {}
+        }
+        let found = work::lock_existing(conn, vec![ended.into()]).await.unwrap();
+        assert_eq!(found[0].status, ended);
+        let again = new_work("test", ended, bed.after(60));
+        work::reschedule(conn, bed.now(), &[(&found[0], &again)]).await.unwrap();
+        tx.commit().await.unwrap();
+        let back = bed.work(ended).await;
+        assert_eq!((back.status.as_str(), back.retry_count), ("pending", 2), "{ended}");
+        assert_eq!(back.result.as_deref(), Some(r#"{"notifications":["n"]}"#), "{ended}");
+        assert!(back.reason_code.is_some(), "{ended}: why it ended stays to be read");
+    }
+    bed.leaves_open("rows only");
 }
 
 async fn a_settlement_writes_what_it_says_and_keeps_what_it_does_not(bed: TestBed) {

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::{SignedDuration, Timestamp};
 use punctual_boxed::boxed;
 use punctual_engine::{
-    Claimed, Decide, Engine, EngineError, FollowsDeliveries, Loads, Maintains, SettledWork, Workflow,
-    WritesRows,
+    Attempted, Claimed, Decide, Engine, EngineError, FollowsDeliveries, Loads, Maintains, SettledWork,
+    WatchesAttempts, Workflow, WritesRows,
 };
 use punctual_model::{
-    Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, ReasonCode,
+    Arrival, Audience, Decided, Decision, Effect, NewNotification, NotificationId, Origin, ReasonCode,
     delivery_policy::Handling,
 };
 use punctual_store::{
@@ -68,6 +68,12 @@ impl FollowsDeliveries for Operations {
         works: &[SettledWork],
     ) -> Result<settled::Told, StoreError> {
         settled::load(conn, works).await
+    }
+}
+
+impl WatchesAttempts for Operations {
+    fn attempted(&self, attempt: &Attempted<'_>) {
+        log::attempted(attempt);
     }
 }
 
@@ -199,6 +205,11 @@ impl Known {
             new.channel = channel;
             new.business_unit = subject.business_unit.clone();
             new.locale = locale;
+            new.envelope.origin = Some(Origin {
+                kind: KIND.to_owned(),
+                topic: input.topic.clone(),
+                definition: rule.id.clone(),
+            });
             handling.give(&mut new);
             if self.templates.contains(&input.topic) {
                 new.template = Some(input.topic.clone());

@@ -1,10 +1,12 @@
 //! What is written with a decision or an outcome: the mark that an occurrence was sent, and the five log events.
 //!
-//! Decisions are pure and cannot log; they put these rows, and what is put is logged when it is written.
+//! Decisions are pure and cannot log; they put these rows, and what is put is logged when it is written. What each attempt
+//! to deliver came to is logged when it is known, once.
 
 use jiff::Timestamp;
 use punctual_boxed::boxed;
-use punctual_model::ReasonCode;
+use punctual_engine::Attempted;
+use punctual_model::{ReasonCode, SendOutcome};
 use punctual_store::{Conn, StoreError, operations::rules};
 
 use super::Payload;
@@ -14,9 +16,6 @@ use super::Payload;
 pub enum Put {
     Skipped { reason: ReasonCode, why: Option<&'static str>, payload: Option<Payload>, key: String },
     Sent { payload: Payload, occurrence: String, recipients: usize },
-    Failed { rule_id: String, error_name: String, error_message: String },
-    Told { template: String, recipient: String },
-    NotTold { template: String, recipient: String, provider: String },
 }
 
 /// Skips that point to a fault; the others are intended.
@@ -85,17 +84,33 @@ fn log(row: &Put) {
             kind = payload.kind.as_str(),
             "notifications.operations.sent"
         ),
-        Put::Failed { rule_id, error_name, error_message } => tracing::error!(
-            errorName = error_name,
-            errorMessage = error_message,
-            notificationRuleId = rule_id,
+    }
+}
+
+/// The lines of one attempt: one for each recipient that was called, and one for the rule where not everybody was reached.
+pub fn attempted(attempt: &Attempted<'_>) {
+    let template = attempt.origin.topic.as_str();
+    for (recipient, outcome) in &attempt.answers {
+        match outcome {
+            SendOutcome::Delivered { .. } => {
+                tracing::info!(templateKey = template, recipient, "notifications.sender.sent");
+            }
+            SendOutcome::Transient { .. } | SendOutcome::Permanent { .. } | SendOutcome::Uncertain { .. } => {
+                tracing::error!(
+                    templateKey = template,
+                    recipient,
+                    provider = attempt.channel,
+                    "notifications.sender.failed"
+                )
+            }
+        }
+    }
+    if let Some((name, message)) = attempt.failure {
+        tracing::error!(
+            errorName = name,
+            errorMessage = message,
+            notificationRuleId = attempt.origin.definition,
             "notifications.operations.failed"
-        ),
-        Put::Told { template, recipient } => {
-            tracing::info!(templateKey = template, recipient, "notifications.sender.sent");
-        }
-        Put::NotTold { template, recipient, provider } => {
-            tracing::error!(templateKey = template, recipient, provider, "notifications.sender.failed");
-        }
+        );
     }
 }

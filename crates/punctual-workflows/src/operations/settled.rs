@@ -59,37 +59,33 @@ impl Settled<Put> for Told {
         };
         let nothing = Vec::new();
         let messages = self.messages.get(&work.id).unwrap_or(&nothing);
-        let mut rows = Vec::new();
-        let mut told = HashSet::new();
+        let (mut told, mut is_news) = (HashSet::new(), !self.is_marked(&input, &occurrence));
         for message in messages {
             for attempt in self.attempts.get(&message.seq).unwrap_or(&Vec::new()) {
-                let (template, recipient) = (input.topic.clone(), attempt.target.clone());
                 if attempt.outcome.as_deref() == Some("delivered") {
                     told.insert(attempt.target.to_lowercase());
-                    rows.push(Put::Told { template, recipient });
-                } else {
-                    let provider = attempt.channel.clone();
-                    rows.push(Put::NotTold { template, recipient, provider });
+                    // After a retry, only what the last attempt has reached is news.
+                    is_news |= attempt.n == message.attempts;
                 }
             }
-            if message.status == NotificationStatus::Parked {
-                rows.push(Put::Failed {
-                    rule_id: input.payload.notification_rule_id.clone(),
-                    error_name: message.reason_code.clone().unwrap_or_else(|| "parked".into()),
-                    error_message: message.last_error.clone().unwrap_or_default(),
-                });
-            }
         }
-        if !told.is_empty() {
-            let recipients = told.len();
-            let payload = input.payload.clone();
-            rows.push(Put::Sent { payload, occurrence: occurrence.clone(), recipients });
-        }
+        let rows = if told.is_empty() || !is_news {
+            Vec::new()
+        } else {
+            let (payload, recipients) = (input.payload.clone(), told.len());
+            vec![Put::Sent { payload, occurrence: occurrence.clone(), recipients }]
+        };
         Followed { effects: self.fall_back(work, &input, &occurrence, step, messages, now), rows }
     }
 }
 
 impl Told {
+    /// Whether the rule knows already that this occurrence was sent.
+    fn is_marked(&self, input: &Input, occurrence: &str) -> bool {
+        let rule = self.known.rules.get(&input.payload.notification_rule_id);
+        rule.is_some_and(|rule| rule.last_sent_occurrence.as_deref() == Some(occurrence))
+    }
+
     /// Those whom a parked message did not reach are notified over their next channel, where they have one.
     fn fall_back(
         &self,

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::{
     Providers, Setting,
     changes::{self, Change, apply_announced},
+    delivery,
     evaluate::Plan,
 };
 use crate::faults::unreadable;
@@ -72,6 +73,11 @@ impl Draft {
         };
         let setting = Setting::read(providers, &row)
             .map_err(|faults| CommandError::Invalid(faults.into_iter().map(in_known_words).collect()))?;
+        let known = before.as_ref().and_then(|row| serde_json::from_str(&row.definition).ok());
+        let faults = delivery::text_faults(&setting.definition, known.as_ref());
+        if !faults.is_empty() {
+            return Err(CommandError::Invalid(faults));
+        }
         room_for_source(&setting)?;
         row.child_type = setting.rule.counted().map(|counted| counted.source_type.clone());
         Ok(Self { row, setting, before })

@@ -7,12 +7,14 @@ use punctual_model::{
     delivery_policy::{Handling, Span},
     local_time,
 };
+use punctual_templates::InlineTemplate;
 use serde_json::{Map, Value, json};
 
 use super::{
     providers::{Case, DeliveryPolicy, Providers},
     setting::sentence,
 };
+use crate::inline::{self, Saved, Texts};
 
 /// The type of a reminder's notifications, for filters and figures.
 pub const NOTIFICATION_KIND: &str = "reminder";
@@ -37,6 +39,42 @@ impl Occasion {
         };
         Self { key: key.clone(), due_at, target_date: about.or(target_date), offset_days }
     }
+}
+
+/// The texts that a definition brings itself, read once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnTexts {
+    subject: Option<InlineTemplate>,
+    body: Option<InlineTemplate>,
+    html: Option<InlineTemplate>,
+}
+
+/// The texts of a delivery.
+const TEXTS: [&str; 3] = ["subject", "body", "html"];
+
+impl OwnTexts {
+    /// Those of a stored definition.
+    pub fn stored(definition: &Value) -> Self {
+        let [subject, body, html] = TEXTS
+            .map(|name| text_of(definition, name).map(|text| InlineTemplate::stored(text, inline::REMINDER)));
+        Self { subject, body, html }
+    }
+}
+
+fn text_of<'d>(definition: &'d Value, name: &str) -> Option<&'d str> {
+    definition.get("delivery")?.get(name)?.as_str()
+}
+
+/// What is wrong with the texts of a definition that somebody saves in the place of another.
+pub fn text_faults(definition: &Value, before: Option<&Value>) -> Vec<Fault> {
+    let texts = TEXTS.into_iter().filter_map(|name| {
+        Some(Saved {
+            pointer: format!("/delivery/{name}"),
+            text: text_of(definition, name)?,
+            before: before.and_then(|before| text_of(before, name)),
+        })
+    });
+    inline::faults(texts, inline::REMINDER)
 }
 
 /// What is wrong with the delivery of a definition.
@@ -98,22 +136,26 @@ impl DeliveryPolicy for Standard {
         let delivery = setting.definition.get("delivery").unwrap_or(&Value::Null);
         let text = |name: &str| delivery.get(name).and_then(Value::as_str).map(str::to_owned);
         let template = text("template");
-        let (subject, body) = match &template {
-            Some(_) => (String::new(), String::new()),
-            None => (
-                text("subject").unwrap_or_else(|| setting.name.clone()),
-                text("body").unwrap_or_else(|| plain(case, occasion)),
-            ),
-        };
         let is_list = matches!(audience, Audience::List(_));
         let channel: Option<ChannelKey> = text("channel").and_then(|key| key.parse().ok());
         // A list has a channel of its own; addresses alone have none.
         let channel = channel.or_else(|| if is_list { None } else { "email:default".parse().ok() });
         let id = NotificationId(Default::default());
-        let mut new = NewNotification::new(id, audience, subject, body);
+        let mut new = NewNotification::new(id, audience, String::new(), String::new());
         new.kind = NOTIFICATION_KIND.to_owned();
         new.channel = channel;
-        new.context = template.is_some().then(|| context(case, occasion));
+        match template {
+            Some(_) => new.context = Some(context(case, occasion)),
+            None => {
+                let own = &setting.texts;
+                let name = || InlineTemplate::literal(setting.name.as_str());
+                let subject = own.subject.clone().unwrap_or_else(name);
+                let body = own.body.clone();
+                let body = body.unwrap_or_else(|| InlineTemplate::literal(plain(case, occasion)));
+                let texts = Texts { subject: &subject, body: &body, html: own.html.as_ref() };
+                inline::give(&mut new, &texts, || context(case, occasion));
+            }
+        }
         new.template = template;
         new.locale = text("localeField")
             .and_then(|pointer| source.state.pointer(&pointer)?.as_str().map(str::to_owned))

@@ -10,7 +10,10 @@ use punctual_model::{Fault, Filter, Trigger, durations, local_time};
 use punctual_store::reminders::settings::SettingRow;
 use serde_json::Value;
 
-use super::providers::{Providers, Source, TriggerRule, Zone};
+use super::{
+    delivery::OwnTexts,
+    providers::{Providers, Source, TriggerRule, Zone},
+};
 
 /// A setting as the workflow uses it.
 #[derive(Clone)]
@@ -28,6 +31,8 @@ pub struct Setting {
     pub active: bool,
     pub deleted: bool,
     pub version: i64,
+    /// What its messages say where it names no template.
+    pub texts: OwnTexts,
     /// The whole definition.
     pub definition: Value,
 }
@@ -142,6 +147,7 @@ impl Setting {
                 active: row.active,
                 deleted: row.deleted,
                 version: row.version,
+                texts: OwnTexts::stored(&definition),
                 definition,
             }),
             _ => Err(faults),

@@ -18,6 +18,7 @@ use punctual_store::{
     run_ownership::{self, OwnershipRow},
     run_records::{self, RecordRow},
 };
+use punctual_templates::InlineTemplate;
 use serde_json::{Value, json};
 
 use super::{
@@ -28,7 +29,10 @@ use super::{
     readers::{Readers, Reading},
     subscription::Subscription,
 };
-use crate::rollout::{Duty, Owner, RunKind, Stage, duty};
+use crate::{
+    inline::{self, Texts},
+    rollout::{Duty, Owner, RunKind, Stage, duty},
+};
 
 pub(super) fn instant(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or_default()
@@ -285,9 +289,19 @@ fn message(
     parts.extend(part.tag.as_deref());
     let id = NotificationId(derive_uuid(&parts));
     let Presentation { reading, html, text } = part.presentation;
-    let subject = subscription.subject.clone().unwrap_or_else(|| format!("{}: {label}", subscription.name));
-    let mut new = NewNotification::new(id, part.audience, subject, text.clone());
-    new.html = Some(html.clone());
+    let usual = || InlineTemplate::literal(format!("{}: {label}", subscription.name));
+    let subject = subscription.subject.clone().unwrap_or_else(usual);
+    let mut new = NewNotification::new(id, part.audience, String::new(), String::new());
+    let context = || {
+        json!({
+            "subscription": { "guid": subscription.guid, "name": subscription.name },
+            "period": { "label": label, "start": made.period_start, "end": made.period_end },
+            "report": { "rows": made.rows, "truncated": made.truncated },
+        })
+    };
+    // The report itself is finished: whatever stands in it is no template.
+    let (body, page) = (InlineTemplate::literal(text.as_str()), InlineTemplate::literal(html.as_str()));
+    inline::give(&mut new, &Texts { subject: &subject, body: &body, html: Some(&page) }, context);
     new.channel = part.channel;
     new.business_unit = subscription.business_unit.clone();
     new.locale = Some(reading.locale.clone());
@@ -305,11 +319,10 @@ fn message(
         .collect();
     if let Some(template) = &subscription.template {
         new.template = Some(template.clone());
-        new.context = Some(json!({
-            "subscription": { "guid": subscription.guid, "name": subscription.name },
-            "period": { "label": label, "start": made.period_start, "end": made.period_end },
-            "report": { "html": html, "text": text, "rows": made.rows, "truncated": made.truncated },
-        }));
+        new.envelope.inline.clear();
+        let mut context = context();
+        (context["report"]["html"], context["report"]["text"]) = (json!(html), json!(text));
+        new.context = Some(context);
     }
     new
 }

@@ -9,7 +9,10 @@ use punctual_wire::reports::ReportSubscriptionRequest;
 use serde_json::{Map, Value};
 
 use super::{Subscription, commands};
-use crate::faults::unreadable;
+use crate::{
+    faults::unreadable,
+    inline::{self, Saved},
+};
 
 /// What the server adds to a definition and takes back without a word, so that an answer can be sent again.
 const ANSWERED: [&str; 7] =
@@ -60,6 +63,16 @@ impl Draft {
             unit_time_zone,
         };
         let subscription = Subscription::read(&row).map_err(CommandError::Invalid)?;
+        let known: Option<Value> = before.as_ref().and_then(|row| serde_json::from_str(&row.definition).ok());
+        let text = request.subject.as_deref().map(|text| Saved {
+            pointer: "/subject".to_owned(),
+            text,
+            before: known.as_ref().and_then(|known| known["subject"].as_str()),
+        });
+        let faults = inline::faults(text, inline::REPORT);
+        if !faults.is_empty() {
+            return Err(CommandError::Invalid(faults));
+        }
         let faults = sources.check(&subscription.report, row.business_unit.as_deref());
         if !faults.is_empty() {
             let inside = faults.into_iter().map(|mut fault| {

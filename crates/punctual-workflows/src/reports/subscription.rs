@@ -4,6 +4,7 @@ use jiff::{Timestamp, civil::Weekday};
 use punctual_model::{Audience, ChannelKey, Fault, KeyError, KeyParts, WorkKey, delivery_policy::Handling};
 use punctual_reports::Definition;
 use punctual_store::report_subscriptions::SubscriptionRow;
+use punctual_templates::InlineTemplate;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use super::{
     period::{Period, PeriodRule},
     rule,
 };
+use crate::inline;
 
 /// What is done about runs that were missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +101,7 @@ pub struct Subscription {
     pub audience: Audience,
     pub channel: Option<ChannelKey>,
     pub template: Option<String>,
-    pub subject: Option<String>,
+    pub subject: Option<InlineTemplate>,
     pub locale: String,
     pub handling: Handling,
     pub sends_empty: bool,
@@ -178,7 +180,7 @@ impl Subscription {
             audience,
             channel: stored.channel.and_then(|key| key.parse().ok()),
             template: stored.template,
-            subject: stored.subject,
+            subject: stored.subject.map(|text| InlineTemplate::stored(&text, inline::REPORT)),
             locale: stored.locale.unwrap_or_else(|| "en".to_owned()),
             handling: stored.handling,
             sends_empty: stored.when_empty.as_deref() != Some("skip"),

@@ -1,6 +1,6 @@
 //! What authors do: write a survey, publish it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use punctual_boxed::boxed;
 use punctual_engine::{Actor, CommandError, Engine, EngineError};
@@ -15,6 +15,7 @@ use punctual_store::{
 use serde_json::Value;
 
 use super::catalogue;
+use crate::inline::{self, Saved};
 
 /// Keeps a new survey.
 #[boxed]
@@ -76,12 +77,17 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
         Ok(schema) => schema,
         Err(faults) => return Ok(Publishing::Refused(faults)),
     };
-    let mut warnings = warnings(&mut tx, engine, &schema).await?;
     let last = match survey.published_version {
         Some(number) => surveys::version(&mut tx.conn(), id, number).await?,
         None => None,
     };
     let last_schema = last.as_ref().map(|last| last.schema_json.clone());
+    let before = last_schema.as_deref().and_then(Schema::parse);
+    let faults = text_faults(&draft, &schema, before.as_ref());
+    if !faults.is_empty() {
+        return Ok(Publishing::Refused(faults));
+    }
+    let mut warnings = warnings(&mut tx, engine, &schema).await?;
     if let Some(last) = last.filter(|last| last.schema_json == survey.draft) {
         return Ok(Publishing::Published { version: last.number, warnings });
     }
@@ -93,6 +99,24 @@ pub async fn publish(engine: &Engine, by: &Actor, id: i64) -> Result<Publishing,
     audited(&mut tx, engine, by, AuditAction::Publish, &survey).await?;
     tx.commit().await?;
     Ok(Publishing::Published { version: number, warnings })
+}
+
+/// What is wrong with the invitations and reminders of a schema that is published in the place of another.
+pub fn text_faults(draft: &Value, schema: &Schema, before: Option<&Schema>) -> Vec<Fault> {
+    let known: HashMap<String, &str> = before.into_iter().flat_map(catalogue::message_texts).collect();
+    let texts = catalogue::message_texts(schema).map(|(pointer, text)| Saved {
+        before: known.get(&pointer).copied(),
+        pointer,
+        text,
+    });
+    let mut faults = inline::faults(texts, inline::SURVEY);
+    // A text in one language may stand without its tag.
+    for fault in &mut faults {
+        if let (None, Some((whole, _))) = (draft.pointer(&fault.pointer), fault.pointer.rsplit_once('/')) {
+            fault.pointer = whole.to_owned();
+        }
+    }
+    faults
 }
 
 /// Triggers that tell repeated events by something else than before: an event that made a link before makes another one now.

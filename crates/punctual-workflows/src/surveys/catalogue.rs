@@ -13,7 +13,10 @@ use jiff::Timestamp;
 use punctual_boxed::boxed;
 use punctual_model::survey::{Schema, SurveyTrigger};
 use punctual_store::{Conn, StoreError, facts, surveys};
+use punctual_templates::InlineTemplate;
 use serde_json::{Map, Value};
+
+use crate::inline;
 
 /// The fact that changes with every publishing.
 const MARK: &str = "surveys.published";
@@ -29,6 +32,8 @@ pub struct Version {
     pub schema: Schema,
     /// What a person with a link may see of it: texts and questions, and nothing of triggers and subscribers.
     pub asked: Value,
+    /// The invitations and reminders in all languages, by their text, read once.
+    pub(super) messages: HashMap<String, InlineTemplate>,
 }
 
 /// The published surveys, as one moment had them.
@@ -61,6 +66,13 @@ impl Published {
 
     pub fn subscribes_to(&self, kind: &str) -> bool {
         self.by_kind.contains_key(kind)
+    }
+
+    /// The triggers of one survey, each with its channel.
+    pub fn triggers(&self, survey_id: i64) -> Vec<(String, String)> {
+        let version = self.surveys.get(&survey_id).map(|entry| entry.version.clone());
+        let triggers = version.iter().flat_map(|version| &version.schema.triggers);
+        triggers.map(|trigger| (trigger.id.clone(), trigger.channel.to_string())).collect()
     }
 
     /// One trigger of one survey.
@@ -136,8 +148,11 @@ impl Catalogue {
                 continue;
             };
             let asked = asked(&row.schema_json);
-            let version =
-                Arc::new(Version { id: row.id, survey_id: row.survey_id, number: row.number, schema, asked });
+            let messages = message_texts(&schema)
+                .map(|(_, text)| (text.to_owned(), InlineTemplate::stored(text, inline::SURVEY)))
+                .collect();
+            let (id, survey_id, number) = (row.id, row.survey_id, row.number);
+            let version = Arc::new(Version { id, survey_id, number, schema, asked, messages });
             let mut known = lock(&self.versions);
             if known.len() >= KEPT {
                 known.clear();
@@ -152,6 +167,14 @@ impl Catalogue {
     pub async fn version(&self, conn: &mut Conn<'_>, id: i64) -> Result<Option<Arc<Version>>, StoreError> {
         Ok(self.versions(conn, std::iter::once(id)).await?.remove(&id))
     }
+}
+
+/// The texts of a survey's messages that are templates, with where they stand in the schema.
+pub(super) fn message_texts(schema: &Schema) -> impl Iterator<Item = (String, &str)> {
+    let own = [("invitation", &schema.invitation), ("reminder", &schema.reminder)];
+    own.into_iter().filter_map(|(name, texts)| Some((name, texts.as_ref()?))).flat_map(|(name, texts)| {
+        texts.texts().map(move |(locale, text)| (format!("/{name}/{locale}"), text))
+    })
 }
 
 fn asked(schema: &str) -> Value {

@@ -135,10 +135,7 @@ pub async fn ingest_in(
 ) -> Result<Vec<Outcome>, StoreError> {
     let published = catalogue.current(&mut tx.conn()).await?;
     let mut entries = asked.entries(&published);
-    entries.retain(|entry| match units {
-        None => true,
-        Some(units) => entry.business_unit.as_ref().is_some_and(|unit| units.contains(unit)),
-    });
+    entries.retain(|entry| may_answer(entry, units));
     let triggered_by = asked.triggered_by();
     let mut wanted: Vec<Wanted> = Vec::with_capacity(items.len());
     let mut misses = Vec::with_capacity(items.len());
@@ -181,6 +178,29 @@ fn matched(entry: &Entry, item: &Item) -> Result<String, Why> {
         return Err(Why::FilterFalse);
     }
     Ok(hex(&trigger.recipe.hash(&candidate)))
+}
+
+/// The hash of an event for the one trigger of a campaign, or why it is not taken.
+pub(super) fn only_hash(
+    published: &Published,
+    asked: &Asked<'_>,
+    units: Option<&[String]>,
+    item: &Item,
+) -> Result<String, Why> {
+    let entries = asked.entries(published).into_iter().filter(|entry| may_answer(entry, units));
+    let mut why = Why::NoTrigger;
+    for entry in entries {
+        match matched(&entry, item) {
+            Ok(hash) => return Ok(hash),
+            Err(miss) => why = why.max(miss),
+        }
+    }
+    Err(why)
+}
+
+/// Whether a survey may answer to somebody who is limited to these units.
+fn may_answer(entry: &Entry, units: Option<&[String]>) -> bool {
+    units.is_none_or(|units| entry.business_unit.as_ref().is_some_and(|unit| units.contains(unit)))
 }
 
 /// The event as filters and recipes see it.

@@ -6,9 +6,11 @@ use punctual_model::{
     survey::{SurveyTrigger, latest_send},
 };
 use punctual_store::survey_instances::InstanceRow;
+use punctual_templates::InlineTemplate;
 use serde_json::{Value, json};
 
 use super::{SurveyLink, Version, words};
+use crate::inline::{self, Texts};
 
 /// The message of this number. Its id follows from its work row.
 pub(super) fn message(
@@ -26,14 +28,12 @@ pub(super) fn message(
     let own = if ordinal == 1 { &schema.invitation } else { &schema.reminder };
     let own = own.as_ref().or(schema.invitation.as_ref()).map(|text| schema.text(text, Some(&locale)));
     let words = words::of(&locale);
-    let invitation = own.unwrap_or(if ordinal == 1 { words.invitation } else { words.reminder });
+    let invitation = own.and_then(|text| version.messages.get(text)).cloned();
+    let usual = || InlineTemplate::literal(if ordinal == 1 { words.invitation } else { words.reminder });
+    let body = invitation.unwrap_or_else(usual).followed_by(&format!("\n\n{url}\n"));
     let audience = Audience::Targets(vec![instance.recipient_address.clone()]);
-    let mut new = NewNotification::new(
-        NotificationId(Default::default()),
-        audience,
-        title.clone(),
-        format!("{invitation}\n\n{url}\n"),
-    );
+    let id = NotificationId(Default::default());
+    let mut new = NewNotification::new(id, audience, String::new(), String::new());
     let candidate: Value = serde_json::from_str(&instance.metadata).unwrap_or_default();
     new.channel = instance.channel.parse::<ChannelKey>().ok();
     new.business_unit = instance.business_unit.clone();
@@ -44,13 +44,21 @@ pub(super) fn message(
         "publicId": instance.public_id, "surveyUrl": url, "attemptNumber": ordinal,
         "candidateMetadata": candidate,
     }));
-    if let Some(template) = &trigger.template {
-        new.template = Some(template.clone());
-        new.context = Some(json!({
+    let context = || {
+        json!({
             "publicId": instance.public_id, "surveyUrl": url, "ordinal": ordinal, "isReminder": ordinal > 1,
             "title": title, "candidate": candidate,
             "recipient": { "address": instance.recipient_address, "customerRef": instance.customer_ref },
-        }));
+        })
+    };
+    let subject = InlineTemplate::literal(title.as_str());
+    match &trigger.template {
+        Some(template) => {
+            (new.subject, new.body) = (title.clone(), body.as_str().to_owned());
+            new.template = Some(template.clone());
+            new.context = Some(context());
+        }
+        None => inline::give(&mut new, &Texts { subject: &subject, body: &body, html: None }, context),
     }
     new
 }

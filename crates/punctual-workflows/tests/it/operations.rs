@@ -7,6 +7,7 @@ mod lifecycle;
 mod logs;
 mod rig;
 mod scheduling;
+mod smtp;
 
 use jiff::Timestamp;
 use punctual_engine::Actor;

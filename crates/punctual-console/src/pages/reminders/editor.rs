@@ -90,6 +90,11 @@ impl Entered {
 }
 
 impl EditorPage {
+    /// What the texts of a message see, in one line.
+    fn variables(&self) -> String {
+        punctual_workflows::inline::REMINDER.hint()
+    }
+
     fn text(&self) -> Option<&str> {
         match &self.what {
             Entered::Text(text) => Some(text),

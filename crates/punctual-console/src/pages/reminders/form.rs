@@ -36,7 +36,7 @@ impl DerefMut for Form {
 }
 
 /// Fields whose text is the value under a pointer of the definition.
-const TEXTS: [(&str, &str); 23] = [
+const TEXTS: [(&str, &str); 24] = [
     ("name", "/name"),
     ("businessUnit", "/businessUnit"),
     ("sourceType", "/sourceType"),
@@ -54,6 +54,7 @@ const TEXTS: [(&str, &str); 23] = [
     ("template", "/delivery/template"),
     ("subject", "/delivery/subject"),
     ("body", "/delivery/body"),
+    ("html", "/delivery/html"),
     ("locale", "/delivery/locale"),
     ("localeField", "/delivery/localeField"),
     ("quietFrom", "/delivery/quietHours/from"),

@@ -85,6 +85,11 @@ struct EditPage {
 }
 
 impl EditPage {
+    /// What the subject sees, in one line.
+    fn variables(&self) -> String {
+        punctual_workflows::inline::REPORT.hint()
+    }
+
     fn text(&self) -> Option<&str> {
         match &self.what {
             Entered::Text(text) => Some(text),

@@ -15,7 +15,10 @@ use punctual_model::{
 };
 use punctual_store::surveys::{SurveyDraft, SurveyRow};
 use punctual_wire::{Problem, keys::Scope, limits::SURVEY_SCHEMA_MAX};
-use punctual_workflows::surveys::author::{self, Publishing};
+use punctual_workflows::{
+    inline,
+    surveys::author::{self, Publishing},
+};
 use serde_json::Value;
 
 use super::found;
@@ -56,6 +59,8 @@ struct EditPage {
     done: Option<String>,
     faults: Vec<Finding>,
     warnings: Vec<Finding>,
+    /// What invitations and reminders see, in one line.
+    variables: String,
 }
 
 /// Something about one place of the schema.
@@ -152,6 +157,7 @@ async fn show(
         done,
         faults,
         warnings,
+        variables: inline::SURVEY.hint(),
     })
 }
 

@@ -47,6 +47,8 @@ struct ListPage {
     states: [&'static str; 5],
     rows: Vec<Row>,
     next: Option<String>,
+    /// What a send by hand came to.
+    done: Option<String>,
 }
 
 struct Row {
@@ -95,6 +97,10 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         })
         .collect();
     let title = format!("{}: links", survey.name);
+    let done = query.text("sent").parse().ok().map(|count: i64| match count {
+        1 => "The survey goes to 1 person.".to_owned(),
+        _ => format!("The survey goes to {} people.", words::grouped(count)),
+    });
     page(&ListPage {
         frame: visit.frame(&app, &title, "/surveys").await?,
         survey,
@@ -102,6 +108,7 @@ async fn list(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         states: STATES,
         rows,
         next,
+        done,
     })
 }
 

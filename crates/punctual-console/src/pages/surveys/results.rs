@@ -40,6 +40,7 @@ struct ResultsPage {
     survey: SurveyRow,
     sentence: String,
     may_write: bool,
+    may_send: bool,
     tiles: Vec<(&'static str, String, String)>,
     days: String,
     day_rows: Vec<(String, i64, i64)>,
@@ -118,6 +119,7 @@ async fn show(State(app): State<Shared>, visit: Visit, Path(id): Path<String>, u
         frame: visit.frame(&app, &title, "/surveys").await?,
         sentence: sentence(&results),
         may_write: visit.viewer.has(Scope::Author),
+        may_send: visit.viewer.may_act(),
         tiles: tiles(&results),
         days: sparkline(&results.by_day.iter().map(|day| day.answered).collect::<Vec<_>>()),
         day_rows: results

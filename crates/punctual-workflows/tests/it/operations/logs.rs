@@ -16,6 +16,7 @@ on_both! {
     a_skip_is_logged_with_its_reason;
     a_message_that_arrived_is_logged_for_the_rule_and_for_each_recipient;
     a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient;
+    s3_69_every_attempt_is_logged_when_it_is_made_and_once;
     what_could_not_be_scheduled_is_logged_and_not_raised;
 }
 
@@ -127,6 +128,70 @@ async fn a_message_that_failed_is_logged_for_the_rule_and_for_each_recipient(bed
     let not_told = json!({ "templateKey": "operations.event.start", "recipient": "ann@example.org", "provider": "email:default" });
     assert_eq!(logged.events("notifications.sender.failed"), [("ERROR".to_owned(), not_told)]);
     assert!(logged.events("notifications.operations.sent").is_empty());
+}
+
+async fn s3_69_every_attempt_is_logged_when_it_is_made_and_once(bed: TestBed) {
+    let bed = bed.with(|builder| {
+        let calls_of_ben = Arc::new(Mutex::new(0));
+        builder.adapter(Scripted::new("flaky", move |message| {
+            let mut calls = calls_of_ben.lock().unwrap();
+            *calls += i32::from(message.address == "ben@example.org");
+            match *calls {
+                1 if message.address == "ben@example.org" => {
+                    SendOutcome::Transient { error: "451 later".into(), retry_after: None }
+                }
+                2 if message.address == "ben@example.org" => SendOutcome::Permanent {
+                    reason: ReasonCode::RejectedByRelay,
+                    error: "554 refused".into(),
+                },
+                _ => SendOutcome::Delivered { provider_id: "1".into() },
+            }
+        }))
+    });
+    bed.channel("email:default", "flaky").await;
+    person(&bed, "ann").await;
+    person(&bed, "ben").await;
+    let mut new = event(&bed, Some(bed.after(60)), None);
+    new.people = vec!["ben".into()];
+    let id = create(&bed, &new).await;
+    let rule = only_rule(&bed, &id).await;
+    let log = Kept::default();
+    let counts = |log: &Kept| {
+        ["operations.failed", "operations.sent", "sender.sent", "sender.failed"]
+            .map(|name| log.events(&format!("notifications.{name}")).len())
+    };
+    {
+        let _guard = log.start();
+        bed.run_for(60).await;
+    }
+    // The first attempt: Ann has it, Ben has not. The message has not settled.
+    assert_eq!(counts(&log), [1, 0, 1, 1]);
+    let failed = |name: &str, message: &str| {
+        let fields = json!({ "errorName": name, "errorMessage": message, "notificationRuleId": rule.id });
+        ("ERROR".to_owned(), fields)
+    };
+    let first = failed("transient", "ben@example.org: 451 later");
+    assert_eq!(log.events("notifications.operations.failed"), [first.clone()]);
+    {
+        let _guard = log.start();
+        bed.run_for(60).await;
+    }
+    // The second is to Ben alone, and the last: the message is parked, and Ann is not told of again.
+    assert_eq!(counts(&log), [2, 1, 1, 2]);
+    let second = failed("rejected-by-relay", "554 refused");
+    assert_eq!(log.events("notifications.operations.failed"), [first, second]);
+    let message = bed.notifications().await.remove(0);
+    {
+        let _guard = log.start();
+        let by = punctual_engine::Actor::named("test");
+        bed.engine.retry_notification(&by, &message.id.to_string(), None).await.unwrap();
+        bed.run_for(60).await;
+    }
+    // A person's retry adds what it did, and repeats nothing.
+    assert_eq!(counts(&log), [2, 2, 2, 2]);
+    let sent = log.events("notifications.sender.sent");
+    assert_eq!(sent[1].1["recipient"], "ben@example.org");
+    assert_eq!(log.events("notifications.operations.sent")[1].1["recipientCount"], 2);
 }
 
 async fn what_could_not_be_scheduled_is_logged_and_not_raised(bed: TestBed) {
