@@ -124,11 +124,7 @@ impl Metrics {
             "1 while a consumer of this node is connected to its broker",
             &self.consumer_connected,
         );
-        figures.add(
-            "consumer_lag",
-            "Messages that wait at the broker, where it says so",
-            &self.consumer_lag,
-        );
+        figures.add("consumer_lag", "Messages that wait at the broker, where it says so", &self.consumer_lag);
     }
 
     /// Every figure, for the reference page.

@@ -191,12 +191,8 @@ pub(crate) fn with_content(
     new.context = content.context;
     new.type_data = content.type_data;
     new.locale = content.locale;
-    new.envelope = Envelope {
-        reply_to: content.reply_to,
-        headers: content.headers,
-        inline,
-        ..Envelope::default()
-    };
+    new.envelope =
+        Envelope { reply_to: content.reply_to, headers: content.headers, inline, ..Envelope::default() };
     trace.give(&mut new.envelope, index);
     new.client = caller.client();
     handling.give(&mut new);
