@@ -13,6 +13,32 @@ ActionRequest = TypedDict(
     },
 )
 
+Amqp1Settings = TypedDict(
+    "Amqp1Settings",
+    {
+        "address": "str",
+        "password": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+        "virtualHost": NotRequired["Union[str, None]"],
+    },
+)
+
+AmqpSettings = TypedDict(
+    "AmqpSettings",
+    {
+        "exchange": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, None]"],
+        "persistent": NotRequired["Union[bool, None]"],
+        "queue": NotRequired["Union[str, None]"],
+        "routingKey": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
 ApiKey = TypedDict(
     "ApiKey",
     {
@@ -333,7 +359,7 @@ ChannelRequest = TypedDict(
         "quietHours": NotRequired["Union[QuietHoursInput, None]"],
         "retry": NotRequired["Union[RetrySettingsInput, None]"],
         "sendWindow": NotRequired["Union[SendWindowInput, None]"],
-        "settings": NotRequired["Union[dict[str, Any], None]"],
+        "settings": NotRequired["Union[AmqpSettings, Amqp1Settings, InProcessSettings, MemorySettings, NatsSettings, SendgridSettings, SlackSettings, SmsGatewaySettings, SmtpSettings, TeamsSettings, TwilioSettings, WebhookSettings, Whatsapp360dialogSettings, WhatsappCloudSettings, WhatsappInfobipSettings, Union[dict[str, Any], None]]"],
         "timeZone": NotRequired["Union[str, None]"],
     },
 )
@@ -717,6 +743,13 @@ Imported = TypedDict(
     },
 )
 
+InProcessSettings = TypedDict(
+    "InProcessSettings",
+    {
+        "handler": "str",
+    },
+)
+
 Inbox = TypedDict(
     "Inbox",
     {
@@ -909,6 +942,13 @@ ListRequest = TypedDict(
     },
 )
 
+MemorySettings = TypedDict(
+    "MemorySettings",
+    {
+
+    },
+)
+
 Message = TypedDict(
     "Message",
     {
@@ -1034,6 +1074,21 @@ NamedSourceRequestBatch = TypedDict(
     "NamedSourceRequestBatch",
     {
         "items": "list[NamedSourceRequest]",
+    },
+)
+
+NatsSettings = TypedDict(
+    "NatsSettings",
+    {
+        "credentials": NotRequired["Union[str, None]"],
+        "nkeySeed": NotRequired["Union[str, None]"],
+        "password": NotRequired["Union[str, None]"],
+        "stream": NotRequired["Union[str, None]"],
+        "subject": "str",
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "token": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
     },
 )
 
@@ -2209,6 +2264,18 @@ SendWindowInput = TypedDict(
     },
 )
 
+SendgridSettings = TypedDict(
+    "SendgridSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "from": "str",
+        "replyTo": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "webhookPublicKey": NotRequired["Union[str, None]"],
+    },
+)
+
 SentMessage = TypedDict(
     "SentMessage",
     {
@@ -2415,6 +2482,58 @@ SkippedComponent = TypedDict(
     },
 )
 
+SlackSettings = TypedDict(
+    "SlackSettings",
+    {
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
+SmsGatewaySettings = TypedDict(
+    "SmsGatewaySettings",
+    {
+        "extra": NotRequired["Union[dict[str, str], None]"],
+        "fields": NotRequired["Union[dict[str, str], None]"],
+        "format": NotRequired["Literal['json', 'form', None]"],
+        "from": NotRequired["Union[str, None]"],
+        "idField": NotRequired["Union[str, None]"],
+        "maxCharacters": NotRequired["Union[int, None]"],
+        "numberFormat": NotRequired["Literal['plus', 'digits', None]"],
+        "password": NotRequired["Union[str, None]"],
+        "receiptIdField": NotRequired["Union[str, None]"],
+        "receiptItems": NotRequired["Union[str, None]"],
+        "receiptSecret": NotRequired["Union[str, None]"],
+        "receiptSignatureHeader": NotRequired["Union[str, None]"],
+        "receiptStates": NotRequired["Union[dict[str, str], None]"],
+        "receiptStatusField": NotRequired["Union[str, None]"],
+        "receiptTimestampHeader": NotRequired["Union[str, None]"],
+        "successField": NotRequired["Union[str, None]"],
+        "successValues": NotRequired["Union[list[str], None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "token": NotRequired["Union[str, None]"],
+        "tokenIn": NotRequired["Union[str, None]"],
+        "url": "str",
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
+SmtpSettings = TypedDict(
+    "SmtpSettings",
+    {
+        "ca": NotRequired["Union[str, None]"],
+        "from": "str",
+        "helo": NotRequired["Union[str, None]"],
+        "host": "str",
+        "password": NotRequired["Union[str, None]"],
+        "port": NotRequired["Union[int, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "tls": NotRequired["Literal['required', 'starttls', 'implicit', 'none', None]"],
+        "username": NotRequired["Union[str, None]"],
+    },
+)
+
 Source = TypedDict(
     "Source",
     {
@@ -2516,7 +2635,7 @@ SubscriberRequest = TypedDict(
         "events": NotRequired["Union[list[str], None]"],
         "filter": NotRequired["Union[dict[str, Any], None]"],
         "retry": NotRequired["Union[RetrySettingsInput, None]"],
-        "settings": NotRequired["Union[dict[str, Any], None]"],
+        "settings": NotRequired["Union[AmqpSettings, Amqp1Settings, InProcessSettings, MemorySettings, NatsSettings, SendgridSettings, SlackSettings, SmsGatewaySettings, SmtpSettings, TeamsSettings, TwilioSettings, WebhookSettings, Whatsapp360dialogSettings, WhatsappCloudSettings, WhatsappInfobipSettings, Union[dict[str, Any], None]]"],
     },
 )
 
@@ -2734,6 +2853,14 @@ TaskPage = TypedDict(
     },
 )
 
+TeamsSettings = TypedDict(
+    "TeamsSettings",
+    {
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
 Template = TypedDict(
     "Template",
     {
@@ -2878,6 +3005,23 @@ TransferRequest = TypedDict(
     },
 )
 
+TwilioSettings = TypedDict(
+    "TwilioSettings",
+    {
+        "accountSid": "str",
+        "apiKeySecret": NotRequired["Union[str, None]"],
+        "apiKeySid": NotRequired["Union[str, None]"],
+        "authToken": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "callbackToken": NotRequired["Union[str, None]"],
+        "callbackUrl": NotRequired["Union[str, None]"],
+        "from": NotRequired["Union[str, None]"],
+        "messagingServiceSid": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
 Upcoming = TypedDict(
     "Upcoming",
     {
@@ -2992,6 +3136,65 @@ VariantInput = TypedDict(
     },
 )
 
+WebhookSettings = TypedDict(
+    "WebhookSettings",
+    {
+        "previousSecret": NotRequired["Union[str, None]"],
+        "secret": NotRequired["Union[str, None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "url": NotRequired["Union[str, None]"],
+    },
+)
+
+Whatsapp360dialogSettings = TypedDict(
+    "Whatsapp360dialogSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "callbackSecret": NotRequired["Union[str, None]"],
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
+WhatsappCloudSettings = TypedDict(
+    "WhatsappCloudSettings",
+    {
+        "accessToken": NotRequired["Union[str, None]"],
+        "apiVersion": NotRequired["Union[str, None]"],
+        "appSecret": NotRequired["Union[str, None]"],
+        "baseUrl": NotRequired["Union[str, None]"],
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "phoneNumberId": "str",
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+        "verifyToken": NotRequired["Union[str, None]"],
+    },
+)
+
+WhatsappInfobipSettings = TypedDict(
+    "WhatsappInfobipSettings",
+    {
+        "apiKey": NotRequired["Union[str, None]"],
+        "baseUrl": "str",
+        "callbackSecret": NotRequired["Union[str, None]"],
+        "from": "str",
+        "language": NotRequired["Union[str, None]"],
+        "languages": NotRequired["Union[list[str], None]"],
+        "parameters": NotRequired["Union[list[str], None]"],
+        "template": NotRequired["Union[str, None]"],
+        "text": NotRequired["Literal['body', 'subject', 'both', None]"],
+        "timeoutSeconds": NotRequired["Union[int, None]"],
+    },
+)
+
 Why = TypedDict(
     "Why",
     {
@@ -3071,6 +3274,8 @@ WorkTrace = TypedDict(
 
 __all__ = [
     "ActionRequest",
+    "Amqp1Settings",
+    "AmqpSettings",
     "ApiKey",
     "ApiKeyCreated",
     "ApiKeyPage",
@@ -3135,6 +3340,7 @@ __all__ = [
     "Holds",
     "HostState",
     "Imported",
+    "InProcessSettings",
     "Inbox",
     "InboxMessage",
     "InboxRead",
@@ -3152,6 +3358,7 @@ __all__ = [
     "List",
     "ListPage",
     "ListRequest",
+    "MemorySettings",
     "Message",
     "MessageAccepted",
     "MessageChange",
@@ -3160,6 +3367,7 @@ __all__ = [
     "MisbehaviourRequest",
     "NamedSourceRequest",
     "NamedSourceRequestBatch",
+    "NatsSettings",
     "NewEvent",
     "NewTask",
     "Node",
@@ -3260,6 +3468,7 @@ __all__ = [
     "Scope",
     "SendWindow",
     "SendWindowInput",
+    "SendgridSettings",
     "SentMessage",
     "SentMessages",
     "Sequence",
@@ -3281,6 +3490,9 @@ __all__ = [
     "SiteRotateRequest",
     "SiteToken",
     "SkippedComponent",
+    "SlackSettings",
+    "SmsGatewaySettings",
+    "SmtpSettings",
     "Source",
     "SourceOutcome",
     "SourceOutcomeBatch",
@@ -3309,6 +3521,7 @@ __all__ = [
     "Task",
     "TaskChange",
     "TaskPage",
+    "TeamsSettings",
     "Template",
     "TemplatePage",
     "TemplateRequest",
@@ -3325,6 +3538,7 @@ __all__ = [
     "TopicTitle",
     "TopicTitleInput",
     "TransferRequest",
+    "TwilioSettings",
     "Upcoming",
     "UpcomingRun",
     "User",
@@ -3335,6 +3549,10 @@ __all__ = [
     "UserRequest",
     "Variant",
     "VariantInput",
+    "WebhookSettings",
+    "Whatsapp360dialogSettings",
+    "WhatsappCloudSettings",
+    "WhatsappInfobipSettings",
     "Why",
     "WhyStep",
     "Work",
