@@ -10,6 +10,7 @@ mod channels;
 mod idempotency;
 mod inbox;
 mod lists;
+mod seen;
 mod sessions;
 mod sign_on;
 mod sites;
@@ -25,6 +26,7 @@ pub use self::{
     actor::Actor,
     channels::NewChannel,
     lists::{NewList, SavedList},
+    seen::Seen,
     sessions::{LINK_LASTS, SignedIn, SigningIn},
     sign_on::{GroupMapping, SignOn, SignedOn},
     subscribers::RetriedAll,

@@ -42,6 +42,17 @@ pub async fn by_ids(conn: &mut Conn<'_>, ids: Vec<String>) -> Result<Vec<Busines
     conn.fetch_all(&BY_IDS, args![ids]).await
 }
 
+const LOCK: Sql = sql!(
+    "business_units.lock", as BusinessUnitRow,
+    "SELECT {columns} FROM business_units WHERE id = $1{postgres  FOR UPDATE}",
+);
+
+/// A unit that is about to be replaced: nobody else writes it until the transaction ends.
+#[boxed]
+pub async fn lock(conn: &mut Conn<'_>, id: &str) -> Result<Option<BusinessUnitRow>> {
+    conn.fetch_optional(&LOCK, args![id]).await
+}
+
 const PAGE: Sql = sql!(
     "business_units.page", as BusinessUnitRow,
     "SELECT {columns} FROM business_units WHERE id > $1 AND {reach $3 id} ORDER BY id LIMIT $2",
@@ -65,4 +76,4 @@ pub async fn delete(conn: &mut Conn<'_>, id: &str) -> Result<bool> {
     Ok(conn.execute(&DELETE, args![id]).await? > 0)
 }
 
-crate::db::statements![PUT, BY_IDS, PAGE, DELETE];
+crate::db::statements![PUT, BY_IDS, LOCK, PAGE, DELETE];
