@@ -17,6 +17,7 @@ mod preferences;
 mod reminders;
 mod reports;
 mod sandbox;
+mod settings;
 mod sites;
 mod sources;
 mod suppressions;
@@ -58,11 +59,12 @@ fn of_units() -> Router<Shared> {
         .merge(surveys::routes())
         .merge(reports::routes())
         .merge(inbox::routes())
+        .merge(settings::of_units())
 }
 
 /// Definitions that everybody reads, and everybody's own account.
 fn of_everybody() -> Router<Shared> {
-    Router::new().merge(channels::routes()).merge(account::routes())
+    Router::new().merge(channels::routes()).merge(account::routes()).merge(settings::of_everybody())
 }
 
 /// What concerns all business units together: for viewers without a limit.
@@ -75,5 +77,6 @@ fn of_the_installation() -> Router<Shared> {
         .merge(preferences::routes())
         .merge(sandbox::routes())
         .merge(users::routes())
+        .merge(settings::of_the_installation())
         .merge(surveys::subscribers::routes())
 }

@@ -16,7 +16,21 @@ const EVERYTHING: [Scope; 5] = [Scope::Admin, Scope::Operate, Scope::Author, Sco
 async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: TestBed) {
     let admin = Client::admin(&bed).await;
     let limited = admin.with_key(&EVERYTHING, Some(&["nz"])).await;
-    for path in ["/nodes", "/sites", "/sites/berlin", "/suppressions", "/preferences", "/settings/users"] {
+    for path in [
+        "/nodes",
+        "/sites",
+        "/sites/berlin",
+        "/suppressions",
+        "/preferences",
+        "/settings/users",
+        "/settings/keys",
+        "/settings/sites",
+        "/settings/subscribers",
+        "/settings/policy",
+        "/settings/retention",
+        "/channels/add",
+        "/settings/templates/new",
+    ] {
         let refused = limited.get(path).await.refused(403, "scope_missing");
         assert!(refused.text.contains("all business units"), "{path}: {}", refused.text);
         assert_ne!(admin.get(path).await.status, 403, "{path}");
@@ -49,6 +63,10 @@ async fn t11_pages_of_the_installation_are_for_viewers_without_a_limit(bed: Test
         "/channels",
         "/inbox",
         "/account",
+        "/settings",
+        "/settings/lists",
+        "/settings/templates",
+        "/settings/units",
     ] {
         limited.page(path).await;
     }
